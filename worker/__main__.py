@@ -1,0 +1,38 @@
+"""`python -m worker`, `bough-worker`: the worker without the app; `--stdio` for programs, `chat` for people."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import multiprocessing
+import sys
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    multiprocessing.freeze_support()
+    parser = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
+    parser.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
+    commands = parser.add_subparsers(dest="command")
+    chat = commands.add_parser("chat", help="a small chat in the terminal")
+    chat.add_argument("--model", default="guide", help="a model's folder or name (default: the built-in guide)")
+    chosen = parser.parse_args(arguments)
+    logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
+    if chosen.stdio:
+        from worker.blas import preload
+
+        preload()
+        from worker import stdio
+
+        stdio.serve()
+        return 0
+    if chosen.command == "chat":
+        from worker.chat import chat as run_chat
+
+        return run_chat(chosen.model)
+    parser.print_help(sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A worker seen from the process that starts it: start, send, receive, stop; neither Qt nor MLX."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+from multiprocessing.connection import Connection
+
+from worker import process
+from worker.protocol import Command, Event, Shutdown, event_from_msgpack, to_msgpack
+
+
+class WorkerExitedError(Exception):
+    """The worker's process is gone; `exit_code` is negative for a signal."""
+
+    def __init__(self, exit_code: int | None) -> None:
+        super().__init__(f"The worker ended with exit code {exit_code}")
+        self.exit_code = exit_code
+
+
+class WorkerClient:
+    """One worker process with channels of its own; a new worker gets a new client.
+
+    `send` may be called from any thread and never blocks on a busy worker. `receive` belongs to one thread.
+    """
+
+    def __init__(self) -> None:
+        """Start the worker. Returns before it is up; commands may be sent at once."""
+        context = multiprocessing.get_context("spawn")
+        self._commands = context.Queue()
+        self._events: Connection
+        self._events, events = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=process.main, args=(self._commands, events), name="bough-worker", daemon=True
+        )
+        self._process.start()
+        # Ours must go, or a dead worker would never be an end of file.
+        events.close()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def send(self, command: Command) -> None:
+        """Hand a command over. One sent to a worker that has died is lost; `receive` tells of its death."""
+        self._commands.put(to_msgpack(command))
+
+    def receive(self) -> Event:
+        """Wait for the next event. Raises `WorkerExitedError` once the worker is gone and all it said is read."""
+        try:
+            return event_from_msgpack(self._events.recv_bytes())
+        except (EOFError, OSError):
+            self._process.join()
+            raise WorkerExitedError(self._process.exitcode) from None
+
+    def poll(self, timeout_s: float) -> bool:
+        """Return whether `receive` would return (or raise) within that time."""
+        try:
+            return self._events.poll(timeout_s)
+        except (EOFError, OSError):
+            return True
+
+    def stop(self, timeout_s: float = 2.0) -> None:
+        """End the worker: by asking, then by force. What it was doing is lost."""
+        with contextlib.suppress(ValueError, OSError):
+            self.send(Shutdown(request_id="stop"))
+        self._process.join(timeout_s)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the worker at once and let go of its channels."""
+        self._process.kill()
+        self._process.join()
+        # A queue that nobody reads any more must not keep this process from ending.
+        self._commands.cancel_join_thread()
+        self._commands.close()

@@ -1,0 +1,62 @@
+"""The worker as a child process of the app: commands come by a queue, events leave by a pipe."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import queue
+import signal
+import threading
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from worker.blas import preload
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue
+
+    from worker.protocol import Event
+    from worker.server import Incoming
+
+
+def main(commands: Queue[bytes | None], events: Connection) -> None:
+    """Serve the process that started this one. `commands` carries MessagePack frames; None is the end of them."""
+    logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
+    # Ctrl+C in a terminal reaches the whole group; it is the parent's to decide what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    preload()
+    # Only now: MLX takes its BLAS when it is first imported.
+    from worker.protocol import to_msgpack
+    from worker.server import Server
+
+    inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(commands, inbox), name="commands", daemon=True).start()
+
+    def emit(event: Event) -> None:
+        try:
+            events.send_bytes(to_msgpack(event))
+        except OSError:
+            os._exit(0)
+
+    Server(inbox, emit).run()
+    events.close()
+
+
+def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> None:
+    from worker.protocol import command_from_msgpack
+    from worker.server import EndOfInput
+
+    while (frame := commands.get()) is not None:
+        inbox.put(command_from_msgpack(frame))
+    inbox.put(EndOfInput())
+
+
+def _end_with_parent() -> None:
+    """This process holds the queue's write end itself, so it would never see its input end."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(0)

@@ -1,0 +1,519 @@
+"""Every message that crosses between a worker and whoever drives it; the contract, and nothing that acts on it.
+
+Two transports carry the same types: JSON lines (headless) and MessagePack over pipes (in the app).
+Commands are imperative, events are facts. Every command ends in exactly one terminal event.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+RequestId: TypeAlias = str | int
+
+# What is not a whole token id is refused here, what is beyond the vocabulary where the model is known.
+TokenId: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+# `choice` i samples with seed + i, so the top of the 64 bits that a key takes is left free.
+Seed: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Nonempty: TypeAlias = Annotated[str, Meta(min_length=1)]
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Origin: TypeAlias = Literal["sampled", "forced", "healed", "draft"]
+FinishReason: TypeAlias = Literal["stop", "eos", "length", "constraint", "hook", "cancelled"]
+CacheKind: TypeAlias = Literal["trimmable", "snapshot"]
+Tier: TypeAlias = Literal["warm", "disk", "cold"]
+FailureKind: TypeAlias = Literal[
+    "bad_request",
+    "model_not_found",
+    "model_invalid",
+    "model_untrusted",
+    "model_not_loaded",
+    "context_overflow",
+    "constraint_invalid",
+    "hook_failed",
+    "out_of_memory",
+    "cancelled",
+    "superseded",
+    "internal",
+]
+
+
+class _Value(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+# --- what commands are made of -----------------------------------------------------------------------------
+
+
+class Message(_Value):
+    """One turn. `token_ids` are the ids the model itself produced for an assistant's turn."""
+
+    role: Role
+    content: str
+    token_ids: list[TokenId] | UnsetType = UNSET
+
+
+class Prompt(_Value):
+    """Exactly one of `messages`, `text` and `token_ids`; `template_options` goes with `messages`."""
+
+    messages: list[Message] | UnsetType = UNSET
+    template_options: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    token_ids: list[TokenId] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        exactly_one(self, "messages", "text", "token_ids")
+        if self.template_options is not UNSET and self.messages is UNSET:
+            raise ValueError("`template_options` goes with `messages` only")
+
+
+class Continuation(_Value):
+    """The answer's beginning. `text` may end anywhere: its seam is healed. `token_ids` are exact."""
+
+    text: str | UnsetType = UNSET
+    token_ids: list[TokenId] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        exactly_one(self, "text", "token_ids")
+
+
+class Sampling(_Value):
+    """How a token is drawn. Temperature 0 is greedy. The filters work as mlx-lm's functions of these names do."""
+
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Meta(ge=0)] = 0
+    min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] = 1.0
+    presence_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
+    frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
+    # How many of the last tokens the three penalties look at.
+    penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
+    seed: Seed | None = None
+
+
+class Constraint(_Value):
+    """A form that the text must have. `covers`: whether a continuation is the constrained text's beginning."""
+
+    kind: Literal["json_schema", "regex", "choice", "lark"]
+    value: Any
+    covers: Literal["turn", "new"] = "turn"
+
+
+class Segment(_Value):
+    """One stretch of a turn, with an end and a form of its own."""
+
+    constraint: Constraint | None = None
+    stop: list[Nonempty] = []
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+
+
+# --- commands ----------------------------------------------------------------------------------------------
+
+
+class _Command(_Value, tag_field="type"):
+    request_id: RequestId
+
+
+class LoadModel(_Command, tag="load_model"):
+    """Load `model`: "guide", a folder, or a downloaded model's name. Ends in `model_loaded`."""
+
+    model: Nonempty
+    draft_model: str | None = None
+
+
+class UnloadModel(_Command, tag="unload_model"):
+    """Drop the model and all that was computed with it. Ends in `done`."""
+
+
+class Generate(_Command, tag="generate"):
+    """Answer one prompt, in the three forms of `Prompt`. Ends in `finished`."""
+
+    messages: list[Message] | UnsetType = UNSET
+    template_options: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    token_ids: list[TokenId] | UnsetType = UNSET
+    continuation: Continuation | None = None
+    sampling: Sampling = Sampling()
+    stop: list[Nonempty] = []
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    n: Annotated[int, Meta(ge=1, le=64)] = 1
+    constraint: Constraint | None = None
+    segments: list[Segment] | None = None
+    hooks: list[str] = []
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
+
+    def __post_init__(self) -> None:
+        _ = self.prompt
+
+    @property
+    def prompt(self) -> Prompt:
+        return _prompt_of(self)
+
+
+class Cancel(_Command, tag="cancel"):
+    """End `target`, or one `choice` of it; nothing happens where it has ended already. Ends in `done`."""
+
+    target: RequestId
+    choice: Annotated[int, Meta(ge=0)] | None = None
+
+
+class Plan(_Command, tag="plan"):
+    """What each prompt would cost, without computing anything. Ends in `planned`."""
+
+    prompts: list[Prompt]
+
+
+class Validate(_Command, tag="validate"):
+    """Whether a constraint can be used. Ends in `validated`."""
+
+    constraint: Constraint
+
+
+class Tokenize(_Command, tag="tokenize"):
+    """The ids of a prompt and the text of each. Ends in `tokenized`."""
+
+    messages: list[Message] | UnsetType = UNSET
+    template_options: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    token_ids: list[TokenId] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _ = self.prompt
+
+    @property
+    def prompt(self) -> Prompt:
+        return _prompt_of(self)
+
+
+class CacheStats(_Command, tag="cache_stats"):
+    """What the prompt cache holds. Ends in the event `cache_stats`."""
+
+
+class Shutdown(_Command, tag="shutdown"):
+    """Cancel what runs and waits, then exit 0. Ends in `done`."""
+
+
+Command: TypeAlias = (
+    LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | Shutdown
+)
+
+
+# --- what events are made of -------------------------------------------------------------------------------
+
+
+class Alternative(_Value):
+    """A token that could have stood here, with the text it would have shown."""
+
+    id: int
+    text: str
+    logprob: float | None
+
+
+class Token(_Value):
+    """One token of an answer. `logprob` is null unless `top_logprobs` was asked for, or where it is -inf."""
+
+    id: int
+    logprob: float | None = None
+    top: list[Alternative] = []
+    origin: Origin = "sampled"
+
+
+class Choice(_Value):
+    """One finished answer.
+
+    `token_ids` are exactly `text`; the last `num_recut` of them were cut anew because the text ends inside a
+    token. `turn_token_ids` are the whole turn as the model read it, given beginning included: what the next
+    request hands back as `Message.token_ids`.
+    """
+
+    text: str
+    token_ids: list[int]
+    num_recut: int
+    seed: int
+    reason: FinishReason
+    stop: str | None = None
+    turn_token_ids: list[int] = []
+
+
+class Usage(_Value):
+    """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    prefilled_tokens: int = 0
+    generated_tokens: int = 0
+    forced_tokens: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+
+
+class Timing(_Value):
+    """Wall-clock times of one request; `ttft_ms` runs from the start of its turn to its first token."""
+
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    ttft_ms: float = 0.0
+    decode_tokens_per_s: float = 0.0
+
+
+class PromptPlan(_Value):
+    """What one prompt would cost now: `prompt_tokens` - `cached_tokens` would be read."""
+
+    prompt_tokens: int
+    cached_tokens: int
+    tier: Tier
+
+
+# --- events ------------------------------------------------------------------------------------------------
+
+
+class _Event(_Value, tag_field="type"):
+    request_id: RequestId | None
+
+
+class ModelLoading(_Event, tag="model_loading"):
+    """A load goes on: `fraction` 0…1, `stage` in a person's words."""
+
+    fraction: float
+    stage: str
+
+
+class ModelLoaded(_Event, tag="model_loaded"):
+    """The model is ready. Terminal."""
+
+    model: str
+    architecture: str
+    num_parameters: int
+    context_length: int
+    vocab_size: int
+    weights_bytes: int
+    kv_bytes_per_token: int
+    cache_kind: CacheKind
+
+
+class PrefillProgress(_Event, tag="prefill_progress"):
+    """Of `total` prompt tokens `done` are in the cache now, `cached` were there before."""
+
+    done: int
+    total: int
+    cached: int
+
+
+class Chunk(_Event, tag="chunk"):
+    """Text that is safe to show, with every token drawn since the last chunk.
+
+    `sampled_ns` is the monotonic clock of this machine (`time.monotonic_ns`) when the last token was known.
+    """
+
+    choice: int
+    text: str
+    tokens: list[Token]
+    sampled_ns: int = 0
+
+
+class Retract(_Event, tag="retract"):
+    """Take back that much of what was streamed."""
+
+    choice: int
+    num_chars: int
+    num_tokens: int
+
+
+class Forked(_Event, tag="forked"):
+    """A new answer that shares that much of its parent's."""
+
+    choice: int
+    parent: int
+    num_chars: int
+    num_tokens: int
+
+
+class Answered(_Event, tag="answered"):
+    """One of several answers ended; the others go on."""
+
+    choice: int
+    reason: FinishReason
+    stop: str | None = None
+
+
+class Finished(_Event, tag="finished"):
+    """All answers of a request ended. Terminal."""
+
+    choices: list[Choice]
+    usage: Usage
+    timing: Timing
+
+
+class Planned(_Event, tag="planned"):
+    """The answer to `plan`. Terminal."""
+
+    plans: list[PromptPlan]
+
+
+class Validated(_Event, tag="validated"):
+    """The answer to `validate`. Terminal."""
+
+    ok: bool
+    message: str
+
+
+class Tokenized(_Event, tag="tokenized"):
+    """The answer to `tokenize`. Terminal."""
+
+    token_ids: list[int]
+    pieces: list[str]
+
+
+class CacheStatsReport(_Event, tag="cache_stats"):
+    """Distinct tokens held and their bytes. Terminal."""
+
+    tokens: int
+    bytes: int
+    limit_bytes: int
+    disk_tokens: int
+    disk_bytes: int
+
+
+class Done(_Event, tag="done"):
+    """Terminal."""
+
+
+class Failed(_Event, tag="failed"):
+    """The command ended without its result. `message` is a sentence that says what to do. Terminal."""
+
+    kind: FailureKind
+    message: str
+
+
+Event: TypeAlias = (
+    ModelLoading
+    | ModelLoaded
+    | PrefillProgress
+    | Chunk
+    | Retract
+    | Forked
+    | Answered
+    | Finished
+    | Planned
+    | Validated
+    | Tokenized
+    | CacheStatsReport
+    | Done
+    | Failed
+)
+
+
+# --- encoding ----------------------------------------------------------------------------------------------
+
+_command_from_json = msgspec.json.Decoder(Command)
+_command_from_msgpack = msgspec.msgpack.Decoder(Command)
+_event_from_json = msgspec.json.Decoder(Event)
+_event_from_msgpack = msgspec.msgpack.Decoder(Event)
+_json = msgspec.json.Encoder()
+_msgpack = msgspec.msgpack.Encoder()
+
+# How far into a broken line we look for the id that its failure is to repeat.
+_MAX_SALVAGE_BYTES = 64 * 1024 * 1024
+
+
+def command_from_json(line: bytes) -> Command | Failed:
+    """Read one line. What is no command becomes the `failed` event that answers it."""
+    try:
+        return _command_from_json.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return Failed(request_id=_salvaged_id(line), kind="bad_request", message=_sentence(error))
+
+
+def command_from_msgpack(frame: bytes) -> Command | Failed:
+    """Read one frame. What is no command becomes the `failed` event that answers it."""
+    try:
+        return _command_from_msgpack.decode(frame)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        try:
+            request_id = _id_in(msgspec.msgpack.decode(frame))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            request_id = None
+        return Failed(request_id=request_id, kind="bad_request", message=_sentence(error))
+
+
+def event_from_json(line: bytes) -> Event:
+    """Read one line that a worker wrote. Raises `msgspec.MsgspecError` where it is none."""
+    return _event_from_json.decode(line)
+
+
+def event_from_msgpack(frame: bytes) -> Event:
+    """Read one frame that a worker sent. Raises `msgspec.MsgspecError` where it is none."""
+    return _event_from_msgpack.decode(frame)
+
+
+def to_json(message: Command | Event) -> bytes:
+    """One line without its line break."""
+    return _json.encode(message)
+
+
+def to_msgpack(message: Command | Event) -> bytes:
+    """One frame."""
+    return _msgpack.encode(message)
+
+
+def exactly_one(value: Struct, *names: str) -> None:
+    """Raise `ValueError` unless exactly one of these fields is set."""
+    present = [name for name in names if getattr(value, name) is not UNSET]
+    if len(present) != 1:
+        listed = ", ".join(f"`{name}`" for name in names)
+        found = ", ".join(f"`{name}`" for name in present) or "none"
+        raise ValueError(f"Expected exactly one of {listed}; found {found}")
+
+
+def _prompt_of(command: Generate | Tokenize) -> Prompt:
+    return Prompt(
+        messages=command.messages,
+        template_options=command.template_options,
+        text=command.text,
+        token_ids=command.token_ids,
+    )
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "The message is nested too deeply; send a flat JSON object."
+    if isinstance(error, UnicodeDecodeError):
+        return "The message holds bytes or escapes that are no Unicode text (a lone surrogate?); send UTF-8."
+    if isinstance(error, msgspec.ValidationError):
+        return f"{error}. Nothing was done; correct the field and send it again."
+    return f"Not a JSON object on one line: {error}."
+
+
+def _salvaged_id(line: bytes) -> RequestId | None:
+    """The id of a line that is no command; the standard library reads more than msgspec does (lone surrogates)."""
+    if len(line) > _MAX_SALVAGE_BYTES:
+        return None
+    try:
+        return _id_in(json.loads(line.decode("utf-8", "replace")))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _id_in(message: object) -> RequestId | None:
+    if not isinstance(message, dict):
+        return None
+    found = cast("dict[object, object]", message).get("request_id")
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        return None
+    if isinstance(found, str) and not _is_unicode(found):
+        return None
+    if isinstance(found, int) and not -(2**63) <= found < 2**64:
+        return None
+    return found
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""How the next token is drawn: pure functions of logits and a key; they know no model and no history.
+
+The key is made of (seed, position, visit), never of a generator's state: whoever comes back to a position with the
+same logits draws the same token, and a second visit to it draws anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mlx.core as mx
+from mlx_lm.sample_utils import (
+    apply_min_p,
+    apply_top_k,
+    apply_top_p,
+    make_frequency_penalty,
+    make_presence_penalty,
+    make_repetition_penalty,
+)
+
+from worker.protocol import Sampling
+
+Penalty = Callable[[mx.array, mx.array], mx.array]
+
+_MASK = (1 << 64) - 1
+
+
+class Sampler:
+    """One request's way of choosing among logits."""
+
+    def __init__(self, sampling: Sampling, seed: int) -> None:
+        self.seed = seed
+        self._sampling = sampling
+        self._penalties = _penalties(sampling)
+        self._context = sampling.penalty_context
+
+    def recent(self, token_ids: Sequence[int]) -> mx.array | None:
+        """Return what of the tokens so far the penalties need, shape [at most `penalty_context`]; None if nothing."""
+        if not self._penalties:
+            return None
+        return mx.array(token_ids[-self._context :], dtype=mx.uint32)
+
+    def advance(self, recent: mx.array | None, token: mx.array) -> mx.array | None:
+        """Return `recent` with one more token, shape [1], which need not be computed yet."""
+        if recent is None:
+            return None
+        return mx.concatenate([recent, token.astype(mx.uint32)])[-self._context :]
+
+    def draw(
+        self, logits: mx.array, recent: mx.array | None, position: int, visit: int = 0, mask: mx.array | None = None
+    ) -> mx.array:
+        """Choose one token from `logits`, shape [1, vocabulary]; return its id, shape [1], not yet computed.
+
+        `position` counts tokens from the start of the whole sequence; `visit` counts the draws at this position in
+        this answer. `mask`, shape [vocabulary], says which tokens may be chosen.
+        """
+        sampling = self._sampling
+        for penalty in self._penalties:
+            logits = penalty(recent if recent is not None else mx.array([], dtype=mx.uint32), logits)
+        if mask is not None:
+            logits = mx.where(mask, logits, -mx.inf)
+        if sampling.temperature == 0:
+            return mx.argmax(logits, axis=-1)
+        if sampling.top_p < 1 or sampling.min_p > 0:
+            logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+        if sampling.top_p < 1:
+            logits = apply_top_p(logits, sampling.top_p)
+        if sampling.min_p > 0:
+            logits = apply_min_p(logits, sampling.min_p)
+        if 0 < sampling.top_k < logits.shape[-1]:
+            logits = apply_top_k(logits, sampling.top_k)
+        key = mx.random.key(key_bits(self.seed, position, visit))
+        return mx.random.categorical(logits * (1.0 / sampling.temperature), key=key)
+
+
+def key_bits(seed: int, position: int, visit: int) -> int:
+    """Mix three counts into 64 bits with SplitMix64's finalizer (Steele, Lea, Flood, OOPSLA 2014)."""
+    bits = seed & _MASK
+    for count in (position, visit):
+        bits = (bits + 0x9E3779B97F4A7C15 * (count + 1)) & _MASK
+        bits = ((bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        bits = ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) & _MASK
+        bits ^= bits >> 31
+    return bits
+
+
+def _penalties(sampling: Sampling) -> list[Penalty]:
+    context = sampling.penalty_context
+    penalties: list[Any] = []
+    if sampling.repetition_penalty != 1:
+        penalties.append(make_repetition_penalty(sampling.repetition_penalty, context))
+    if sampling.presence_penalty:
+        penalties.append(make_presence_penalty(sampling.presence_penalty, context))
+    if sampling.frequency_penalty:
+        penalties.append(make_frequency_penalty(sampling.frequency_penalty, context))
+    return penalties
