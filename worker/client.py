@@ -11,11 +11,7 @@ from worker.protocol import Command, Event, Shutdown, event_from_msgpack, to_msg
 
 
 class WorkerExitedError(Exception):
-    """The worker's process is gone; `exit_code` is negative for a signal."""
-
-    def __init__(self, exit_code: int | None) -> None:
-        super().__init__(f"The worker ended with exit code {exit_code}")
-        self.exit_code = exit_code
+    """The worker's process is gone."""
 
 
 class WorkerClient:
@@ -50,8 +46,7 @@ class WorkerClient:
         try:
             return event_from_msgpack(self._events.recv_bytes())
         except (EOFError, OSError):
-            self._process.join()
-            raise WorkerExitedError(self._process.exitcode) from None
+            raise WorkerExitedError from None
 
     def poll(self, timeout_s: float) -> bool:
         """Return whether `receive` would return (or raise) within that time."""
@@ -67,10 +62,11 @@ class WorkerClient:
         self._process.join(timeout_s)
         self.kill()
 
-    def kill(self) -> None:
-        """End the worker at once and let go of its channels."""
+    def kill(self) -> int | None:
+        """End the worker at once and let go of its channels; return its exit code, negative for a signal."""
         self._process.kill()
         self._process.join()
         # A queue that nobody reads any more must not keep this process from ending.
         self._commands.cancel_join_thread()
         self._commands.close()
+        return self._process.exitcode

@@ -1,0 +1,74 @@
+"""What a conversation is made of: messages, and the record of how an answer came about; values without behaviour."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+MessageId: TypeAlias = int
+
+Role: TypeAlias = Literal["root", "system", "user", "assistant"]
+"""`root` is no message: it stands above the system prompt, so that this one can have siblings, too."""
+
+State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
+"""`stopped`: by the person, or by a worker that died. `cut`: the maximum of tokens or the context was reached."""
+
+CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
+
+
+class Sampling(Struct, frozen=True, kw_only=True):
+    """How a person wants answers drawn; `seed` None draws one for each answer."""
+
+    temperature: float = 0.8
+    top_p: float = 1.0
+    max_tokens: int = 1024
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """What an answer cost: tokens of its prompt, how many of them were kept and read, and times."""
+
+    prompt_tokens: int = 0
+    kept_tokens: int = 0
+    read_tokens: int = 0
+    new_tokens: int = 0
+    first_word_ms: float = 0.0
+    tokens_per_s: float = 0.0
+
+
+class Record(Struct, frozen=True, kw_only=True):
+    """How an answer came about. `token_ids` are the whole turn as the model wrote and read it."""
+
+    model: str = ""
+    token_ids: tuple[int, ...] = ()
+    sampling: Sampling = Sampling()
+    seed: int | None = None
+    reason: str | None = None
+    stop: str | None = None
+    error: str | None = None
+    """Why it failed or was interrupted, as a sentence."""
+    figures: Figures = Figures()
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """One node of the forest. A parent link is the only link."""
+
+    id: MessageId
+    parent_id: MessageId | None
+    role: Role
+    text: str
+    state: State = "complete"
+    created_ms: int = 0
+    record: Record | None = None
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """A name, a root in the forest, and (in the store) its own choice of child at each fork."""
+
+    id: int
+    name: str
+    root_id: MessageId
+    created_ms: int
+    updated_ms: int

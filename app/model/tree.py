@@ -1,0 +1,82 @@
+"""The messages that one conversation reaches, as a tree; every walk is total over orphans and cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from app.model.message import Message, MessageId
+
+Choices: TypeAlias = Mapping[MessageId, MessageId | None]
+"""The chosen child of each message, by the parent's id; None: the branch ends there though there are children."""
+
+
+class Tree:
+    """Messages by id, with their children derived from the parent links, in the order of their making.
+
+    `root_id` is where the conversation's own part begins: what lies above is shared past, without siblings.
+    """
+
+    def __init__(self, messages: Iterable[Message], root_id: MessageId) -> None:
+        self.root_id = root_id
+        self._messages: dict[MessageId, Message] = {}
+        self._children: dict[MessageId, list[MessageId]] = {}
+        for message in sorted(messages, key=lambda message: message.id):
+            self.put(message)
+
+    def __getitem__(self, message_id: MessageId) -> Message:
+        return self._messages[message_id]
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def put(self, message: Message) -> None:
+        """Add a message, or replace the one with its id."""
+        is_new = message.id not in self._messages
+        self._messages[message.id] = message
+        if is_new and message.parent_id is not None:
+            self._children.setdefault(message.parent_id, []).append(message.id)
+
+    def children(self, message_id: MessageId) -> Sequence[MessageId]:
+        """Return the ids of a message's children, oldest first."""
+        return self._children.get(message_id, ())
+
+    def siblings(self, message_id: MessageId) -> Sequence[MessageId]:
+        """Return the ids of a message and its siblings, oldest first; itself alone in the shared past."""
+        parent_id = self._messages[message_id].parent_id
+        if parent_id is None or message_id == self.root_id or message_id in self._above_root():
+            return (message_id,)
+        return self.children(parent_id)
+
+    def lineage(self, message_id: MessageId) -> list[Message]:
+        """Return the messages from the topmost one known down to this one."""
+        line: list[Message] = []
+        seen: set[MessageId] = set()
+        current: MessageId | None = message_id
+        while current is not None and current in self._messages and current not in seen:
+            seen.add(current)
+            message = self._messages[current]
+            line.append(message)
+            current = message.parent_id
+        line.reverse()
+        return line
+
+    def path(self, choices: Choices) -> list[Message]:
+        """Return the visible branch: the lineage of the root, then the chosen child of each message (else the newest)."""
+        line = self.lineage(self.root_id)
+        seen = {message.id for message in line}
+        current = self.root_id
+        while children := [child for child in self.children(current) if child not in seen]:
+            chosen = choices.get(current, children[-1])
+            if chosen is None:
+                break
+            current = chosen if chosen in children else children[-1]
+            seen.add(current)
+            line.append(self._messages[current])
+        return line
+
+    def _above_root(self) -> set[MessageId]:
+        return {message.id for message in self.lineage(self.root_id)[:-1]}

@@ -1,0 +1,103 @@
+"""The model that is to be loaded, kept loaded: through progress, failures and the deaths of workers."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, Signal
+
+from app.worker_link import WorkerLink
+from worker.protocol import Event, Failed, LoadModel, ModelLoaded, ModelLoading
+
+ModelState: TypeAlias = Literal["loading", "ready", "failed"]
+
+_MAX_DEATHS_WHILE_LOADING = 3
+
+
+class ModelSession(QObject):
+    """Loads one model in the worker and starts a fresh worker with it whenever one dies."""
+
+    changed = Signal()
+    """The state, the progress or the model is another."""
+    worker_died = Signal(str)
+    """A worker died; how, in words. A fresh one is starting, unless `load_failed` follows."""
+    load_failed = Signal(str)
+    """A model could not be loaded, or its loading kills every worker; why, and what to do."""
+
+    def __init__(self, link: WorkerLink) -> None:
+        super().__init__()
+        self._link = link
+        self._request_ids = (f"load-{number}" for number in itertools.count(1))
+        self._request_id = ""
+        self._good_name: str | None = None
+        """The last model that loaded."""
+        self._num_deaths = 0
+        self.name = ""
+        self.state: ModelState = "loading"
+        self.fraction = 0.0
+        self.stage = ""
+        self.info: ModelLoaded | None = None
+        link.received.connect(self._on_event)
+        link.exited.connect(self._on_exit)
+
+    def load(self, name: str) -> None:
+        """Load a model instead of the present one; starts a worker where there is none."""
+        if self._link.pid is None:
+            self._link.start()
+        self.name = name
+        self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
+        self._request_id = next(self._request_ids)
+        self._link.send(LoadModel(request_id=self._request_id, model=name))
+        self.changed.emit()
+
+    def _on_event(self, event: Event) -> None:
+        if event.request_id != self._request_id:
+            return
+        match event:
+            case ModelLoading():
+                self.fraction, self.stage = event.fraction, event.stage
+            case ModelLoaded():
+                self.state, self.fraction, self.info = "ready", 1.0, event
+                self._good_name = self.name
+                self._num_deaths = 0
+            case Failed():
+                self._on_load_failed(event)
+                return
+            case _:
+                return
+        self.changed.emit()
+
+    def _on_load_failed(self, event: Failed) -> None:
+        self.state = "failed"
+        failed_name = self.name
+        self.changed.emit()
+        self.load_failed.emit(event.message)
+        if self._good_name is not None and self._good_name != failed_name:
+            self.load(self._good_name)
+
+    def _on_exit(self, exit_code: int) -> None:
+        was_loading = self.state == "loading"
+        self._num_deaths = self._num_deaths + 1 if was_loading else 0
+        self.worker_died.emit(death_in_words(exit_code))
+        if self._num_deaths >= _MAX_DEATHS_WHILE_LOADING:
+            self.state = "failed"
+            self._num_deaths = 0
+            self.changed.emit()
+            self.load_failed.emit(
+                f"The worker died {_MAX_DEATHS_WHILE_LOADING} times while it loaded {self.name!r}, the last time "
+                f"{death_in_words(exit_code)}. Your conversations are kept. Choose another model, or Models → Guide."
+            )
+            return
+        self.load(self.name)
+
+
+def death_in_words(exit_code: int) -> str:
+    """Say how a process ended, from its exit code (negative: a signal)."""
+    if exit_code >= 0:
+        return f"with exit code {exit_code}"
+    try:
+        return f"by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"by signal {-exit_code}"

@@ -1,0 +1,90 @@
+"""The one worker at a time that the app talks to, as Qt signals; it knows no conversation.
+
+A thread waits for events and hands each to the GUI thread. A worker that dies is noticed by the end of its pipe,
+within milliseconds; a fresh one, with fresh channels, takes its place.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QObject, Signal
+
+from worker.client import WorkerClient, WorkerExitedError
+from worker.protocol import Command, Event
+
+
+class Client(Protocol):
+    """What the link needs of a worker's client."""
+
+    @property
+    def pid(self) -> int | None: ...
+    def send(self, command: Command) -> None: ...
+    def receive(self) -> Event: ...
+    def stop(self, timeout_s: float = ...) -> None: ...
+    def kill(self) -> int | None: ...
+
+
+class WorkerLink(QObject):
+    """Starts a worker, sends to it, tells what it says, and that it has gone."""
+
+    received = Signal(object)
+    """An event of the worker."""
+    exited = Signal(int)
+    """The worker is gone without being asked to; its exit code (negative: a signal). All it said was told before."""
+    _ended = Signal(object)
+
+    def __init__(self, start_client: Callable[[], Client] = WorkerClient) -> None:
+        super().__init__()
+        self._start_client = start_client
+        self._client: Client | None = None
+        self._thread: threading.Thread | None = None
+        # Told in the GUI thread, where it is known whether that worker is still ours.
+        self._ended.connect(self._on_ended)
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process, None if there is none."""
+        return None if self._client is None else self._client.pid
+
+    def start(self) -> None:
+        """Start a worker; commands may be sent at once."""
+        assert self._client is None
+        client = self._client = self._start_client()
+        self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
+        self._thread.start()
+
+    def send(self, command: Command) -> bool:
+        """Send a command; return whether there is a worker to send it to."""
+        if self._client is None:
+            return False
+        self._client.send(command)
+        return True
+
+    def stop(self) -> None:
+        """End the worker and wait for it."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.stop()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def kill(self) -> None:
+        """End the worker at once; `exited` tells of it as of any other death."""
+        if self._client is not None:
+            self._client.kill()
+
+    def _run(self, client: Client) -> None:
+        try:
+            while True:
+                self.received.emit(client.receive())
+        except WorkerExitedError:
+            self._ended.emit(client)
+
+    def _on_ended(self, client: Client) -> None:
+        if client is self._client:
+            self._client = None
+            self.exited.emit(client.kill() or 0)
