@@ -169,9 +169,7 @@ def _generate(request_id: str, message: Message, prompt: Sequence[Message]) -> G
         request_id=request_id,
         messages=prompt_messages(prompt),
         continuation=continuation,
-        sampling=protocol.Sampling(
-            temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed
-        ),
+        sampling=protocol.Sampling(temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -248,7 +249,10 @@ class Controller(QObject):
             write_atomically(file, self.markdown().encode())
         except OSError as error:
             self.noticed.emit(
-                Notice(f"{file} could not be written ({error.strerror}). Nothing was changed; choose another folder.", "danger")
+                Notice(
+                    f"{file} could not be written ({error.strerror}). Nothing was changed; choose another folder.",
+                    "danger",
+                )
             )
             return False
         return True
@@ -270,7 +274,7 @@ class Controller(QObject):
     def set_theme(self, theme: Literal["system", "light", "dark"]) -> None:
         self._set(theme=theme)
 
-    def set_sidebar_visible(self, visible: bool) -> None:  # noqa: FBT001
+    def set_sidebar_visible(self, visible: bool) -> None:
         self._set(sidebar_visible=visible)
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -301,7 +305,7 @@ class Controller(QObject):
         if parent_id not in above[:-1]:
             return
         line = above[above.index(parent_id) :]
-        chosen = dict(zip(line, line[1:], strict=False))
+        chosen = dict(itertools.pairwise(line))
         self._store.choose(self.conversation.id, chosen)
         self._store.widen(self.conversation.id, parent_id)
         self.conversation = self._store.conversation(self.conversation.id)
@@ -316,9 +320,7 @@ class Controller(QObject):
     def _on_worker_died(self, how: str) -> None:
         error = f"The worker that runs the model ended {how}. What was written is kept."
         self._answers.interrupt_all(error)
-        self.noticed.emit(
-            Notice(f"{error} A fresh worker is starting; your next message will work.", "warning")
-        )
+        self.noticed.emit(Notice(f"{error} A fresh worker is starting; your next message will work.", "warning"))
 
     def _on_load_failed(self, message: str) -> None:
         self.noticed.emit(Notice(message, "danger", action="load_guide"))
@@ -335,7 +337,10 @@ class Controller(QObject):
             save_settings(self._settings_path, settings)
         except OSError as error:
             self.noticed.emit(
-                Notice(f"The settings could not be saved ({error.strerror}). They hold until Bough is closed.", "warning")
+                Notice(
+                    f"The settings could not be saved ({error.strerror}). They hold until Bough is closed.",
+                    "warning",
+                )
             )
         self.settings_changed.emit()
 

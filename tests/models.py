@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,9 +44,24 @@ def byte_level_tokenizer(vocab_size: int = 600) -> Tokenizer:
 def sentencepiece_tokenizer() -> Tokenizer:
     """A BPE with SentencePiece's conventions, as Llama 2's is: ▁ for a space, one prepended, bytes as <0xNN>."""
     pieces = ["<unk>", "<s>", EOS, *(f"<0x{byte:02X}>" for byte in range(256))]
-    characters = sorted({character for line in _CORPUS for character in line.replace(" ", "▁") if ord(character) < 0x250})
+    characters = sorted(
+        {character for line in _CORPUS for character in line.replace(" ", "▁") if ord(character) < 0x250}
+    )
     merges: list[tuple[str, str]] = []
-    words = ["▁the", "▁return", "▁returns", "▁Hello", "Hello", "▁fox", "▁▁", "▁▁▁▁", "END", "▁END", "ab", "bc"]
+    words = [
+        "▁the",
+        "▁return",
+        "▁returns",
+        "▁Hello",
+        "Hello",
+        "▁fox",
+        "▁▁",
+        "▁▁▁▁",
+        "END",
+        "▁END",
+        "ab",
+        "bc",
+    ]
     known = [*pieces, *characters]
     for word in words:
         for end in range(2, len(word) + 1):
@@ -126,7 +142,7 @@ def chain(token_ids: Sequence[int]) -> dict[int, int]:
     """Successors that spell these tokens one after another; they must be distinct, the first one is where it begins."""
     if len(set(token_ids[:-1])) != len(token_ids) - 1:
         raise ValueError("A chain's tokens must be distinct")
-    return dict(zip(token_ids, token_ids[1:], strict=False))
+    return dict(itertools.pairwise(token_ids))
 
 
 def llama_config(
@@ -149,7 +165,9 @@ def llama_config(
     }
 
 
-def write_random_llama(folder: Path, tokenizer: Tokenizer, *, layers: int = 2, hidden_size: int = 64, seed: int = 0) -> Path:
+def write_random_llama(
+    folder: Path, tokenizer: Tokenizer, *, layers: int = 2, hidden_size: int = 64, seed: int = 0
+) -> Path:
     """Write a small llama with random weights, sharp enough that its argmax is no tie."""
     size = tokenizer.get_vocab_size(with_added_tokens=True)
     random = np.random.default_rng(seed)

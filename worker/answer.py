@@ -76,9 +76,7 @@ class Answer:
         if not text and not (self.reason is not None and self._unsent):
             return None
         tokens, self._unsent = self._unsent, []
-        return Chunk(
-            request_id=request_id, choice=choice, text=text, tokens=tokens, sampled_ns=self._sampled_ns
-        )
+        return Chunk(request_id=request_id, choice=choice, text=text, tokens=tokens, sampled_ns=self._sampled_ns)
 
     def choice(self, seed: int) -> Choice:
         """Return the finished answer."""

@@ -7,6 +7,7 @@ forge a turn: a control token in a message is spelled as plain text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,17 +98,13 @@ class ChatTemplate:
             return together, turns
         return plain, []
 
-    def _says(
-        self, marked: str, plain: str, messages: Sequence[Message], marks: _Marks, turns: list[int]
-    ) -> bool:
+    def _says(self, marked: str, plain: str, messages: Sequence[Message], marks: _Marks, turns: list[int]) -> bool:
         if marked.replace(marks.begin, "").replace(marks.end, "") != plain:
             return False
         said = re.findall(f"{marks.begin}([^{marks.begin}{marks.end}]*){marks.end}", marked)
         return [text.replace(marks.broken, "") for text in said] == [messages[turn].content for turn in turns]
 
-    def _render(
-        self, messages: Sequence[Message], options: Mapping[str, Any], marks: _Marks, turns: list[int]
-    ) -> str:
+    def _render(self, messages: Sequence[Message], options: Mapping[str, Any], marks: _Marks, turns: list[int]) -> str:
         rendered: list[dict[str, Any]] = []
         for index, message in enumerate(messages):
             # Templates look for reasoning marks in what the model wrote; in everything else they are just text.
@@ -177,7 +174,7 @@ def _break(text: str, controls: re.Pattern[str], mark: str) -> str:
     if not places:
         return text
     edges = [0, *places, len(text)]
-    return mark.join(text[start:end] for start, end in zip(edges, edges[1:], strict=False))
+    return mark.join(text[start:end] for start, end in itertools.pairwise(edges))
 
 
 def _is_special(tokenizer: Tokenizer, token_id: int) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-from multiprocessing.connection import Connection
 
 from worker import process
 from worker.protocol import Command, Event, Shutdown, event_from_msgpack, to_msgpack
@@ -24,7 +23,6 @@ class WorkerClient:
         """Start the worker. Returns before it is up; commands may be sent at once."""
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue()
-        self._events: Connection
         self._events, events = context.Pipe(duplex=False)
         self._process = context.Process(
             target=process.main, args=(self._commands, events), name="bough-worker", daemon=True

@@ -7,7 +7,7 @@ The step after a token is launched before the token is looked at, so that the mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import mlx.core as mx
 import numpy as np
@@ -66,12 +66,12 @@ def decode(
 
     def draw(logits: mx.array) -> _Step:
         allowed = mask.mask()
-        token = sampler.draw(logits, recent, position, mask=None if allowed is None else mx.array(allowed))
+        token = sampler.draw(logits, recent, position, mask=None if allowed is None else _array(allowed))
         step = _Step(token, _report(logits, token, num_top), allowed is not None)
         mx.async_eval(token, *step.report)
         return step
 
-    logits = model.forward(mx.array(sequence[-1:]), cache.layers)
+    logits = model.forward(mx.array(list(sequence[-1:])), cache.layers)
     cache.extend(sequence[-1:])
     step = draw(logits)
     for number in range(1, max_tokens + 1):
@@ -96,6 +96,10 @@ def decode(
             mx.clear_cache()
 
 
+def _array(values: npt.NDArray[np.bool_]) -> mx.array:
+    return mx.array(cast("Any", values))  # MLX takes numpy's arrays; its stubs do not say so
+
+
 def _report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
     """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
     if not num_top:
@@ -112,9 +116,14 @@ def _report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, 
 
 
 def _drawn(step: _Step) -> Drawn:
-    token_id = int(step.token.item())
+    token_id = int(cast("int", step.token.item()))
     if not step.report:
         return Drawn(token_id, None, [], step.is_masked)
     logprob, top_ids, top_logprobs = step.report
     top = zip(np.array(top_ids[0]).tolist(), np.array(top_logprobs[0]).tolist(), strict=True)
-    return Drawn(token_id, float(logprob.item()), sorted(top, key=lambda pair: (-pair[1], pair[0])), step.is_masked)
+    return Drawn(
+        token_id,
+        float(cast("float", logprob.item())),
+        sorted(top, key=lambda pair: (-pair[1], pair[0])),
+        step.is_masked,
+    )

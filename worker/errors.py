@@ -21,7 +21,9 @@ class NotBuiltYetError(BadRequestError):
     """A field or command of the protocol that this version can't serve."""
 
     def __init__(self, field: str) -> None:
-        super().__init__(f"`{field}` is not built yet in this version of Bough. Leave it out and send the request again.")
+        super().__init__(
+            f"`{field}` is not built yet in this version of Bough. Leave it out and send the request again."
+        )
 
 
 class ModelNotFoundError(WorkerError):

@@ -26,7 +26,14 @@ Layers = list[Any]
 _UNLIMITED_CONTEXT = 2**31 - 1
 
 # The longest contexts of models go by many names.
-_CONTEXT_KEYS = ("max_position_embeddings", "max_sequence_length", "max_seq_len", "seq_length", "n_positions", "n_ctx")
+_CONTEXT_KEYS = (
+    "max_position_embeddings",
+    "max_sequence_length",
+    "max_seq_len",
+    "seq_length",
+    "n_positions",
+    "n_ctx",
+)
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def load(folder: ModelFolder) -> Iterator[Loading | LanguageModel]:
         yield LanguageModel(folder, model, tokenizer, config)
     except (WorkerError, MemoryError):
         raise
-    except Exception as error:  # noqa: BLE001 (whatever a model's files do to a library is the files' fault)
+    except Exception as error:
         if "trust_remote_code" in str(error):
             raise ModelUntrustedError(
                 f"The model in {folder.path} wants to run a program of its own. "

@@ -9,12 +9,12 @@ import os
 import queue
 import signal
 import threading
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from worker.blas import preload
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
     from multiprocessing.queues import Queue
 
     from worker.protocol import Event

@@ -48,7 +48,7 @@ class _Value(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
 # --- what commands are made of -----------------------------------------------------------------------------
 
 
-class Message(_Value):
+class Message(_Value, frozen=True):
     """One turn. `token_ids` are the ids the model itself produced for an assistant's turn."""
 
     role: Role
@@ -56,7 +56,7 @@ class Message(_Value):
     token_ids: list[TokenId] | UnsetType = UNSET
 
 
-class Prompt(_Value):
+class Prompt(_Value, frozen=True):
     """Exactly one of `messages`, `text` and `token_ids`; `template_options` goes with `messages`."""
 
     messages: list[Message] | UnsetType = UNSET
@@ -70,7 +70,7 @@ class Prompt(_Value):
             raise ValueError("`template_options` goes with `messages` only")
 
 
-class Continuation(_Value):
+class Continuation(_Value, frozen=True):
     """The answer's beginning. `text` may end anywhere: its seam is healed. `token_ids` are exact."""
 
     text: str | UnsetType = UNSET
@@ -80,7 +80,7 @@ class Continuation(_Value):
         exactly_one(self, "text", "token_ids")
 
 
-class Sampling(_Value):
+class Sampling(_Value, frozen=True):
     """How a token is drawn. Temperature 0 is greedy. The filters work as mlx-lm's functions of these names do."""
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
@@ -95,7 +95,7 @@ class Sampling(_Value):
     seed: Seed | None = None
 
 
-class Constraint(_Value):
+class Constraint(_Value, frozen=True):
     """A form that the text must have. `covers`: whether a continuation is the constrained text's beginning."""
 
     kind: Literal["json_schema", "regex", "choice", "lark"]
@@ -103,7 +103,7 @@ class Constraint(_Value):
     covers: Literal["turn", "new"] = "turn"
 
 
-class Segment(_Value):
+class Segment(_Value, frozen=True):
     """One stretch of a turn, with an end and a form of its own."""
 
     constraint: Constraint | None = None
@@ -114,22 +114,22 @@ class Segment(_Value):
 # --- commands ----------------------------------------------------------------------------------------------
 
 
-class _Command(_Value, tag_field="type"):
+class _Command(_Value, tag_field="type", frozen=True):
     request_id: RequestId
 
 
-class LoadModel(_Command, tag="load_model"):
+class LoadModel(_Command, tag="load_model", frozen=True):
     """Load `model`: "guide", a folder, or a downloaded model's name. Ends in `model_loaded`."""
 
     model: Nonempty
     draft_model: str | None = None
 
 
-class UnloadModel(_Command, tag="unload_model"):
+class UnloadModel(_Command, tag="unload_model", frozen=True):
     """Drop the model and all that was computed with it. Ends in `done`."""
 
 
-class Generate(_Command, tag="generate"):
+class Generate(_Command, tag="generate", frozen=True):
     """Answer one prompt, in the three forms of `Prompt`. Ends in `finished`."""
 
     messages: list[Message] | UnsetType = UNSET
@@ -154,26 +154,26 @@ class Generate(_Command, tag="generate"):
         return _prompt_of(self)
 
 
-class Cancel(_Command, tag="cancel"):
+class Cancel(_Command, tag="cancel", frozen=True):
     """End `target`, or one `choice` of it; nothing happens where it has ended already. Ends in `done`."""
 
     target: RequestId
     choice: Annotated[int, Meta(ge=0)] | None = None
 
 
-class Plan(_Command, tag="plan"):
+class Plan(_Command, tag="plan", frozen=True):
     """What each prompt would cost, without computing anything. Ends in `planned`."""
 
     prompts: list[Prompt]
 
 
-class Validate(_Command, tag="validate"):
+class Validate(_Command, tag="validate", frozen=True):
     """Whether a constraint can be used. Ends in `validated`."""
 
     constraint: Constraint
 
 
-class Tokenize(_Command, tag="tokenize"):
+class Tokenize(_Command, tag="tokenize", frozen=True):
     """The ids of a prompt and the text of each. Ends in `tokenized`."""
 
     messages: list[Message] | UnsetType = UNSET
@@ -189,23 +189,21 @@ class Tokenize(_Command, tag="tokenize"):
         return _prompt_of(self)
 
 
-class CacheStats(_Command, tag="cache_stats"):
+class CacheStats(_Command, tag="cache_stats", frozen=True):
     """What the prompt cache holds. Ends in the event `cache_stats`."""
 
 
-class Shutdown(_Command, tag="shutdown"):
+class Shutdown(_Command, tag="shutdown", frozen=True):
     """Cancel what runs and waits, then exit 0. Ends in `done`."""
 
 
-Command: TypeAlias = (
-    LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | Shutdown
-)
+Command: TypeAlias = LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | Shutdown
 
 
 # --- what events are made of -------------------------------------------------------------------------------
 
 
-class Alternative(_Value):
+class Alternative(_Value, frozen=True):
     """A token that could have stood here, with the text it would have shown."""
 
     id: int
@@ -213,7 +211,7 @@ class Alternative(_Value):
     logprob: float | None
 
 
-class Token(_Value):
+class Token(_Value, frozen=True):
     """One token of an answer. `logprob` is null unless `top_logprobs` was asked for, or where it is -inf."""
 
     id: int
@@ -222,7 +220,7 @@ class Token(_Value):
     origin: Origin = "sampled"
 
 
-class Choice(_Value):
+class Choice(_Value, frozen=True):
     """One finished answer.
 
     `token_ids` are exactly `text`; the last `num_recut` of them were cut anew because the text ends inside a
@@ -239,7 +237,7 @@ class Choice(_Value):
     turn_token_ids: list[int] = []
 
 
-class Usage(_Value):
+class Usage(_Value, frozen=True):
     """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request."""
 
     prompt_tokens: int = 0
@@ -251,7 +249,7 @@ class Usage(_Value):
     accepted_tokens: int = 0
 
 
-class Timing(_Value):
+class Timing(_Value, frozen=True):
     """Wall-clock times of one request; `ttft_ms` runs from the start of its turn to its first token."""
 
     queue_ms: float = 0.0
@@ -260,7 +258,7 @@ class Timing(_Value):
     decode_tokens_per_s: float = 0.0
 
 
-class PromptPlan(_Value):
+class PromptPlan(_Value, frozen=True):
     """What one prompt would cost now: `prompt_tokens` - `cached_tokens` would be read."""
 
     prompt_tokens: int
@@ -271,18 +269,18 @@ class PromptPlan(_Value):
 # --- events ------------------------------------------------------------------------------------------------
 
 
-class _Event(_Value, tag_field="type"):
+class _Event(_Value, tag_field="type", frozen=True):
     request_id: RequestId | None
 
 
-class ModelLoading(_Event, tag="model_loading"):
+class ModelLoading(_Event, tag="model_loading", frozen=True):
     """A load goes on: `fraction` 0…1, `stage` in a person's words."""
 
     fraction: float
     stage: str
 
 
-class ModelLoaded(_Event, tag="model_loaded"):
+class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     """The model is ready. Terminal."""
 
     model: str
@@ -295,7 +293,7 @@ class ModelLoaded(_Event, tag="model_loaded"):
     cache_kind: CacheKind
 
 
-class PrefillProgress(_Event, tag="prefill_progress"):
+class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
     """Of `total` prompt tokens `done` are in the cache now, `cached` were there before."""
 
     done: int
@@ -303,7 +301,7 @@ class PrefillProgress(_Event, tag="prefill_progress"):
     cached: int
 
 
-class Chunk(_Event, tag="chunk"):
+class Chunk(_Event, tag="chunk", frozen=True):
     """Text that is safe to show, with every token drawn since the last chunk.
 
     `sampled_ns` is the monotonic clock of this machine (`time.monotonic_ns`) when the last token was known.
@@ -315,7 +313,7 @@ class Chunk(_Event, tag="chunk"):
     sampled_ns: int = 0
 
 
-class Retract(_Event, tag="retract"):
+class Retract(_Event, tag="retract", frozen=True):
     """Take back that much of what was streamed."""
 
     choice: int
@@ -323,7 +321,7 @@ class Retract(_Event, tag="retract"):
     num_tokens: int
 
 
-class Forked(_Event, tag="forked"):
+class Forked(_Event, tag="forked", frozen=True):
     """A new answer that shares that much of its parent's."""
 
     choice: int
@@ -332,7 +330,7 @@ class Forked(_Event, tag="forked"):
     num_tokens: int
 
 
-class Answered(_Event, tag="answered"):
+class Answered(_Event, tag="answered", frozen=True):
     """One of several answers ended; the others go on."""
 
     choice: int
@@ -340,7 +338,7 @@ class Answered(_Event, tag="answered"):
     stop: str | None = None
 
 
-class Finished(_Event, tag="finished"):
+class Finished(_Event, tag="finished", frozen=True):
     """All answers of a request ended. Terminal."""
 
     choices: list[Choice]
@@ -348,27 +346,27 @@ class Finished(_Event, tag="finished"):
     timing: Timing
 
 
-class Planned(_Event, tag="planned"):
+class Planned(_Event, tag="planned", frozen=True):
     """The answer to `plan`. Terminal."""
 
     plans: list[PromptPlan]
 
 
-class Validated(_Event, tag="validated"):
+class Validated(_Event, tag="validated", frozen=True):
     """The answer to `validate`. Terminal."""
 
     ok: bool
     message: str
 
 
-class Tokenized(_Event, tag="tokenized"):
+class Tokenized(_Event, tag="tokenized", frozen=True):
     """The answer to `tokenize`. Terminal."""
 
     token_ids: list[int]
     pieces: list[str]
 
 
-class CacheStatsReport(_Event, tag="cache_stats"):
+class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
     """Distinct tokens held and their bytes. Terminal."""
 
     tokens: int
@@ -378,11 +376,11 @@ class CacheStatsReport(_Event, tag="cache_stats"):
     disk_bytes: int
 
 
-class Done(_Event, tag="done"):
+class Done(_Event, tag="done", frozen=True):
     """Terminal."""
 
 
-class Failed(_Event, tag="failed"):
+class Failed(_Event, tag="failed", frozen=True):
     """The command ended without its result. `message` is a sentence that says what to do. Terminal."""
 
     kind: FailureKind

@@ -39,7 +39,7 @@ class Sampler:
         """Return what of the tokens so far the penalties need, shape [at most `penalty_context`]; None if nothing."""
         if not self._penalties:
             return None
-        return mx.array(token_ids[-self._context :], dtype=mx.uint32)
+        return mx.array(list(token_ids[-self._context :]), dtype=mx.uint32)
 
     def advance(self, recent: mx.array | None, token: mx.array) -> mx.array | None:
         """Return `recent` with one more token, shape [1], which need not be computed yet."""
@@ -48,7 +48,12 @@ class Sampler:
         return mx.concatenate([recent, token.astype(mx.uint32)])[-self._context :]
 
     def draw(
-        self, logits: mx.array, recent: mx.array | None, position: int, visit: int = 0, mask: mx.array | None = None
+        self,
+        logits: mx.array,
+        recent: mx.array | None,
+        position: int,
+        visit: int = 0,
+        mask: mx.array | None = None,
     ) -> mx.array:
         """Choose one token from `logits`, shape [1, vocabulary]; return its id, shape [1], not yet computed.
 

@@ -108,7 +108,7 @@ class StopStrings:
         node.stop = stop
 
     def _link(self) -> None:
-        """Point each node at its longest proper suffix, breadth first, and hand down the longest stop that ends there."""
+        """Point each node at its longest proper suffix, breadth first, and hand down the longest stop ending there."""
         waiting: deque[Node] = deque()
         for child in self.root.children.values():
             child.fail = self.root

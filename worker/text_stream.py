@@ -12,7 +12,6 @@ from typing import NamedTuple, TypeAlias
 from worker.characters import num_bytes_of, split_characters
 from worker.stop_strings import NO_STOPS, Node, StopStrings
 
-
 # A plain tuple, since one is made for every token: the state before, the token's bytes, the automaton's node, bytes
 # that may yet become a character, characters that may yet become a stop string, and of the new text the number of
 # characters known (held ones included) and shown.
@@ -119,6 +118,6 @@ class TextStream:
         end = num_bytes_of(state[3] + b"".join(tokens), num_shown) - len(state[3]) if num_shown else 0
         for index, data in enumerate(tokens):
             if end < len(data) or end == 0:
-                return Kept(index, data[:max(end, 0)])
+                return Kept(index, data[: max(end, 0)])
             end -= len(data)
         return Kept(len(tokens), b"")

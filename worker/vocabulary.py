@@ -142,9 +142,7 @@ class Vocabulary:
     @cached_property
     def _plain(self) -> list[tuple[bytes, int]]:
         return [
-            (data, token_id)
-            for token_id, data in enumerate(self.bytes)
-            if data and token_id not in self.control_ids
+            (data, token_id) for token_id, data in enumerate(self.bytes) if data and token_id not in self.control_ids
         ]
 
     @cached_property
@@ -202,7 +200,7 @@ def _token_bytes(tokenizer: Tokenizer, added: set[int], size: int) -> list[bytes
             table[token_id] = (piece[2:] if piece.startswith("##") else f" {piece}").encode()
         else:
             for old, new in replaced:
-                piece = piece.replace(old, new)  # noqa: PLW2901
+                piece = piece.replace(old, new)
             table[token_id] = piece.encode()
     return table
 
@@ -239,7 +237,11 @@ def _byte_level(piece: str) -> bytes:
 
 def _byte_alphabet() -> dict[str, int]:
     """GPT-2's printable stand-ins for bytes: printable Latin-1 stands for itself, the rest for U+0100 and up."""
-    printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
+    printable = [
+        *range(ord("!"), ord("~") + 1),
+        *range(ord("¡"), ord("¬") + 1),
+        *range(ord("®"), ord("ÿ") + 1),
+    ]
     others = [byte for byte in range(256) if byte not in printable]
     alphabet = {chr(byte): byte for byte in printable}
     alphabet.update({chr(256 + index): byte for index, byte in enumerate(others)})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import msgspec
@@ -106,14 +106,14 @@ class Store:
         """Return every message that the conversation reaches, in the order of their making."""
         rows = self._database.execute(
             _REACHED.format(where="id = ?")
-            + f"SELECT {_COLUMNS} FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",  # noqa: S608
+            + f"SELECT {_COLUMNS} FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
             (conversation_id,),
         )
         return [_message(row) for row in rows]
 
     def interrupt_streaming(self, error: str) -> int:
         """Mark answers that a program which was killed left streaming; return how many."""
-        rows = self._database.execute(f"SELECT {_COLUMNS} FROM message WHERE state = 'streaming'").fetchall()  # noqa: S608
+        rows = self._database.execute(f"SELECT {_COLUMNS} FROM message WHERE state = 'streaming'").fetchall()
         for row in rows:
             message = _message(row)
             record = msgspec.structs.replace(message.record or Record(), error=error)
@@ -148,7 +148,8 @@ class Store:
     def conversation(self, conversation_id: int) -> Conversation:
         """Return one conversation. Raises `KeyError`."""
         row = self._database.execute(
-            "SELECT id, name, root_id, created_ms, updated_ms FROM conversation WHERE id = ?", (conversation_id,)
+            "SELECT id, name, root_id, created_ms, updated_ms FROM conversation WHERE id = ?",
+            (conversation_id,),
         ).fetchone()
         if row is None:
             raise KeyError(conversation_id)
@@ -161,9 +162,7 @@ class Store:
     def touch(self, conversation_id: int) -> None:
         """Note that the conversation was used now."""
         with self._transaction():
-            self._database.execute(
-                "UPDATE conversation SET updated_ms = ? WHERE id = ?", (_now_ms(), conversation_id)
-            )
+            self._database.execute("UPDATE conversation SET updated_ms = ? WHERE id = ?", (_now_ms(), conversation_id))
 
     def widen(self, conversation_id: int, root_id: MessageId) -> None:
         """Let the conversation begin further up, so that a branch there becomes its own."""
@@ -189,9 +188,7 @@ class Store:
     def trash(self, conversation_id: int) -> None:
         """Throw a conversation away; it can be taken back until the trash is emptied."""
         with self._durably():
-            self._database.execute(
-                "UPDATE conversation SET trashed_ms = ? WHERE id = ?", (_now_ms(), conversation_id)
-            )
+            self._database.execute("UPDATE conversation SET trashed_ms = ? WHERE id = ?", (_now_ms(), conversation_id))
 
     def restore(self, conversation_id: int) -> None:
         """Take a conversation back from the trash."""
@@ -213,9 +210,7 @@ class Store:
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _add(
-        self, parent_id: MessageId | None, role: Role, text: str, state: State, record: Record | None
-    ) -> Message:
+    def _add(self, parent_id: MessageId | None, role: Role, text: str, state: State, record: Record | None) -> Message:
         now_ms = _now_ms()
         cursor = self._database.execute(
             "INSERT INTO message (parent_id, role, text, state, created_ms, record) VALUES (?, ?, ?, ?, ?, ?)",
@@ -239,12 +234,10 @@ class Store:
             (name, root_id, now_ms, now_ms),
         )
         assert cursor.lastrowid is not None
-        return Conversation(
-            id=cursor.lastrowid, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms
-        )
+        return Conversation(id=cursor.lastrowid, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None]:
         self._database.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -254,7 +247,7 @@ class Store:
         self._database.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _durably(self) -> Iterator[None]:
+    def _durably(self) -> Generator[None]:
         """A transaction that has reached the disk when it ends, even if the power fails then."""
         self._database.execute("PRAGMA synchronous = FULL")
         try:
@@ -286,9 +279,7 @@ def _message(row: tuple[int, int | None, Role, str, State, int, bytes | None]) -
 
 def _conversation(row: tuple[int, str, int, int, int]) -> Conversation:
     conversation_id, name, root_id, created_ms, updated_ms = row
-    return Conversation(
-        id=conversation_id, name=name, root_id=root_id, created_ms=created_ms, updated_ms=updated_ms
-    )
+    return Conversation(id=conversation_id, name=name, root_id=root_id, created_ms=created_ms, updated_ms=updated_ms)
 
 
 def _now_ms() -> int:

@@ -65,7 +65,7 @@ class Tree:
         return line
 
     def path(self, choices: Choices) -> list[Message]:
-        """Return the visible branch: the lineage of the root, then the chosen child of each message (else the newest)."""
+        """Return the visible branch: the line down to the root, then the chosen (else the newest) child of each."""
         line = self.lineage(self.root_id)
         seen = {message.id for message in line}
         current = self.root_id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+import math
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,9 @@ def _path_of(name: str) -> Path:
     if name == GUIDE:
         return guide_path()
     if "\0" in name:
-        raise ModelNotFoundError("The model's name holds a NUL character. Give a folder or the name of a downloaded model.")
+        raise ModelNotFoundError(
+            "The model's name holds a NUL character. Give a folder or the name of a downloaded model."
+        )
     path = Path(name).expanduser()
     try:
         if path.is_dir():
@@ -140,22 +143,16 @@ def _num_parameters(file: Path) -> int:
     try:
         with file.open("rb") as stream:
             (length,) = struct.unpack("<Q", stream.read(8))
-            if length > min(size, _MAX_HEADER_BYTES):
-                raise ValueError("its header is longer than the file")
-            header: dict[str, Any] = json.loads(stream.read(length))
+            header: dict[str, Any] = json.loads(stream.read(min(length, _MAX_HEADER_BYTES)))
         tensors = [entry for name, entry in header.items() if name != "__metadata__"]
-        end = 8 + length + max((entry["data_offsets"][1] for entry in tensors), default=0)
-        if end > size:
-            raise ValueError(f"{end - size} bytes are missing at its end")
-        return sum(_product(entry["shape"]) for entry in tensors)
+        num_missing = 8 + length + max((entry["data_offsets"][1] for entry in tensors), default=0) - size
+        num_parameters = sum(math.prod(entry["shape"]) for entry in tensors)
     except (OSError, ValueError, KeyError, TypeError, IndexError, struct.error, RecursionError) as error:
         raise ModelInvalidError(
             f"The weight file {file} is damaged ({error}). Download it again, then open the folder again."
         ) from error
-
-
-def _product(shape: list[int]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
+    if num_missing > 0:
+        raise ModelInvalidError(
+            f"{num_missing:,} bytes are missing at the end of {file}. Finish the download, then open the folder again."
+        )
+    return num_parameters

@@ -1,0 +1,61 @@
+# Bough: `make run` opens it, `make test` tests it. Both set up everything they need in .venv first.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+LOCK := packaging/requirements.lock
+SOURCES := app worker packaging tests
+# Two workers: tests start processes of their own, and a model is loaded in each of them.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+.PHONY: help run test test-long check lint format setup bench tour guide-model lock wheel clean
+
+help: ## Say what there is to make
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY) ## Set everything up
+
+$(READY): $(LOCK) pyproject.toml packaging/setup.sh
+	@PYTHON="$(PYTHON)" packaging/setup.sh "$(VENV)" "$(LOCK)"
+	@touch $@
+
+run: $(READY) ## Open Bough on the built-in model (without a display: play the tour)
+	@packaging/run.sh "$(BIN)/python"
+
+test: $(READY) ## Run the whole test suite, headless
+	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long"
+
+test-long: $(READY) ## Run the tests that take minutes each
+	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m long --timeout 3600
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/basedpyright
+
+check: lint test ## Everything that must hold: lint, format, types, imports, tests
+
+format: $(READY) ## Put the code in its form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement
+	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY))
+
+tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
+	@$(BIN)/python -m app tour --out build/tour
+
+guide-model: $(READY) ## Train the built-in model anew (about twenty minutes)
+	$(BIN)/python packaging/guide_model/train.py
+
+lock: $(READY) ## Choose the exact versions of all dependencies anew
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra cpu --group dev \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade -o $(LOCK)
+
+wheel: $(READY) ## Build the wheel in dist/
+	$(BIN)/python -m hatchling build -t wheel
+
+clean: ## Remove everything that was made here
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,68 @@
+"""`python -m app`, `bough`: the window, the tour.
+
+Nothing heavy is imported at the top: a spawned worker imports this file, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; return the exit code."""
+    # In a bundle the worker is this program again; without this, windows multiply.
+    multiprocessing.freeze_support()
+    parser = argparse.ArgumentParser(prog="bough", description="A chat program in which a conversation is a tree.")
+    parser.add_argument("--data-dir", type=Path, help="keep conversations and settings in this folder")
+    commands = parser.add_subparsers(dest="command")
+    tour = commands.add_parser("tour", help="let Bough play its main steps by itself, and write pictures")
+    tour.add_argument("--out", type=Path, required=True, help="the folder for pictures, transcript and tour.json")
+    tour.add_argument("--theme", choices=("light", "dark"), default="light")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "tour":
+        if not _has_display():
+            os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        from app.tour import play_tour
+
+        return play_tour(chosen.out, chosen.theme)
+    if not _has_display():
+        print(  # noqa: T201
+            "Bough needs a display to open its window, and there is none here. "
+            "`bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.",
+            file=sys.stderr,
+        )
+        return 1
+    return _open_window(chosen.data_dir)
+
+
+def _open_window(data_dir: Path | None) -> int:
+    from app.application import Application, Places, make_qt_application
+    from app.model.store import StoreError
+
+    qt_application = make_qt_application(sys.argv[:1])
+    try:
+        application = Application(Places.of_user() if data_dir is None else Places.under(data_dir))
+    except StoreError as error:
+        print(f"bough: {error}", file=sys.stderr)  # noqa: T201
+        from PySide6.QtWidgets import QMessageBox
+
+        QMessageBox.critical(None, "Bough", str(error))
+        return 1
+    application.window.show()
+    code = qt_application.exec()
+    application.close()
+    return code
+
+
+def _has_display() -> bool:
+    if sys.platform != "linux" or "QT_QPA_PLATFORM" in os.environ:
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""The one place that constructs the program's parts and connects them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication
+
+from app.answers import Answers
+from app.controller import Controller
+from app.model.settings import load_settings
+from app.model.store import Store
+from app.model_session import ModelSession
+from app.ui.theme import icon_file
+from app.ui.window import MainWindow
+from app.worker_link import WorkerLink
+
+_INTERRUPTED = "Bough ended while this was being written. What was written is kept."
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things are kept."""
+
+    data: Path
+    """Conversations."""
+    config: Path
+    """Settings."""
+
+    @classmethod
+    def of_user(cls) -> Places:
+        """The folders that the system has for them."""
+        return cls(
+            data=platformdirs.user_data_path("bough", appauthor=False),
+            config=platformdirs.user_config_path("bough", appauthor=False),
+        )
+
+    @classmethod
+    def under(cls, folder: Path) -> Places:
+        """Everything in one folder."""
+        return cls(data=folder, config=folder)
+
+
+def make_qt_application(arguments: list[str]) -> QApplication:
+    """Make the `QApplication`; one a process."""
+    application = QApplication(arguments)
+    application.setApplicationName("Bough")
+    application.setDesktopFileName("bough")
+    application.setStyle("Fusion")
+    application.setWindowIcon(QIcon(str(icon_file())))
+    return application
+
+
+class Application(QObject):
+    """Bough, put together: store, worker, controller and window. Must be closed."""
+
+    def __init__(self, places: Places) -> None:
+        """Open the store and start the worker with the last model. Raises `StoreError`."""
+        super().__init__()
+        settings_path = places.config / "settings.json"
+        settings = load_settings(settings_path)
+        self.store = Store(places.data / "conversations.sqlite3")
+        self.store.interrupt_streaming(_INTERRUPTED)
+        self.store.empty_trash()
+        self.link = WorkerLink()
+        self.session = ModelSession(self.link)
+        self.answers = Answers(self.link, self.store)
+        self.controller = Controller(self.store, self.answers, self.session, settings, settings_path)
+        self.window = MainWindow(self.controller, places.data)
+        self.window.closed.connect(self.close)
+        if settings.last_conversation is not None:
+            self.controller.open_conversation(settings.last_conversation)
+        self._is_closed = False
+        self.session.load(settings.model)
+
+    def close(self) -> None:
+        """End the worker, keep what has streamed, close the store."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.link.stop()
+        self.answers.interrupt_all(_INTERRUPTED)
+        self.store.close()

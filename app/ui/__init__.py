@@ -1,0 +1,1 @@
+"""Widgets. They know the controller, never the worker or the store."""

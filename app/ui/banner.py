@@ -1,0 +1,78 @@
+"""A notice that concerns the whole program: what happened, what was kept, what to do; it takes no focus."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+
+from app.controller import Notice
+from app.ui.theme import COLUMN_PX, Theme, icon
+
+_ACTION_LABELS = {"undo_delete": "Undo", "load_guide": "Open the guide"}
+
+
+class Banner(QWidget):
+    """Shows one notice at a time, the latest."""
+
+    action_asked = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("page")
+        self._notice: Notice | None = None
+        self._card = QFrame()
+        self._card.setObjectName("banner")
+        self._card.setMaximumWidth(COLUMN_PX + 16)
+        self._icon = QLabel()
+        self.label = QLabel()
+        self.label.setWordWrap(True)
+        self.button = QPushButton()
+        self.button.clicked.connect(self._on_action)
+        self.close_button = QToolButton()
+        self.close_button.setAccessibleName("Close the notice")
+        self.close_button.setToolTip("Close")
+        self.close_button.clicked.connect(self.dismiss)
+        row = QHBoxLayout(self._card)
+        row.setContentsMargins(12, 8, 8, 8)
+        row.setSpacing(12)
+        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button)
+        row.addWidget(self.close_button)
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(16, 8, 16, 8)
+        outer.addStretch(1)
+        outer.addWidget(self._card, 1000)
+        outer.addStretch(1)
+        self.set_theme(theme)
+        self.setVisible(False)
+
+    def show_notice(self, notice: Notice) -> None:
+        self._notice = notice
+        self._card.setProperty("kind", notice.kind)
+        self._card.style().unpolish(self._card)
+        self._card.style().polish(self._card)
+        self.label.setText(notice.text)
+        self._card.setAccessibleName(notice.text)
+        self.button.setText(_ACTION_LABELS.get(notice.action, ""))
+        self.button.setVisible(bool(notice.action))
+        self.set_theme(self._theme)
+        self.setVisible(True)
+
+    def dismiss(self) -> None:
+        self._notice = None
+        self.setVisible(False)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        kind = self._notice.kind if self._notice is not None else "information"
+        colour = {"information": theme.information, "warning": theme.warning, "danger": theme.danger}[kind]
+        name = "information" if kind == "information" else "warning"
+        self._icon.setPixmap(icon(name, colour).pixmap(20, 20))
+        self.close_button.setIcon(icon("close", theme.quiet_text))
+
+    def _on_action(self) -> None:
+        notice = self._notice
+        self.dismiss()
+        if notice is not None:
+            self.action_asked.emit(notice.action)

@@ -1,0 +1,146 @@
+"""The text of one message: as tall as its content, selectable, read by screen readers; it fetches nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from typing_extensions import override
+
+from app.ui.markdown_document import MarkdownDocument
+from app.ui.theme import Theme
+
+_SAFE_SCHEMES = {"http", "https", "mailto"}
+_CARET_PX = 2
+
+
+class MessageText(QTextBrowser):
+    """Shows Markdown, or plain text for what a person wrote."""
+
+    key_pressed = Signal(QKeyEvent)
+    """A key that is not for moving in or copying from the text."""
+
+    def __init__(self, theme: Theme, *, is_markdown: bool, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("message_text")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setOpenLinks(False)
+        self.anchorClicked.connect(_open_link)
+        self.viewport().setAutoFillBackground(False)
+        self._theme = theme
+        self._is_markdown = is_markdown
+        self._markdown = MarkdownDocument(self.document(), theme)
+        self._plain = ""
+        self._has_caret = False
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+
+    @property
+    def content(self) -> str:
+        """The text as it was written."""
+        return self._markdown.source if self._is_markdown else self._plain
+
+    def set_text(self, text: str) -> None:
+        if self._is_markdown:
+            self._markdown.set_source(text)
+        else:
+            self._plain = text
+            self._markdown.set_plain(text)
+
+    def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Show more text at the end; what stands there is not laid out again."""
+        if self._is_markdown:
+            self._markdown.append(text)
+        else:
+            self.set_text(self._plain + text)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._markdown.set_theme(theme)
+        if not self._is_markdown:
+            self._markdown.set_plain(self._plain)
+
+    def set_caret(self, shown: bool) -> None:
+        """Show a thin caret at the end: more is to come."""
+        if shown != self._has_caret:
+            self._has_caret = shown
+            self.viewport().update()
+
+    def _fit(self) -> None:
+        height = max(1, round(self.document().size().height() + 0.5))
+        if height != self.height():
+            self.setFixedHeight(height)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self.height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.height())
+
+    @override
+    def resizeEvent(self, e: QResizeEvent) -> None:
+        super().resizeEvent(e)
+        self._fit()
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        super().paintEvent(e)
+        if not self._has_caret:
+            return
+        cursor = QTextCursor(self.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        place = self.cursorRect(cursor)
+        painter = QPainter(self.viewport())
+        painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
+        painter.end()
+
+    @override
+    def keyPressEvent(self, ev: QKeyEvent) -> None:
+        is_plain = not ev.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
+        if (is_plain and (ev.text().isprintable() and ev.text())) or ev.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Delete}:
+            self.key_pressed.emit(ev)
+            return
+        # Keys that would scroll belong to the page around: this text is never taller than itself.
+        if ev.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End} and is_plain:
+            ev.ignore()
+            return
+        if ev.key() in {Qt.Key.Key_Up, Qt.Key.Key_Down} and not ev.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            ev.ignore()
+            return
+        super().keyPressEvent(ev)
+
+    @override
+    def wheelEvent(self, e: Any) -> None:
+        e.ignore()
+
+    @override
+    def event(self, e: QEvent) -> bool:
+        # Tab leaves a message for its actions instead of going from link to link.
+        if e.type() == QEvent.Type.ShortcutOverride:
+            e.ignore()
+            return False
+        return super().event(e)
+
+    @override
+    def loadResource(self, type: int, name: QUrl | str) -> Any:
+        """Load nothing, from nowhere: an image in an answer must not read a file or tell a server that it is shown."""
+        return None
+
+
+def _open_link(url: QUrl) -> None:
+    if url.scheme().lower() in _SAFE_SCHEMES:
+        QDesktopServices.openUrl(url)

@@ -1,0 +1,429 @@
+"""One message on the page: its text, its actions, its versions, what it cost; it decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.model.message import Figures, Message
+from app.ui.message_text import MessageText
+from app.ui.theme import Theme, icon
+
+ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
+
+_LABELS: dict[ActionName, tuple[str, str]] = {
+    "edit": ("Edit", "E"),
+    "regenerate": ("Regenerate", "R"),
+    "fork": ("Fork", "F"),
+    "continue": ("Continue", "C"),
+    "copy": ("Copy", "Ctrl+C"),
+}
+_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
+_ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer"}
+_ACTION_ROW_PX = 28
+_EDITOR_PX = (72, 320)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A message as it is to be shown, with what depends on its surroundings."""
+
+    message: Message
+    siblings: Sequence[int]
+    actions: Sequence[ActionName]
+    is_streaming: bool
+    is_last: bool
+
+
+class MessageView(QFrame):
+    """The widget of one message."""
+
+    action_asked = Signal(int, str)
+    """A message's id and the name of what is to be done with it."""
+    edited = Signal(int, str)
+    sibling_asked = Signal(int, int)
+    """A message's id and the step to another version."""
+    focused = Signal(int)
+
+    def __init__(self, shown: Shown, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("focus_ring")
+        self._shown = shown
+        self._theme = theme
+        self._unrendered: list[str] = []
+        self._editor: _Editor | None = None
+        role = shown.message.role
+        self.text = MessageText(theme, is_markdown=role == "assistant")
+        self.text.key_pressed.connect(self._on_key)
+        self.text.installEventFilter(self)
+        self.setFocusProxy(self.text)
+
+        body = QFrame()
+        body.setObjectName("answer" if role == "assistant" else "card")
+        self._card = body
+        self._body = QVBoxLayout(body)
+        inset = (0, 0) if role == "assistant" else (16, 10)
+        self._body.setContentsMargins(inset[0], inset[1], inset[0], inset[1])
+        self._body.setSpacing(4)
+        if role != "assistant":
+            label = QLabel(_ROLES[role])
+            label.setObjectName("role")
+            self._body.addWidget(label)
+        self._body.addWidget(self.text)
+
+        self._reading = _Reading()
+        self._status = QLabel()
+        self._status.setWordWrap(True)
+        self._status.setVisible(False)
+        self._figures = QLabel()
+        self._figures.setObjectName("quiet")
+        self._row = _ActionRow(theme, self._ask)
+        self._row.sibling_asked.connect(self._ask_sibling)
+
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 6, 8, 0)
+        layout.setSpacing(2)
+        layout.addWidget(body)
+        layout.addWidget(self._reading)
+        layout.addWidget(self._status)
+        layout.addWidget(self._figures)
+        layout.addWidget(self._row)
+        self.text.set_text(shown.message.text)
+        self.show_message(shown)
+
+    @property
+    def message(self) -> Message:
+        return self._shown.message
+
+    @property
+    def possible_actions(self) -> Sequence[ActionName]:
+        return self._shown.actions
+
+    @property
+    def is_streaming(self) -> bool:
+        return self._shown.is_streaming
+
+    def show_message(self, shown: Shown) -> None:
+        """Show a message's present state; its text is laid out again only where it is another one."""
+        self._shown = shown
+        message = shown.message
+        self.render_appended()
+        if self.text.content != message.text:
+            self.text.set_text(message.text)
+        self.text.setVisible(bool(message.text) or message.role != "assistant" or shown.is_streaming)
+        # An empty system prompt is a quiet line, not an empty card.
+        self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
+        self.text.set_caret(shown.is_streaming)
+        if not shown.is_streaming or message.text:
+            self._reading.setVisible(False)
+        self._show_status()
+        self._show_figures()
+        self._row.show_siblings(shown.siblings, message.id)
+        self._row.show_actions(shown.actions)
+        self._show_row()
+        self.text.setAccessibleName(self._accessible_name())
+
+    def append_text(self, text: str) -> None:
+        """Take text that has streamed in; it is on screen at the next `render_appended`."""
+        self._unrendered.append(text)
+
+    def render_appended(self) -> bool:
+        """Show what was appended; return whether there was anything."""
+        if not self._unrendered:
+            return False
+        text = "".join(self._unrendered)
+        self._unrendered.clear()
+        self._reading.setVisible(False)
+        self.text.append(text)
+        return True
+
+    def show_reading(self, done: int, total: int, kept: int) -> None:
+        """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
+        if not self.text.content:
+            self._reading.show_progress(done, total, kept)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.text.set_theme(theme)
+        self._row.set_theme(theme)
+
+    def begin_edit(self) -> None:
+        """Let the person write another version in the place of the text."""
+        if self._editor is not None:
+            return
+        editor = self._editor = _Editor(self.message)
+        editor.ended.connect(self._end_edit)
+        self.text.setVisible(False)
+        self._card.setVisible(True)
+        self._body.addWidget(editor)
+        editor.text.setFocus()
+
+    def _end_edit(self, text: str | None) -> None:
+        editor, self._editor = self._editor, None
+        if editor is None:
+            return
+        editor.setParent(None)
+        editor.deleteLater()
+        self.show_message(self._shown)
+        self.text.setVisible(bool(self.message.text))
+        self.setFocus()
+        if text is not None:
+            self.edited.emit(self.message.id, text)
+
+    def _ask_sibling(self, step: int) -> None:
+        self.sibling_asked.emit(self.message.id, step)
+
+    def _ask(self, name: ActionName) -> None:
+        if name == "edit":
+            self.begin_edit()
+        self.action_asked.emit(self.message.id, name)
+
+    def _on_key(self, event: QKeyEvent) -> None:
+        name = _KEYS.get(event.text().lower())
+        if name is not None and name in self._shown.actions:
+            self._ask(name)
+
+    def _accessible_name(self) -> str:
+        role = _ROLES.get(self.message.role, "")
+        if len(self._shown.siblings) > 1:
+            number = list(self._shown.siblings).index(self.message.id) + 1
+            return f"{role}, version {number} of {len(self._shown.siblings)}"
+        return role
+
+    def _show_status(self) -> None:
+        message = self.message
+        error = message.record.error if message.record is not None else None
+        text, kind = "", "quiet"
+        if not self._shown.is_streaming and message.role == "assistant":
+            if error:
+                text, kind = error, "failure" if message.state == "failed" else "warning"
+            elif message.state == "stopped":
+                text = "Stopped."
+            elif message.state == "cut":
+                text = "Cut at the maximum of tokens. Continue goes on from here."
+            elif message.state == "streaming":
+                text = "This answer was interrupted. What was written is kept."
+        elif message.role == "system" and not message.text:
+            text = "No system prompt. Edit gives the model a role or rules, in a branch of its own."
+        self._status.setText(text)
+        if self._status.objectName() != kind:
+            self._status.setObjectName(kind)
+            self._status.style().polish(self._status)
+        self._status.setVisible(bool(text))
+
+    def _show_figures(self) -> None:
+        record = self.message.record
+        has_figures = record is not None and record.figures.prompt_tokens > 0 and not self._shown.is_streaming
+        if has_figures and record is not None:
+            self._figures.setText(figures_line(record.figures))
+        self._figures.setVisible(has_figures)
+
+    # --- what comes and goes -------------------------------------------------------------------------------
+
+    @override
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._show_row()
+        super().enterEvent(event)
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        self._show_row()
+        super().leaveEvent(event)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._show_row()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in {QEvent.Type.FocusIn, QEvent.Type.FocusOut}:
+            has_focus = event.type() == QEvent.Type.FocusIn
+            by_key = isinstance(event, QFocusEvent) and event.reason() not in {
+                Qt.FocusReason.MouseFocusReason,
+                Qt.FocusReason.PopupFocusReason,
+            }
+            self.setProperty("ring", has_focus and by_key)
+            self.style().unpolish(self)
+            self.style().polish(self)
+            self._show_row()
+            if has_focus:
+                self.focused.emit(self.message.id)
+        return super().eventFilter(watched, event)
+
+    def _show_row(self) -> None:
+        focus = self.window().focusWidget() if self.isVisible() else None
+        near = self.underMouse() or (focus is not None and self.isAncestorOf(focus))
+        self._row.show_buttons((near or self._shown.is_last) and not self._shown.is_streaming)
+
+
+class _ActionRow(QWidget):
+    """‹ 2/3 › and the actions; its height is always there, so that showing them moves nothing."""
+
+    sibling_asked = Signal(int)
+
+    def __init__(self, theme: Theme, ask: Callable[[ActionName], None]) -> None:
+        super().__init__()
+        self.setFixedHeight(_ACTION_ROW_PX)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(2)
+        self._previous = self._arrow("left", "Previous version (Alt+Left)", -1)
+        self._count = QLabel()
+        self._count.setObjectName("quiet")
+        self._next = self._arrow("right", "Next version (Alt+Right)", +1)
+        for widget in (self._previous, self._count, self._next):
+            layout.addWidget(widget)
+        self._buttons: dict[ActionName, QToolButton] = {}
+        for name, (label, key) in _LABELS.items():
+            button = QToolButton()
+            button.setObjectName("action")
+            button.setText(label)
+            button.setToolTip(f"{label} ({key})")
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.clicked.connect(partial(_ignoring_checked, ask, name))
+            self._buttons[name] = button
+            layout.addWidget(button)
+        layout.addStretch(1)
+        self._actions: Sequence[ActionName] = ()
+        self.set_theme(theme)
+
+    def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName("action")
+        button.setProperty("icon_name", icon_name)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip.split(" (")[0])
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(lambda: self.sibling_asked.emit(step))
+        return button
+
+    def set_theme(self, theme: Theme) -> None:
+        for name, button in self._buttons.items():
+            button.setIcon(icon(name, theme.quiet_text))
+        for arrow in (self._previous, self._next):
+            arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
+
+    def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
+        has_others = len(siblings) > 1
+        for widget in (self._previous, self._count, self._next):
+            widget.setVisible(has_others)
+        if has_others:
+            number = list(siblings).index(message_id) + 1
+            self._count.setText(f"{number}/{len(siblings)}")
+            self._count.setAccessibleName(f"Version {number} of {len(siblings)}")
+            self._previous.setEnabled(number > 1)
+            self._next.setEnabled(number < len(siblings))
+
+    def show_actions(self, actions: Sequence[ActionName]) -> None:
+        self._actions = actions
+
+    def show_buttons(self, shown: bool) -> None:
+        for name, button in self._buttons.items():
+            button.setVisible(shown and name in self._actions)
+
+
+def _ignoring_checked(ask: Callable[[ActionName], None], name: ActionName, _checked: bool = False) -> None:
+    ask(name)
+
+
+class _Reading(QWidget):
+    """How far the prompt is read: a slim bar and a line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 4)
+        layout.setSpacing(4)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName("Reading")
+        self._label = QLabel()
+        self._label.setObjectName("quiet")
+        layout.addWidget(self._bar)
+        layout.addWidget(self._label)
+        self.setVisible(False)
+
+    def show_progress(self, done: int, total: int, kept: int) -> None:
+        self._bar.setMaximum(max(total - kept, 1))
+        self._bar.setValue(done - kept)
+        self._label.setText(f"reading {done:,} of {total:,} · {kept:,} kept")
+        self.setVisible(total - kept > 64)
+
+
+class _Editor(QWidget):
+    """Another version of a message, as it is written. Enter sends it, Shift+Enter breaks the line, Esc gives up."""
+
+    ended = Signal(object)
+    """The new text, None where there is to be none."""
+
+    def __init__(self, message: Message) -> None:
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setSpacing(8)
+        self.text = QPlainTextEdit(message.text)
+        self.text.setObjectName("editor")
+        self.text.setAccessibleName("New version")
+        self.text.setTabChangesFocus(True)
+        self.text.installEventFilter(self)
+        lines = self.text.document().blockCount() + 1
+        self.text.setFixedHeight(min(max(lines * 24, _EDITOR_PX[0]), _EDITOR_PX[1]))
+        layout.addWidget(self.text)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        hint = QLabel("The old version stays beside it.")
+        hint.setObjectName("quiet")
+        row.addWidget(hint)
+        row.addStretch(1)
+        cancel = QPushButton("Cancel")
+        cancel.clicked.connect(lambda: self.ended.emit(None))
+        save = QPushButton("Ask again" if message.role == "user" else "Save as new version")
+        save.setObjectName("primary")
+        save.clicked.connect(self._save)
+        row.addWidget(cancel)
+        row.addWidget(save)
+        layout.addLayout(row)
+
+    def _save(self) -> None:
+        self.ended.emit(self.text.toPlainText())
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape:
+                self.ended.emit(None)
+                return True
+            is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self._save()
+                return True
+        return super().eventFilter(watched, event)
+
+
+def figures_line(figures: Figures) -> str:
+    """What an answer cost, in one line."""
+    parts = [f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept"]
+    if figures.first_word_ms:
+        parts.append(f"first word {figures.first_word_ms / 1000:.2f} s")
+    if figures.tokens_per_s:
+        parts.append(f"{figures.tokens_per_s:,.0f} tokens/s")
+    return " · ".join(parts)

@@ -1,0 +1,139 @@
+"""Colours, type, space and icons; it knows no widget."""
+
+from __future__ import annotations
+
+import importlib.resources
+import string
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, convert
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+Scheme: TypeAlias = Literal["light", "dark"]
+
+TEXT_PX = 14
+LINE_PX = 22  # 14 px at 1.55
+CODE_PX = 13
+CODE_LINE_PX = 19  # 13 px at 1.45
+SMALL_PX = 12
+COLUMN_PX = 760
+SPACE = (4, 8, 12, 16, 24, 32)
+
+_ICON_SIZES = (16, 20, 24, 32)
+
+
+class Theme(Struct, frozen=True, kw_only=True):
+    """One colour for each use, as `#RRGGBB`."""
+
+    page: str
+    surface: str
+    sunken: str
+    text: str
+    quiet_text: str
+    line: str
+    control_line: str
+    accent: str
+    on_accent: str
+    accent_wash: str
+    warning: str
+    danger: str
+    information: str
+    hover: str
+    code_style: str
+
+    def palette(self) -> QPalette:
+        """The colours where Qt looks for them."""
+        palette = QPalette()
+        roles = QPalette.ColorRole
+        for role, colour in (
+            (roles.Window, self.page),
+            (roles.Base, self.surface),
+            (roles.AlternateBase, self.sunken),
+            (roles.Button, self.surface),
+            (roles.WindowText, self.text),
+            (roles.Text, self.text),
+            (roles.ButtonText, self.text),
+            (roles.PlaceholderText, self.quiet_text),
+            (roles.Highlight, self.accent),
+            (roles.HighlightedText, self.on_accent),
+            (roles.Link, self.accent),
+            (roles.LinkVisited, self.accent),
+            (roles.ToolTipBase, self.surface),
+            (roles.ToolTipText, self.text),
+            (roles.Light, self.line),
+            (roles.Mid, self.line),
+            (roles.Dark, self.control_line),
+            (roles.Accent, self.accent),
+        ):
+            palette.setColor(role, QColor(colour))
+        for role in (roles.WindowText, roles.Text, roles.ButtonText):
+            palette.setColor(QPalette.ColorGroup.Disabled, role, QColor(self.quiet_text))
+        return palette
+
+    def style_sheet(self) -> str:
+        """The window's style sheet in these colours."""
+        source = _resource("themes/window.qss").read_text(encoding="utf-8")
+        names = {name: getattr(self, name) for name in self.__struct_fields__}
+        return string.Template(source).substitute(names)
+
+
+@lru_cache
+def theme(scheme: Scheme) -> Theme:
+    """Return the colours of a scheme."""
+    return convert(tomllib.loads(_resource(f"themes/{scheme}.toml").read_text(encoding="utf-8")), Theme)
+
+
+def system_scheme() -> Scheme:
+    """Return what the system asks for now."""
+    is_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+    return "dark" if is_dark else "light"
+
+
+@lru_cache(maxsize=512)
+def icon(name: str, colour: str) -> QIcon:
+    """Return one of our icons in a colour."""
+    renderer = _renderer(name, colour)
+    found = QIcon()
+    for size in _ICON_SIZES:
+        for ratio in (1, 2):
+            pixmap = QPixmap(size * ratio, size * ratio)
+            pixmap.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(pixmap)
+            renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
+            painter.end()
+            pixmap.setDevicePixelRatio(ratio)
+            found.addPixmap(pixmap)
+    return found
+
+
+def _renderer(name: str, colour: str) -> QSvgRenderer:
+    source = _resource(f"icons/{name}.svg").read_text(encoding="utf-8")
+    return QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
+
+
+def icon_file() -> Path:
+    """Return the program's own icon."""
+    return _resource("icons/bough.svg")
+
+
+def text_font(px: int = TEXT_PX) -> QFont:
+    """The system's font for text."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    font.setPixelSize(px)
+    return font
+
+
+def code_font(px: int = CODE_PX) -> QFont:
+    """The system's font for code."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    font.setPixelSize(px)
+    return font
+
+
+def _resource(path: str) -> Path:
+    return Path(str(importlib.resources.files("resources").joinpath(path)))

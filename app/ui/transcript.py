@@ -1,0 +1,203 @@
+"""The visible branch as a column of messages; it follows the end only while the person is there."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.controller import Controller
+from app.model.message import Message, MessageId
+from app.ui.message_view import ActionName, MessageView, Shown
+from app.ui.theme import COLUMN_PX, Theme
+
+_TICK_MS = 33
+_NEAR_END_PX = 24
+
+
+class Transcript(QScrollArea):
+    """Shows the controller's path, one widget a message."""
+
+    action_asked = Signal(int, str)
+
+    def __init__(self, controller: Controller, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("transcript")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._controller = controller
+        self._theme = theme
+        self._views: dict[MessageId, MessageView] = {}
+        self._follows_end = True
+        self._anchor: tuple[MessageId, int] | None = None
+        """A message and its distance from the top, to be kept when the branch changes below or above it."""
+
+        page = QWidget()
+        self._column = QVBoxLayout(page)
+        self._column.setContentsMargins(24, 16, 24, 24)
+        self._column.setSpacing(4)
+        self._column.addStretch(1)
+        self.setWidget(page)
+        page.installEventFilter(self)
+
+        self._ticker = QTimer(self)
+        self._ticker.setInterval(_TICK_MS)
+        self._ticker.setSingleShot(True)
+        self._ticker.timeout.connect(self._render)
+        self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        controller.branch_changed.connect(self.show_branch)
+        controller.message_changed.connect(self._show_changed)
+        controller.text_appended.connect(self._on_text)
+        controller.reading.connect(self._on_reading)
+
+    def view(self, message_id: MessageId) -> MessageView | None:
+        return self._views.get(message_id)
+
+    @property
+    def views(self) -> list[MessageView]:
+        """The visible messages from top to bottom."""
+        return [self._views[message.id] for message in self._controller.path if message.id in self._views]
+
+    def show_branch(self) -> None:
+        """Show the path; the widgets of messages that stay are kept, and so is the place on screen."""
+        path = self._controller.path
+        if not any(message.id in self._views for message in path):
+            self._follows_end = True
+        wanted = {message.id for message in path}
+        for message_id in [known for known in self._views if known not in wanted]:
+            view = self._views.pop(message_id)
+            self._column.removeWidget(view)
+            view.hide()
+            view.deleteLater()
+        for index, message in enumerate(path):
+            shown = self._shown(message, is_last=index == len(path) - 1)
+            view = self._views.get(message.id)
+            if view is None:
+                view = self._add_view(shown)
+            else:
+                view.show_message(shown)
+            if self._column.indexOf(view) != index:
+                self._column.removeWidget(view)
+                self._column.insertWidget(index, view)
+        if path and self._controller.is_streaming(path[-1].id) and self._anchor is None:
+            self._follows_end = True
+
+    def keep_place_of(self, message_id: MessageId) -> None:
+        """Whatever changes next, this message's top stays where it is on screen."""
+        view = self._views.get(message_id)
+        if view is not None:
+            self._follows_end = False
+            self._anchor = (message_id, view.y() - self.verticalScrollBar().value())
+
+    def move_anchor(self, message_id: MessageId) -> None:
+        """The anchored message gave its place to another version."""
+        if self._anchor is not None:
+            self._anchor = (message_id, self._anchor[1])
+            self._hold_place()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for view in self._views.values():
+            view.set_theme(theme)
+
+    def scroll_to_end(self) -> None:
+        self._follows_end = True
+        self._hold_place()
+
+    def _add_view(self, shown: Shown) -> MessageView:
+        view = MessageView(shown, self._theme)
+        view.action_asked.connect(self.action_asked)
+        view.edited.connect(self._controller.edit)
+        view.sibling_asked.connect(self.step_sibling)
+        view.focused.connect(self._reveal)
+        self._views[shown.message.id] = view
+        return view
+
+    def step_sibling(self, message_id: MessageId, step: int) -> None:
+        """Show another version of a message in its place."""
+        had_focus = (view := self._views.get(message_id)) is not None and view.text.hasFocus()
+        self.keep_place_of(message_id)
+        chosen = self._controller.choose_sibling(message_id, step)
+        self.move_anchor(chosen)
+        if had_focus and (view := self._views.get(chosen)) is not None:
+            view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _shown(self, message: Message, *, is_last: bool) -> Shown:
+        is_streaming = self._controller.is_streaming(message.id)
+        return Shown(
+            message=message,
+            siblings=self._controller.siblings(message.id),
+            actions=_actions(message, self._controller.can_continue(message), is_last=is_last),
+            is_streaming=is_streaming,
+            is_last=is_last,
+        )
+
+    def _show_changed(self, message_id: MessageId) -> None:
+        view = self._views.get(message_id)
+        if view is not None:
+            path = self._controller.path
+            view.show_message(self._shown(self._controller.message(message_id), is_last=path[-1].id == message_id))
+
+    def _on_text(self, message_id: MessageId, text: str) -> None:
+        view = self._views.get(message_id)
+        if view is not None:
+            view.append_text(text)
+            if not self._ticker.isActive():
+                self._ticker.start()
+
+    def _on_reading(self, message_id: MessageId, done: int, total: int, kept: int) -> None:
+        view = self._views.get(message_id)
+        if view is not None:
+            view.show_reading(done, total, kept)
+
+    def _render(self) -> None:
+        for view in self._views.values():
+            view.render_appended()
+
+    # --- scrolling -----------------------------------------------------------------------------------------
+
+    def _on_scrolled(self, value: int) -> None:
+        if self._anchor is None or abs(self._anchor_value() - value) > 1:
+            self._anchor = None
+            self._follows_end = value >= self.verticalScrollBar().maximum() - _NEAR_END_PX
+
+    def _anchor_value(self) -> int:
+        if self._anchor is None or (view := self._views.get(self._anchor[0])) is None:
+            return self.verticalScrollBar().value()
+        return view.y() - self._anchor[1]
+
+    def _hold_place(self) -> None:
+        bar = self.verticalScrollBar()
+        if self._anchor is not None:
+            bar.setValue(self._anchor_value())
+        elif self._follows_end:
+            bar.setValue(bar.maximum())
+
+    def _reveal(self, message_id: MessageId) -> None:
+        view = self._views.get(message_id)
+        if view is not None and not view.is_streaming:
+            self.ensureWidgetVisible(view, 0, 8)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.widget() and event.type() in {QEvent.Type.Resize, QEvent.Type.LayoutRequest}:
+            # After the layout has settled, not in the middle of it.
+            QTimer.singleShot(0, self, self._hold_place)
+        return super().eventFilter(watched, event)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        side = max(16, (self.viewport().width() - COLUMN_PX) // 2 - 8)
+        self._column.setContentsMargins(side, 16, side, 24)
+
+
+def _actions(message: Message, can_continue: bool, *, is_last: bool) -> list[ActionName]:
+    if message.role == "system":
+        return ["edit"]
+    if message.role == "user":
+        return ["edit", *(["regenerate"] if is_last else []), "fork", "copy"]
+    return ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]

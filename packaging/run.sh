@@ -1,0 +1,9 @@
+#!/bin/sh
+# Opens Bough; where there is no display, lets it play its tour: run.sh PYTHON
+set -eu
+python=$1
+if [ "$(uname)" = Darwin ] || [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}${QT_QPA_PLATFORM:-}" ]; then
+  exec "$python" -m app
+fi
+echo "There is no display here, so Bough plays its tour without one."
+"$python" -m app tour --out build/tour
