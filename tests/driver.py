@@ -1,0 +1,116 @@
+"""A driver of `python -m worker --stdio`, as another program would write one: JSON lines, nothing of ours inside."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+ROOT = Path(__file__).parent.parent
+TERMINAL = {"model_loaded", "finished", "planned", "validated", "tokenized", "cache_stats", "done", "failed"}
+PATIENCE_S = 120
+
+Event = dict[str, Any]
+
+
+class StdioWorker:
+    """A worker process. Every event is kept in `events`; waiting for one never sleeps."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "worker", "--stdio"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.events: list[Event] = []
+        self.errors: list[str] = []
+        """Lines of standard error."""
+        self._arrived: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._ids = itertools.count(1)
+        self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for thread in self._threads:
+            thread.join()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None and not stream.closed:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.close()
+
+    def send_line(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        self.process.stdin.flush()
+
+    def send(self, command: str, **fields: Any) -> str:
+        """Send a command; return its id."""
+        request_id = fields.pop("request_id", None) or f"r{next(self._ids)}"
+        self.send_line(json.dumps({"type": command, "request_id": request_id, **fields}).encode())
+        return request_id
+
+    def next_event(self) -> Event:
+        """Wait for the next event, whosever it is."""
+        event = self._arrived.get(timeout=PATIENCE_S)
+        if event is None:
+            raise EOFError("The worker closed its output: " + "\n".join(self.errors[-20:]))
+        self.events.append(event)
+        return event
+
+    def events_until_end(self, request_id: str | None) -> list[Event]:
+        """Wait for a request's terminal event; return all of that request's events."""
+        seen = [event for event in self.events if event["request_id"] == request_id]
+        while not any(event["type"] in TERMINAL for event in seen):
+            event = self.next_event()
+            if event["request_id"] == request_id:
+                seen.append(event)
+        return seen
+
+    def ask(self, command: str, **fields: Any) -> list[Event]:
+        """Send a command and wait for its end; return its events."""
+        return self.events_until_end(self.send(command, **fields))
+
+    def result(self, command: str, **fields: Any) -> Event:
+        """Send a command and return its terminal event."""
+        return self.ask(command, **fields)[-1]
+
+    def load(self, model: Path | str) -> Event:
+        event = self.result("load_model", model=str(model))
+        assert event["type"] == "model_loaded", event
+        return event
+
+    def close_input(self) -> int:
+        """End the input and return the exit code."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self.process.wait(timeout=PATIENCE_S)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._arrived.put(json.loads(line))
+        self._arrived.put(None)
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.errors.append(line.decode("utf-8", "replace").rstrip())
+
+
+def shown_text(events: list[Event], choice: int = 0) -> str:
+    """All text of one choice that was streamed."""
+    return "".join(event["text"] for event in events if event["type"] == "chunk" and event["choice"] == choice)

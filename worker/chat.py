@@ -1,0 +1,218 @@
+"""`python -m worker chat`: a small chat in the terminal, with the tree in it; a client like any other."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from worker.client import WorkerClient, WorkerExitedError
+from worker.protocol import (
+    Cancel,
+    Chunk,
+    Command,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    LoadModel,
+    Message,
+    ModelLoaded,
+    Role,
+    Sampling,
+)
+
+HELP = """\
+Write a message and press Enter. Commands:
+  /again             another answer to the last question; the old one stays
+  /edit TEXT         another version of the last question; the old one stays
+  /back              go back to before the last question; what follows starts a new branch
+  /next, /previous   show the next or previous version at the last fork
+  /tree              the whole conversation
+  /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
+"""
+
+
+@dataclass(eq=False)
+class _Node:
+    """One message. Which of its children is on the path is remembered in it."""
+
+    role: Role
+    text: str
+    parent: _Node | None = None
+    token_ids: list[int] = field(default_factory=list[int])
+    children: list[_Node] = field(default_factory=list["_Node"])
+    chosen: _Node | None = None
+
+    def add(self, role: Role, text: str) -> _Node:
+        child = _Node(role, text, self)
+        self.children.append(child)
+        self.chosen = child
+        return child
+
+    def lineage(self) -> list[_Node]:
+        line: list[_Node] = []
+        node: _Node | None = self
+        while node is not None and node.parent is not None:
+            line.append(node)
+            node = node.parent
+        return line[::-1]
+
+    def leaf(self) -> _Node:
+        node = self
+        while node.chosen is not None:
+            node = node.chosen
+        return node
+
+
+class Chat:
+    """Reads lines, asks the worker, writes what comes. `here` is the last message of the visible branch."""
+
+    def __init__(self, client: WorkerClient, lines: TextIO, out: TextIO) -> None:
+        self._client = client
+        self._lines = lines
+        self._out = out
+        self._request_ids = (f"chat-{number}" for number in itertools.count(1))
+        self._root = _Node("system", "")
+        self._here = self._root
+
+    def run(self, model: str) -> int:
+        """Chat until the input ends; return the exit code."""
+        try:
+            return self._run(model)
+        except WorkerExitedError:
+            self._say("The worker has died. Nothing is stored by this chat; start it again.")
+            return 1
+
+    def _run(self, model: str) -> int:
+        end = self._wait_for_end(LoadModel(request_id=next(self._request_ids), model=model))
+        if isinstance(end, Failed):
+            self._say(end.message)
+            return 1
+        if isinstance(end, ModelLoaded):
+            self._say(
+                f"{end.model}: {end.architecture}, {end.num_parameters / 1e6:,.1f} M parameters. /help lists commands."
+            )
+        while True:
+            self._out.write("\n> ")
+            self._out.flush()
+            try:
+                line = self._lines.readline()
+            except KeyboardInterrupt:
+                continue
+            if not line or line.strip() == "/quit":
+                return 0
+            if line.strip():
+                self._obey(line.rstrip("\n"))
+
+    def _obey(self, line: str) -> None:
+        command, _, rest = line.partition(" ")
+        question = self._last_question()
+        match command:
+            case "/again" if question is not None:
+                self._answer(question)
+            case "/edit" if question is not None and rest.strip():
+                assert question.parent is not None
+                self._answer(question.parent.add("user", rest))
+            case "/back" if question is not None:
+                assert question.parent is not None
+                self._here = question.parent
+                self._say(f"Back before: {_short(question.text)}")
+            case "/next" | "/previous":
+                self._switch(1 if command == "/next" else -1)
+            case "/tree":
+                self._write_tree(self._root, "")
+            case "/again" | "/edit" | "/back":
+                self._say("There is no question yet." if question is None else "Write the new text behind /edit.")
+            case _ if command.startswith("/"):
+                self._out.write(HELP)
+            case _:
+                self._answer(self._here.add("user", line))
+
+    def _answer(self, question: _Node) -> None:
+        self._here = question
+        messages = [
+            Message(role=node.role, content=node.text, token_ids=node.token_ids)
+            if node.token_ids
+            else Message(role=node.role, content=node.text)
+            for node in question.lineage()
+        ]
+        request_id = next(self._request_ids)
+        command = Generate(
+            request_id=request_id, messages=messages, sampling=Sampling(temperature=0.8), max_tokens=1024
+        )
+        end = self._wait_for_end(command)
+        self._out.write("\n")
+        if isinstance(end, Finished):
+            choice, usage = end.choices[0], end.usage
+            answer = question.add("assistant", choice.text)
+            answer.token_ids = choice.turn_token_ids
+            self._here = answer
+            number, versions = len(question.children), len(question.children)
+            version = f" · version {number} of {versions}" if versions > 1 else ""
+            self._say(f"[{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} kept · {choice.reason}{version}]")
+        elif isinstance(end, Failed):
+            self._say(end.message)
+
+    def _wait_for_end(self, command: Command) -> Event:
+        """Send a command and write what streams; Ctrl+C cancels it."""
+        self._client.send(command)
+        while True:
+            try:
+                event = self._client.receive()
+            except KeyboardInterrupt:
+                self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
+                continue
+            if event.request_id != command.request_id:
+                continue
+            match event:
+                case Chunk():
+                    self._out.write(event.text)
+                    self._out.flush()
+                case Finished() | Failed() | ModelLoaded():
+                    return event
+                case _:
+                    pass
+
+    def _switch(self, step: int) -> None:
+        for node in reversed(self._here.lineage()):
+            assert node.parent is not None
+            versions = node.parent.children
+            if len(versions) > 1:
+                index = (versions.index(node) + step) % len(versions)
+                node.parent.chosen = versions[index]
+                self._here = versions[index].leaf()
+                self._say(f"[version {index + 1} of {len(versions)}] {versions[index].text}")
+                return
+        self._say("There is no fork on this branch yet. /again and /edit make one.")
+
+    def _last_question(self) -> _Node | None:
+        return next((node for node in reversed(self._here.lineage()) if node.role == "user"), None)
+
+    def _write_tree(self, node: _Node, indent: str) -> None:
+        line = set(self._here.lineage())
+        for child in node.children:
+            mark = "●" if child in line else "○"
+            self._say(f"{indent}{mark} {child.role}: {_short(child.text)}")
+            self._write_tree(child, indent + ("  " if len(node.children) > 1 else ""))
+
+    def _say(self, text: str) -> None:
+        self._out.write(f"{text}\n")
+        self._out.flush()
+
+
+def chat(model: str) -> int:
+    """Chat on standard input and output; return the exit code."""
+    client = WorkerClient()
+    try:
+        return Chat(client, sys.stdin, sys.stdout).run(model)
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        client.stop()
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 72 else f"{line[:71]}…"
