@@ -22,6 +22,7 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextFormat,
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
@@ -36,6 +37,10 @@ _TIGHT_GAP_PX = 3
 _LONGEST_RUN = 5_000
 """Characters without a space that are laid out in one go; Qt's layout takes seconds for some ten thousand."""
 _LONGEST_HIGHLIGHTED = 20_000
+
+QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
+"""A block's property: how many quotes it stands in. Who paints the document draws their bars."""
+QUOTE_INDENT_PX = 20
 
 _LINE_SEPARATOR = "\u2028"
 
@@ -60,6 +65,10 @@ class MarkdownDocument:
     @property
     def source(self) -> str:
         return self._source
+
+    @property
+    def has_quotes(self) -> bool:
+        return ">" in self._source
 
     def set_source(self, source: str) -> None:
         """Show another text."""
@@ -180,7 +189,8 @@ class _Writer:
         block = QTextBlockFormat()
         block.setTopMargin(0 if self._cursor.position() == 0 else top_px)
         block.setLineHeight(line_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-        block.setLeftMargin(20 * self._quote_depth)
+        block.setLeftMargin(QUOTE_INDENT_PX * self._quote_depth)
+        block.setProperty(QUOTE_DEPTH, self._quote_depth)
         # A list's own format moves its items in; what follows within an item is moved as far.
         block.setIndent(0 if self._pending_item is not None else len(self._lists))
         text = self._text_format()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
@@ -17,11 +17,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
-from app.ui.markdown_document import MarkdownDocument
+from app.ui.markdown_document import QUOTE_DEPTH, QUOTE_INDENT_PX, MarkdownDocument
 from app.ui.theme import Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}
 _CARET_PX = 2
+_BAR_PX = 3
 
 
 class MessageText(QTextBrowser):
@@ -99,14 +100,30 @@ class MessageText(QTextBrowser):
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
         super().paintEvent(e)
-        if not self._has_caret:
-            return
-        cursor = QTextCursor(self.document())
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        place = self.cursorRect(cursor)
         painter = QPainter(self.viewport())
-        painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
+        self._paint_quote_bars(painter, e.rect())
+        if self._has_caret:
+            cursor = QTextCursor(self.document())
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            place = self.cursorRect(cursor)
+            painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
         painter.end()
+
+    def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
+        if not self._markdown.has_quotes:
+            return
+        block = self.document().begin()
+        while block.isValid():
+            depth = block.blockFormat().intProperty(QUOTE_DEPTH)
+            if depth:
+                cursor = QTextCursor(block)
+                top = self.cursorRect(cursor).top()
+                cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock)
+                place = QRect(0, top, self.width(), self.cursorRect(cursor).bottom() - top)
+                for level in range(depth if place.intersects(visible) else 0):
+                    x = QUOTE_INDENT_PX * level + 4
+                    painter.fillRect(x, place.top(), _BAR_PX, place.height(), QColor(self._theme.control_line))
+            block = block.next()
 
     @override
     def keyPressEvent(self, ev: QKeyEvent) -> None:

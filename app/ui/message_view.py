@@ -94,6 +94,7 @@ class MessageView(QFrame):
         self._status.setVisible(False)
         self._figures = QLabel()
         self._figures.setObjectName("quiet")
+        self._figures.setContentsMargins(0, 4, 0, 0)
         self._row = _ActionRow(theme, self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
 
@@ -136,7 +137,7 @@ class MessageView(QFrame):
         self._show_status()
         self._show_figures()
         self._row.show_siblings(shown.siblings, message.id)
-        self._row.show_actions(shown.actions)
+        self._row.show_actions(shown.actions, _ask_label(message))
         self._show_row()
         self.text.setAccessibleName(self._accessible_name())
 
@@ -173,6 +174,7 @@ class MessageView(QFrame):
         self.text.setVisible(False)
         self._card.setVisible(True)
         self._body.addWidget(editor)
+        self._show_row()
         editor.text.setFocus()
 
     def _end_edit(self, text: str | None) -> None:
@@ -271,7 +273,8 @@ class MessageView(QFrame):
     def _show_row(self) -> None:
         focus = self.window().focusWidget() if self.isVisible() else None
         near = self.underMouse() or (focus is not None and self.isAncestorOf(focus))
-        self._row.show_buttons((near or self._shown.is_last) and not self._shown.is_streaming)
+        is_at_rest = not self._shown.is_streaming and self._editor is None
+        self._row.show_buttons((near or self._shown.is_last) and is_at_rest)
 
 
 class _ActionRow(QWidget):
@@ -333,8 +336,10 @@ class _ActionRow(QWidget):
             self._previous.setEnabled(number > 1)
             self._next.setEnabled(number < len(siblings))
 
-    def show_actions(self, actions: Sequence[ActionName]) -> None:
+    def show_actions(self, actions: Sequence[ActionName], ask_label: str) -> None:
+        """`ask_label`: what asking the model is called here."""
         self._actions = actions
+        self._buttons["regenerate"].setText(ask_label)
 
     def show_buttons(self, shown: bool) -> None:
         for name, button in self._buttons.items():
@@ -417,6 +422,12 @@ class _Editor(QWidget):
                 self._save()
                 return True
         return super().eventFilter(watched, event)
+
+
+def _ask_label(message: Message) -> str:
+    if message.role == "user":
+        return "Answer"
+    return "Try again" if message.state == "failed" else _LABELS["regenerate"][0]
 
 
 def figures_line(figures: Figures) -> str:

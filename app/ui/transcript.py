@@ -191,8 +191,10 @@ class Transcript(QScrollArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        side = max(16, (self.viewport().width() - COLUMN_PX) // 2 - 8)
-        self._column.setContentsMargins(side, 16, side, 24)
+        # In the middle of the whole width: a scroll bar that comes and goes moves nothing.
+        side = max(16, (self.width() - COLUMN_PX) // 2 - 8)
+        scroll_bar = self.width() - self.viewport().width()
+        self._column.setContentsMargins(side, 16, max(8, side - scroll_bar), 24)
 
 
 def _actions(message: Message, can_continue: bool, *, is_last: bool) -> list[ActionName]:

@@ -7,7 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QDesktopServices, QGuiApplication, QKeySequence
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QCloseEvent,
+    QDesktopServices,
+    QGuiApplication,
+    QKeySequence,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -50,6 +58,7 @@ class MainWindow(QMainWindow):
         self._controller = controller
         self._data_folder = data_folder
         self._theme = self._chosen_theme()
+        self._is_narrow = False
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
         self.setMinimumSize(520, 420)
@@ -163,9 +172,7 @@ class MainWindow(QMainWindow):
         help_menu = self.menuBar().addMenu("&Help")
         add(help_menu, "shortcuts", "Keyboard shortcuts", "F1", self._show_shortcuts)
         add(help_menu, "about", "About Bough", "", self._show_about)
-        visible = self._controller.settings.sidebar_visible
-        self._actions["sidebar"].setChecked(visible)
-        self.sidebar.setVisible(visible)
+        self._show_sidebar(self._controller.settings.sidebar_visible)
 
     def _new_action(self, name: str, text: str, key: str, slot: Callable[[], object], hint: str = "") -> QAction:
         action = QAction(f"{text}\t{hint}" if hint else text, self)
@@ -323,10 +330,14 @@ class MainWindow(QMainWindow):
         menu.addAction(self._actions["open_model"])
 
     def _toggle_sidebar(self) -> None:
-        visible = not self.sidebar.isVisible()
+        visible = self.sidebar.isHidden()
+        self._show_sidebar(visible)
+        if not self._is_narrow:
+            self._controller.set_sidebar_visible(visible)
+
+    def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
         self._actions["sidebar"].setChecked(visible)
-        self._controller.set_sidebar_visible(visible)
 
     def _show_conversation_menu(self, conversation_id: int, place: QPoint) -> None:
         menu = QMenu(self)
@@ -424,6 +435,15 @@ class MainWindow(QMainWindow):
         box.setText("Bough is a chat program for local models in which a conversation is a tree.")
         box.setInformativeText("Free software under the MIT licence. Nothing you write leaves this computer.")
         box.open()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_narrow = event.size().width() < _NARROW_PX
+        if is_narrow != self._is_narrow:
+            # In a narrow window the sidebar folds away; the person can still call it.
+            self._is_narrow = is_narrow
+            self._show_sidebar(not is_narrow and self._controller.settings.sidebar_visible)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

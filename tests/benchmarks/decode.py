@@ -1,0 +1,113 @@
+"""Decoding: tokens a second through the worker's standard output, against mlx-lm's `stream_generate`.
+
+Same model, same weights in float32, same BLAS; each side runs in a process of its own and the two take turns.
+The worker's figure is taken where a driver sees it: from its first chunk to its `finished`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks.measure import Row, compared, in_turn
+from tests.driver import ROOT, StdioWorker
+from worker.models.folder import guide_path
+
+_NUM_TOKENS = 512
+_ROUNDS = 9
+_PROMPT = "How do I fork a message, and what is a branch?"
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        model = endless_guide(Path(folder) / "guide")
+        with StdioWorker() as worker, _Peer(model) as peer:
+            worker.load(model)
+            ours, theirs = in_turn(_ROUNDS, lambda: _decode(worker), peer.decode)
+    return [compared("decode", "tokens/s over stdio", ours, "mlx-lm stream_generate", theirs, ">= 0.97")]
+
+
+def endless_guide(folder: Path) -> Path:
+    """Copy the guide model, with another end-of-answer token, so that it writes as long as it is let."""
+    shutil.copytree(guide_path(), folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    end = next(token["id"] for token in tokenizer["added_tokens"] if token["content"] == "<|endoftext|>")
+    for name in ("config.json", "generation_config.json"):
+        config = json.loads((folder / name).read_text(encoding="utf-8"))
+        config["eos_token_id"] = end
+        (folder / name).write_text(json.dumps(config), encoding="utf-8")
+    config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+    config["eos_token"] = "<|endoftext|>"
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+def _decode(worker: StdioWorker) -> float:
+    request_id = worker.send("generate", text=_PROMPT, max_tokens=_NUM_TOKENS)
+    first = 0.0
+    while True:
+        event = worker.next_event()
+        if event["request_id"] != request_id:
+            continue
+        if event["type"] == "chunk" and not first:
+            first = time.perf_counter()
+        if event["type"] == "finished":
+            num_timed = event["usage"]["generated_tokens"] - 1
+            assert num_timed == _NUM_TOKENS - 1, event
+            return num_timed / (time.perf_counter() - first)
+
+
+class _Peer:
+    """mlx-lm in a process of its own; it decodes when told to and prints its tokens a second."""
+
+    def __init__(self, model: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.benchmarks.decode", str(model)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> _Peer:  # noqa: PYI034
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+
+    def decode(self) -> float:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+
+def _be_the_peer(model_path: str) -> None:
+    from worker.blas import preload
+
+    preload()
+    import mlx.core as mx
+    from mlx_lm import load, stream_generate
+
+    loaded = load(model_path)
+    model, tokenizer = loaded[0], loaded[1]
+    model.set_dtype(mx.float32)
+    mx.eval(model.parameters())
+    for _ in sys.stdin:
+        first, num_tokens = 0.0, 0
+        for response in stream_generate(model, tokenizer, _PROMPT, max_tokens=_NUM_TOKENS):
+            num_tokens = response.generation_tokens
+            if not first:
+                first = time.perf_counter()
+        assert num_tokens == _NUM_TOKENS, num_tokens
+        print((num_tokens - 1) / (time.perf_counter() - first), flush=True)
+
+
+if __name__ == "__main__":
+    _be_the_peer(sys.argv[1])

@@ -1,0 +1,85 @@
+"""What a measurement is: medians of turns taken in one run, with their spread; it measures nothing itself."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import TypedDict
+
+
+class Row(TypedDict):
+    """One line of the table. `spread` is (highest - lowest) / median of what `ratio` (or `bough`) is made of."""
+
+    area: str
+    name: str
+    bough: float
+    peer_name: str | None
+    peer: float | None
+    ratio: float | None
+    spread: float | None
+    goal: str | None
+    met: bool | None
+
+
+def in_turn(
+    rounds: int, bough: Callable[[], float], peer: Callable[[], float], warm_up: int = 1
+) -> tuple[list[float], list[float]]:
+    """Take both figures `rounds` times in turn, so that a machine that drifts drifts for both."""
+    for _ in range(warm_up):
+        bough()
+        peer()
+    ours: list[float] = []
+    theirs: list[float] = []
+    for number in range(rounds):
+        # Who goes first changes from round to round.
+        for side in (0, 1) if number % 2 else (1, 0):
+            if side:
+                ours.append(bough())
+            else:
+                theirs.append(peer())
+    return ours, theirs
+
+
+def compared(
+    area: str, name: str, ours: Sequence[float], peer_name: str, theirs: Sequence[float], goal: str | None = None
+) -> Row:
+    """A row with the median of the ratios, pair by pair. `goal` is such as ">= 0.97", of the ratio."""
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    ratio = statistics.median(ratios)
+    return Row(
+        area=area,
+        name=name,
+        bough=statistics.median(ours),
+        peer_name=peer_name,
+        peer=statistics.median(theirs),
+        ratio=ratio,
+        spread=spread(ratios),
+        goal=goal,
+        met=None if goal is None else meets(ratio, goal),
+    )
+
+
+def alone(area: str, name: str, figures: Sequence[float], goal: str | None = None) -> Row:
+    """A row without a peer; `goal` is of the median."""
+    median = statistics.median(figures)
+    return Row(
+        area=area,
+        name=name,
+        bough=median,
+        peer_name=None,
+        peer=None,
+        ratio=None,
+        spread=spread(figures),
+        goal=goal,
+        met=None if goal is None else meets(median, goal),
+    )
+
+
+def spread(figures: Sequence[float]) -> float:
+    median = statistics.median(figures)
+    return (max(figures) - min(figures)) / median if median else 0.0
+
+
+def meets(value: float, goal: str) -> bool:
+    sign, number = goal.split()
+    return value >= float(number) if sign == ">=" else value <= float(number)

@@ -1,0 +1,109 @@
+"""The start of the program: to a painted window, beside a bare PySide6 window, and to a loaded model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks.measure import Row, alone, compared
+from tests.driver import ROOT
+
+_ROUNDS = 7
+
+
+def rows() -> list[Row]:
+    _run("app")  # files into the system's cache
+    _run("bare")
+    painted: list[float] = []
+    loaded: list[float] = []
+    bare: list[float] = []
+    for _ in range(_ROUNDS):
+        first = _run("app")
+        painted.append(first["painted"])
+        loaded.append(first["loaded"])
+        bare.append(_run("bare")["painted"])
+    return [
+        compared("start", "to a painted window, s", painted, "a bare PySide6 window", bare, "<= 2.5"),
+        alone("start", "to a loaded guide model, s", loaded),
+    ]
+
+
+def _run(what: str) -> dict[str, float]:
+    """Start a process; return when (seconds after its start) it reached what."""
+    with tempfile.TemporaryDirectory() as folder:
+        started = time.monotonic()
+        out = subprocess.run(
+            [sys.executable, "-m", "tests.benchmarks.start", what, folder],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    times = dict(line.split() for line in out.splitlines())
+    return {name: float(value) - started for name, value in times.items()}
+
+
+def _tell(name: str) -> None:
+    print(name, time.monotonic(), flush=True)
+
+
+def _start_app(folder: str) -> None:
+    from app.application import Application, Places, make_qt_application
+
+    qt_application = make_qt_application([])
+    application = Application(Places.under(Path(folder)))
+    _tell_first_paint(application.window)
+
+    def on_changed() -> None:
+        if application.session.state == "ready":
+            _tell("loaded")
+            application.window.close()
+            qt_application.quit()
+
+    application.session.changed.connect(on_changed)
+    application.window.show()
+    qt_application.exec()
+    application.close()
+
+
+def _start_bare() -> None:
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
+
+    qt_application = QApplication([])
+    window = QMainWindow()
+    window.setCentralWidget(QLabel("Hello"))
+    window.resize(1180, 780)
+    _tell_first_paint(window)
+    window.show()
+    QTimer.singleShot(300, qt_application.quit)
+    qt_application.exec()
+
+
+def _tell_first_paint(window: object) -> None:
+    from PySide6.QtCore import QEvent, QObject
+    from PySide6.QtWidgets import QMainWindow
+
+    assert isinstance(window, QMainWindow)
+
+    class Watch(QObject):
+        is_told = False
+
+        def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+            if event.type() == QEvent.Type.Paint and not self.is_told:
+                self.is_told = True
+                _tell("painted")
+            return False
+
+    watch = Watch(window)
+    window.installEventFilter(watch)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "app":
+        _start_app(sys.argv[2])
+    else:
+        _start_bare()
