@@ -96,7 +96,8 @@ class MarkdownDocument:
 
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]
-        tokens = self._parser.parse(tail, self._references)
+        # A definition at the end may still grow, so what the tail defines counts for the tail alone.
+        tokens = self._parser.parse(tail, {"references": dict(self._references)})
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
@@ -110,7 +111,10 @@ class MarkdownDocument:
                 i for i, token in enumerate(tokens) if token.level == 0 and token.map and token.map[0] == last_line
             )
             writer.write(tokens[:split])
-            self._final_source += sum(map(len, tail.splitlines(keepends=True)[:last_line]))
+            final = "".join(tail.splitlines(keepends=True)[:last_line])
+            self._parser.parse(final, environment := {"references": self._references})
+            self._references = environment["references"]
+            self._final_source += len(final)
             self._final_position = cursor.position()
             self._final_is_fresh = writer.is_fresh
             tokens = tokens[split:]

@@ -118,7 +118,8 @@ class Transcript(QScrollArea):
 
     def step_sibling(self, message_id: MessageId, step: int) -> None:
         """Show another version of a message in its place."""
-        had_focus = (view := self._views.get(message_id)) is not None and view.text.hasFocus()
+        view = self._views.get(message_id)
+        had_focus = view is not None and self.window().focusWidget() is view.text
         self.keep_place_of(message_id)
         chosen = self._controller.choose_sibling(message_id, step)
         self.move_anchor(chosen)

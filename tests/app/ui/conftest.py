@@ -1,0 +1,93 @@
+"""The real window with the real worker and the guide model, shared by the tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.application import Application, Places
+from app.model.message import Message, Sampling
+from app.ui.message_view import MessageView
+
+PATIENCE_MS = 60_000
+
+
+class Person:
+    """Works the window as a person does, and sees what it shows."""
+
+    def __init__(self, application: Application, bot: QtBot) -> None:
+        self.application = application
+        self.controller = application.controller
+        self.window = application.window
+        self.bot = bot
+
+    def ask(self, text: str) -> Message:
+        """Type a question, press Enter, wait for the end of the answer."""
+        self.type(text)
+        self.bot.keyClick(self.window.composer.text, Qt.Key.Key_Return)
+        return self.answer()
+
+    def type(self, text: str) -> None:
+        self.window.composer.text.setFocus()
+        self.bot.keyClicks(self.window.composer.text, text)
+
+    def answer(self) -> Message:
+        """Wait until the visible answer has ended and is on the page."""
+        self.bot.waitUntil(lambda: self.controller.streaming_message is None, timeout=PATIENCE_MS)
+        answer = self.controller.path[-1]
+        self.bot.waitUntil(lambda: self.view(answer.id).text.content == answer.text, timeout=PATIENCE_MS)
+        return answer
+
+    def view(self, message_id: int) -> MessageView:
+        view = self.window.transcript.view(message_id)
+        assert view is not None
+        return view
+
+    def press(self, message_id: int, key: str) -> None:
+        """Put the focus on a message and press a letter."""
+        text = self.view(message_id).text
+        text.setFocus(Qt.FocusReason.TabFocusReason)
+        self.bot.keyClicks(text, key)
+
+    def button(self, within: QWidget, label: str) -> QWidget:
+        """The button that reads `label`, or is so called by a screen reader."""
+        from PySide6.QtWidgets import QAbstractButton
+
+        found = [b for b in within.findChildren(QAbstractButton) if label in {b.text(), b.accessibleName()}]
+        assert found, f"There is no button {label!r}"
+        return found[0]
+
+    @property
+    def texts(self) -> list[str]:
+        return [view.text.content for view in self.window.transcript.views]
+
+
+@pytest.fixture(scope="module")
+def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """Bough with its guide model loaded."""
+    qapp.setStyle("Fusion")
+    application = Application(Places.under(Path(tmp_path_factory.mktemp("data"))))
+    application.window.resize(1100, 760)
+    application.window.show()
+    yield application
+    application.window.close()
+    application.close()
+    application.window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture
+def person(application: Application, qtbot: QtBot) -> Person:
+    """Somebody in front of an empty page; answers are greedy, so that they can be foreseen."""
+    person = Person(application, qtbot)
+    qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    person.controller.set_sampling(Sampling(temperature=0.0))
+    person.controller.new_conversation()
+    person.window.composer.text.clear()
+    person.window.banner.dismiss()
+    return person

@@ -1,0 +1,78 @@
+"""What a screen reader and a keyboard find: every control has a name, text is not cut off, focus reaches all."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextEdit,
+    QWidget,
+)
+
+from tests.app.ui.conftest import Person
+
+_CONTROLS = (QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QTextEdit, QAbstractItemView)
+
+
+def _visible(root: QWidget, kinds: tuple[type[QWidget], ...]) -> list[QWidget]:
+    found = [widget for widget in root.findChildren(QWidget) if isinstance(widget, kinds) and widget.isVisible()]
+    return [widget for widget in found if not widget.objectName().startswith("qt_")]
+
+
+def test_every_control_has_a_name(person: Person) -> None:
+    person.ask("What is a branch?")
+    person.press(person.controller.path[1].id, "e")
+    controls = _visible(person.window, _CONTROLS)
+    assert len(controls) > 10
+    nameless = [
+        control
+        for control in controls
+        if not (control.accessibleName() or (isinstance(control, QAbstractButton) and control.text()))
+    ]
+    assert nameless == []
+    person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Escape)
+
+
+def test_a_message_is_read_with_its_role_and_version(person: Person) -> None:
+    first = person.ask("What is a branch?")
+    person.press(first.id, "r")
+    second = person.answer()
+    assert person.view(second.id).text.accessibleName() == "Answer, version 2 of 2"
+    assert person.view(person.controller.path[1].id).text.accessibleName() == "You"
+    assert second.text.split()[0] in person.view(second.id).text.toPlainText()
+
+
+def test_no_label_and_no_button_is_cut_off(person: Person) -> None:
+    person.ask("How do I fork a message?")
+    for width in (1280, 820, 560):
+        person.window.resize(width, 700)
+        person.bot.waitUntil(lambda width=width: person.window.width() == width, timeout=10_000)
+        for widget in _visible(person.window, (QLabel, QAbstractButton)):
+            text = widget.text() if isinstance(widget, QLabel | QAbstractButton) else ""
+            wraps = isinstance(widget, QLabel) and widget.wordWrap()
+            if text and not wraps and widget.objectName() != "title":
+                assert widget.width() >= widget.fontMetrics().horizontalAdvance(text), (width, text)
+            if wraps and text and isinstance(widget, QLabel):
+                assert widget.height() >= widget.heightForWidth(widget.width()) - 1, (width, text)
+
+
+def test_tab_reaches_composer_sidebar_and_the_actions_of_a_message(person: Person) -> None:
+    person.ask("What is a branch?")
+    person.window.composer.text.setFocus()
+    reached: set[QWidget] = set()
+    for _ in range(60):
+        focus = person.window.focusWidget()
+        if focus in reached:
+            break
+        reached.add(focus)
+        person.bot.keyClick(focus, Qt.Key.Key_Tab)
+    assert person.window.composer.text in reached
+    assert person.window.sidebar.list in reached
+    assert person.view(person.controller.path[-1].id).text in reached
+    labels = {widget.text() for widget in reached if isinstance(widget, QAbstractButton)}
+    assert {"Edit", "Regenerate", "Fork", "Copy"} <= labels

@@ -1,0 +1,227 @@
+"""Markdown that grows: what streams in pieces looks like what is set as a whole; nothing is fetched or run."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QTextBlock, QTextDocument, QTextTable
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.markdown_document import QUOTE_DEPTH, MarkdownDocument
+from app.ui.message_text import MessageText
+from app.ui.theme import code_font, theme
+
+_PIECES = (
+    "# Head\n\n",
+    "Text with **bold**, *slant*, `code`, ~~struck~~ and a [link](https://example.org).\n\n",
+    "Two\nlines with two spaces  \nand a break.\n\n",
+    "- one\n- two\n  - nested\n\n    more of it\n- three\n\n",
+    "3. third\n4. fourth\n\n",
+    "> quoted\n> > twice\n\n",
+    "```python\ndef f(x):\n    return x\n```\n\n",
+    "```\nno language\n\nblank line\n```\n",
+    "    indented code\n\n",
+    "| a | b |\n|:--|--:|\n| 1 | 2 |\n| **x** | `y` |\n\n",
+    "---\n\n",
+    "<script>alert(1)</script>\n\n",
+    "An image ![words](file:///etc/passwd) and [ref][r].\n\n",
+    "[r]: https://example.org/ref\n\n",
+    "Setext\n------\n\n",
+    "東京 עברית 😀\n\n",
+    "| a table that | never\n",
+    "```unclosed\ncode",
+)
+
+
+def _document(qapp: QApplication) -> MarkdownDocument:
+    assert qapp is not None
+    return MarkdownDocument(QTextDocument(), theme("light"))
+
+
+def _look(document: QTextDocument) -> list[tuple[object, ...]]:
+    """Everything that shows of a document: each block's text, indents, list, frame, and its runs with their formats."""
+    blocks: list[tuple[object, ...]] = []
+    block: QTextBlock = document.begin()
+    while block.isValid():
+        format_ = block.blockFormat()
+        runs: list[tuple[object, ...]] = []
+        iterator = block.begin()
+        while not iterator.atEnd():
+            fragment = iterator.fragment()
+            look = fragment.charFormat()
+            runs.append(
+                (
+                    fragment.text(),
+                    look.fontWeight(),
+                    look.fontItalic(),
+                    look.fontStrikeOut(),
+                    look.anchorHref(),
+                    look.foreground().color().name(),
+                    look.font().pixelSize(),
+                )
+            )
+            iterator += 1
+        list_ = block.textList()
+        blocks.append(
+            (
+                block.text(),
+                format_.indent(),
+                format_.leftMargin(),
+                format_.topMargin(),
+                format_.lineHeight(),
+                None if list_ is None else (list_.format().style(), list_.format().indent(), list_.itemText(block)),
+                tuple(runs),
+            )
+        )
+        block = block.next()
+    return blocks
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_text_that_streams_in_pieces_looks_like_the_whole(qapp: QApplication, seed: int) -> None:
+    rng = random.Random(seed)
+    source = "".join(rng.choice(_PIECES) for _ in range(rng.randint(1, 8)))
+    if "[r]" in source:
+        # A reference may be used before it is defined; what was final before the definition stays as it was.
+        source = "[r]: https://example.org/ref\n\n" + source
+    grown = _document(qapp)
+    position = 0
+    while position < len(source):
+        step = rng.choice((1, 2, 5, 17))
+        grown.append(source[position : position + step])
+        position += step
+    whole = _document(qapp)
+    whole.set_source(source)
+    assert _look(grown.document) == _look(whole.document)
+    assert grown.source == source
+
+
+def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("First paragraph.\n\nSecond paragraph.\n\nThird")
+    document.document.documentLayout()  # without one nothing is announced
+    changed: list[int] = []
+
+    def note(position: int, _removed: int, _added: int) -> None:
+        changed.append(position)
+
+    document.document.contentsChange.connect(note)
+    document.append(" paragraph goes on.")
+    assert min(changed) >= len("First paragraph.") + len("Second paragraph.")
+
+
+def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("a <b>bold</b> ![a cat](https://example.org/cat.png)\n\n<img src='file:///etc/passwd'>")
+    text = document.document.toPlainText()
+    assert "<b>bold</b>" in text
+    assert "[image: a cat]" in text
+    assert "<img src='file:///etc/passwd'>" in text
+
+
+def test_code_is_highlighted_in_the_system_s_fixed_font(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("```python\nreturn 'text'  # why\n```")
+    looks = {run[5] for block in _look(document.document) for run in block[6]}  # pyright: ignore[reportGeneralTypeIssues]
+    assert len(looks) >= 3
+    families: set[str] = set()
+    block = document.document.begin()
+    while block.isValid():
+        if "return" in block.text():
+            families |= {found.format.font().family() for found in block.textFormats()}
+        block = block.next()
+    assert families == {code_font().family()}
+
+
+def test_a_table_has_its_cells_and_alignment(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("| a | b |\n|---|--:|\n| 1 | 22 |\n")
+    tables = [frame for frame in document.document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    assert len(tables) == 1
+    assert (tables[0].rows(), tables[0].columns()) == (2, 2)
+    assert tables[0].cellAt(1, 1).firstCursorPosition().block().text() == "22"
+    assert tables[0].cellAt(1, 1).firstCursorPosition().blockFormat().alignment().value & 2
+
+
+def test_quotes_know_their_depth(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("> one\n> > two\n\nnone")
+    depths: list[int] = []
+    block = document.document.begin()
+    while block.isValid():
+        depths.append(block.blockFormat().intProperty(QUOTE_DEPTH))
+        block = block.next()
+    assert depths == [1, 2, 0]
+
+
+def test_another_theme_recolours_the_text(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("Some **text**.")
+    light = _look(document.document)
+    document.set_theme(theme("dark"))
+    dark = _look(document.document)
+    assert [block[0] for block in light] == [block[0] for block in dark]
+    assert light != dark
+
+
+def test_plain_text_is_shown_line_by_line_as_it_is(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_plain("**no** markdown\n\n  spaces  stay\n<b>")
+    assert document.document.toPlainText() == "**no** markdown\n\n  spaces  stay\n<b>"
+
+
+def test_a_long_run_without_a_space_is_laid_out(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(600, 100)
+    text.show()
+    text.set_text("x" * 100_000)
+    qtbot.waitUntil(lambda: text.height() > 5_000, timeout=20_000)
+
+
+def test_a_message_text_is_as_tall_as_its_content(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(400, 100)
+    text.show()
+    text.set_text("word " * 200)
+    qtbot.waitUntil(lambda: abs(text.height() - text.document().size().height()) <= 2, timeout=5_000)
+    tall = text.height()
+    text.resize(700, text.height())
+    qtbot.waitUntil(lambda: text.height() < tall, timeout=5_000)
+
+
+def test_nothing_is_loaded_for_a_text(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    for kind in range(1, 5):
+        assert text.loadResource(kind, QUrl("file:///etc/passwd")) is None
+        assert text.loadResource(kind, QUrl("https://example.org/a.png")) is None
+
+
+@pytest.mark.parametrize(
+    ("link", "opens"),
+    [
+        ("https://example.org", True),
+        ("http://example.org", True),
+        ("mailto:a@example.org", True),
+        ("file:///etc/passwd", False),
+        ("javascript:alert(1)", False),
+        ("ssh://example.org", False),
+        ("../up", False),
+    ],
+)
+def test_only_harmless_links_are_opened(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, link: str, opens: bool) -> None:
+    opened: list[str] = []
+
+    def open_url(url: QUrl) -> None:
+        opened.append(url.toString())
+
+    monkeypatch.setattr("app.ui.message_text.QDesktopServices.openUrl", open_url)
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.anchorClicked.emit(QUrl(link))
+    assert bool(opened) is opens
