@@ -61,6 +61,7 @@ class MarkdownDocument:
         self._final_source = 0
         self._final_position = 0
         self._final_is_fresh = True
+        self._final_format = QTextBlockFormat()
 
     @property
     def source(self) -> str:
@@ -76,6 +77,7 @@ class MarkdownDocument:
         self._references = {}
         self._final_source = self._final_position = 0
         self._final_is_fresh = True
+        self._final_format = QTextBlockFormat()
         self._write_tail()
 
     def append(self, text: str) -> None:
@@ -104,6 +106,8 @@ class MarkdownDocument:
         cursor.setPosition(self._final_position)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
+        # Removing what follows an empty block leaves that block with the format of what was removed.
+        cursor.setBlockFormat(self._final_format)
         writer = _Writer(cursor, self._theme, is_fresh=self._final_is_fresh)
         if len(starts) > 1:
             last_line = starts[-1]
@@ -117,6 +121,7 @@ class MarkdownDocument:
             self._final_source += len(final)
             self._final_position = cursor.position()
             self._final_is_fresh = writer.is_fresh
+            self._final_format = cursor.blockFormat()
             tokens = tokens[split:]
         writer.write(tokens)
         cursor.endEditBlock()
@@ -191,7 +196,8 @@ class _Writer:
 
     def _begin_block(self, top_px: int, line_px: int = LINE_PX) -> None:
         block = QTextBlockFormat()
-        block.setTopMargin(0 if self._cursor.position() == 0 else top_px)
+        is_first = self.is_fresh and self._cursor.position() == 0
+        block.setTopMargin(0 if is_first else top_px)
         block.setLineHeight(line_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         block.setLeftMargin(QUOTE_INDENT_PX * self._quote_depth)
         block.setProperty(QUOTE_DEPTH, self._quote_depth)
@@ -307,11 +313,10 @@ class _Writer:
 
     def _leave_fresh_block(self) -> None:
         """A frame needs a block before it; an empty one there is made as low as can be."""
-        if not self.is_fresh or self._cursor.position() > 0:
+        if self.is_fresh:
             low = QTextBlockFormat()
             low.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
-            if self.is_fresh:
-                self._cursor.setBlockFormat(low)
+            self._cursor.setBlockFormat(low)
 
     # --- inline --------------------------------------------------------------------------------------------
 
