@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -41,8 +42,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _open_window(data_dir: Path | None) -> int:
     from app.application import Application, Places, make_qt_application
-    from app.model.store import StoreError
+    from app.model.database import StoreError
 
+    # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
     try:
         application = Application(Places.of_user() if data_dir is None else Places.under(data_dir))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QCoreApplication, QObject
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app.answers import Answers
 from app.controller import Controller
-from app.model.settings import load_settings
+from app.model.database import StoreError
 from app.model.store import Store
 from app.model_session import ModelSession
+from app.preferences import Preferences
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.worker_link import WorkerLink
@@ -61,27 +63,30 @@ class Application(QObject):
     def __init__(self, places: Places) -> None:
         """Open the store and start the worker with the last model. Raises `StoreError`."""
         super().__init__()
-        settings_path = places.config / "settings.json"
-        settings = load_settings(settings_path)
+        preferences = Preferences(places.config / "settings.json")
         self.store = Store(places.data / "conversations.sqlite3")
-        self.store.interrupt_streaming(_INTERRUPTED)
-        self.store.empty_trash()
+        # What can't be cleaned up today (the disk is full, say) can be read all the same.
+        with contextlib.suppress(StoreError):
+            self.store.clean_up(_INTERRUPTED)
         self.link = WorkerLink()
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
-        self.controller = Controller(self.store, self.answers, self.session, settings, settings_path)
+        self.controller = Controller(self.store, self.answers, self.session, preferences)
         self.window = MainWindow(self.controller, places.data)
         self.window.closed.connect(self.close)
-        if settings.last_conversation is not None:
-            self.controller.open_conversation(settings.last_conversation)
+        if preferences.settings.last_conversation is not None:
+            self.controller.open_conversation(preferences.settings.last_conversation)
         self._is_closed = False
-        self.session.load(settings.model)
+        self.session.load(preferences.settings.model)
 
     def close(self) -> None:
         """End the worker, keep what has streamed, close the store."""
         if self._is_closed:
             return
         self._is_closed = True
+        self.answers.stop_all()
         self.link.stop()
+        # The last words of the worker are still on their way from the link's thread.
+        QCoreApplication.sendPostedEvents(self.answers)
         self.answers.interrupt_all(_INTERRUPTED)
         self.store.close()

@@ -22,7 +22,7 @@ class ModelSession(QObject):
     changed = Signal()
     """The state, the progress or the model is another."""
     worker_died = Signal(str)
-    """A worker died; how, in words. A fresh one is starting, unless `load_failed` follows."""
+    """A worker died; how, in words. The state is `loading` where a fresh one takes its place."""
     load_failed = Signal(str)
     """A model could not be loaded, or its loading kills every worker; why, and what to do."""
 
@@ -44,11 +44,22 @@ class ModelSession(QObject):
 
     def load(self, name: str) -> None:
         """Load a model instead of the present one; starts a worker where there is none."""
-        if self._link.pid is None:
-            self._link.start()
+        self._num_deaths = 0
+        self._load(name)
+
+    def _load(self, name: str) -> None:
         self.name = name
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
         self._request_id = next(self._request_ids)
+        try:
+            if not self._link.is_started:
+                self._link.start()
+        except OSError as error:
+            self._fail(
+                f"The worker that runs the model could not be started ({error.strerror}). Your conversations are kept. "
+                "Close other programs, then choose the model again."
+            )
+            return
         self._link.send(LoadModel(request_id=self._request_id, model=name))
         self.changed.emit()
 
@@ -70,33 +81,38 @@ class ModelSession(QObject):
         self.changed.emit()
 
     def _on_load_failed(self, event: Failed) -> None:
-        self.state = "failed"
-        failed_name = self.name
-        self.changed.emit()
-        self.load_failed.emit(event.message)
-        if self._good_name is not None and self._good_name != failed_name:
+        if self._good_name is None or self._good_name == self.name:
+            self._fail(event.message)
+        else:
+            self._fail(f"{event.message} The model before it is loaded again.")
             self.load(self._good_name)
 
     def _on_exit(self, exit_code: int) -> None:
-        was_loading = self.state == "loading"
-        self._num_deaths = self._num_deaths + 1 if was_loading else 0
-        self.worker_died.emit(death_in_words(exit_code))
-        if self._num_deaths >= _MAX_DEATHS_WHILE_LOADING:
-            self.state = "failed"
-            self._num_deaths = 0
-            self.changed.emit()
-            self.load_failed.emit(
+        how = death_in_words(exit_code)
+        self._num_deaths = self._num_deaths + 1 if self.state == "loading" else 0
+        gives_up = self._num_deaths >= _MAX_DEATHS_WHILE_LOADING
+        self.state = "failed" if gives_up else "loading"
+        self.worker_died.emit(how)
+        if gives_up:
+            self._fail(
                 f"The worker died {_MAX_DEATHS_WHILE_LOADING} times while it loaded {self.name!r}, the last time "
-                f"{death_in_words(exit_code)}. Your conversations are kept. Choose another model, or Models → Guide."
+                f"{how}. Your conversations are kept. Choose another model, or Models → Guide."
             )
-            return
-        self.load(self.name)
+        else:
+            self._load(self.name)
+
+    def _fail(self, why: str) -> None:
+        self.state = "failed"
+        self.changed.emit()
+        self.load_failed.emit(why)
 
 
 def death_in_words(exit_code: int) -> str:
     """Say how a process ended, from its exit code (negative: a signal)."""
     if exit_code >= 0:
         return f"with exit code {exit_code}"
+    if exit_code == -signal.SIGKILL:
+        return "by SIGKILL (often because memory ran out)"
     try:
         return f"by {signal.Signals(-exit_code).name}"
     except ValueError:

@@ -49,8 +49,13 @@ class WorkerLink(QObject):
         """The worker's process, None if there is none."""
         return None if self._client is None else self._client.pid
 
+    @property
+    def is_started(self) -> bool:
+        """Whether there is a worker, as far as is known here."""
+        return self._client is not None
+
     def start(self) -> None:
-        """Start a worker; commands may be sent at once."""
+        """Start a worker; commands may be sent at once. Raises `OSError`."""
         assert self._client is None
         client = self._client = self._start_client()
         self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
@@ -72,19 +77,20 @@ class WorkerLink(QObject):
             self._thread.join()
             self._thread = None
 
-    def kill(self) -> None:
-        """End the worker at once; `exited` tells of it as of any other death."""
-        if self._client is not None:
-            self._client.kill()
-
     def _run(self, client: Client) -> None:
         try:
             while True:
                 self.received.emit(client.receive())
         except WorkerExitedError:
+            pass
+        finally:
+            # Also where it said what is no event: then nothing it says can be trusted any more.
             self._ended.emit(client)
 
     def _on_ended(self, client: Client) -> None:
         if client is self._client:
             self._client = None
-            self.exited.emit(client.kill() or 0)
+            exit_code = client.kill()
+            if self._thread is not None:
+                self._thread.join()
+            self.exited.emit(exit_code or 0)

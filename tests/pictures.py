@@ -105,8 +105,8 @@ def _welcome(_folder: Path) -> Callable[[Application], None]:
 
 def _of_answer(text: str) -> Callable[[Path], Callable[[Application], None]]:
     def prepare(folder: Path) -> Callable[[Application], None]:
-        def fill(store: Store, question: Message) -> None:
-            store.add(question.id, "assistant", text, record=Record(model="guide", figures=_FIGURES))
+        def fill(store: Store, conversation_id: int, question: Message) -> None:
+            store.add(conversation_id, question.id, "assistant", text, record=Record(model="guide", figures=_FIGURES))
 
         return _with_conversation(folder, fill)
 
@@ -114,24 +114,25 @@ def _of_answer(text: str) -> Callable[[Path], Callable[[Application], None]]:
 
 
 def _siblings(folder: Path) -> Callable[[Application], None]:
-    def fill(store: Store, question: Message) -> None:
+    def fill(store: Store, conversation_id: int, question: Message) -> None:
         for number in ("first", "second", "third"):
             answer = store.add(
+                conversation_id,
                 question.id,
                 "assistant",
                 f"The {number} answer, kept beside the others.",
                 record=Record(figures=_FIGURES),
             )
         for number in range(2):
-            store.add(answer.id, "user", f"And then? (version {number + 1})")  # pyright: ignore[reportPossiblyUnbound]
+            store.add(conversation_id, answer.id, "user", f"And then? (version {number + 1})")  # pyright: ignore[reportPossiblyUnbound]
 
     return _with_conversation(folder, fill)
 
 
 def _failed(folder: Path) -> Callable[[Application], None]:
-    def fill(store: Store, question: Message) -> None:
+    def fill(store: Store, conversation_id: int, question: Message) -> None:
         error = "The prompt has 2,310 tokens; the model's context holds 2,048 with the answer. Shorten the message."
-        store.add(question.id, "assistant", "", state="failed", record=Record(error=error))
+        store.add(conversation_id, question.id, "assistant", "", state="failed", record=Record(error=error))
 
     def show(application: Application) -> None:
         application.controller.noticed.emit(
@@ -185,12 +186,12 @@ def _sampling(folder: Path) -> Callable[[Application], None]:
     return show
 
 
-def _with_conversation(folder: Path, fill: Callable[[Store, Message], None]) -> Callable[[Application], None]:
+def _with_conversation(folder: Path, fill: Callable[[Store, int, Message], None]) -> Callable[[Application], None]:
     store = Store(folder / "conversations.sqlite3")
     conversation, question = store.create_conversation(
         "How branches work", "You are a careful teacher. Answer in short sentences.", "Show me what is hard to show."
     )
-    fill(store, question)
+    fill(store, conversation.id, question)
     for name in ("Trip plans", "A question with quite a long name that must be cut somewhere"):
         store.create_conversation(name, "", "Hello")
     store.close()

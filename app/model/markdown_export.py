@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from app.model.message import Message
 
 _HEADINGS = {"system": "System", "user": "You", "assistant": "Answer"}
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
+_RAW_TAGS = ("script", "pre", "style", "textarea")
+_HTML_ENDS = (">", "?>", "-->", "]]>")
+"""What ends HTML that no empty line ends."""
 
 
 def to_markdown(name: str, path: Iterable[Message]) -> str:
     """Return a document: the conversation's name, then each message under a heading that names its role.
 
-    A fence that an answer left open is closed, so that what follows is not swallowed by it.
+    What a message left open (a fence, a comment) is closed, so that what follows is not swallowed by it.
     """
-    parts = [f"# {name.strip() or 'Conversation'}"]
+    parts = [f"# {' '.join(name.split()) or 'Conversation'}"]
     for message in path:
         if message.role == "root" or (message.role == "system" and not message.text.strip()):
             continue
-        parts += [f"## {_heading(message)}", message.text.strip("\n") + _closing_fence(message.text)]
+        parts += [f"## {_heading(message)}", _closed(message.text.strip("\n"))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -33,12 +37,22 @@ def _heading(message: Message) -> str:
     return heading
 
 
-def _closing_fence(text: str) -> str:
-    opened = ""
-    for found in _FENCE.finditer(text):
-        fence = found.group(1)
-        if not opened:
-            opened = fence
-        elif fence[0] == opened[0] and len(fence) >= len(opened):
-            opened = ""
-    return f"\n{opened}" if opened else ""
+def _closed(text: str) -> str:
+    """Return the text, ended such that a heading after it is one."""
+    swallowing = _swallowing(text)
+    if swallowing is None:
+        return text
+    return next((closed for end in _ends(swallowing) if _swallowing(closed := f"{text}\n{end}") is None), text)
+
+
+def _swallowing(text: str) -> Token | None:
+    """Return the block at the end of the text that would take in what follows."""
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.disable("inline")
+    last = parser.parse(f"{text}\n\n## what follows")[-1]
+    return last if last.type in {"fence", "html_block"} else None
+
+
+def _ends(block: Token) -> Iterator[str]:
+    yield from (f"</{tag}>" for tag in _RAW_TAGS if f"<{tag}" in block.content.lower())
+    yield from (block.markup, *_HTML_ENDS)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+
+APPLICATION_ID = 0x426F7567
+"""Marks a file as Bough's, in its header."""
 
 _FIRST = """
 CREATE TABLE message (
@@ -15,6 +19,7 @@ CREATE TABLE message (
     record BLOB
 ) STRICT;
 CREATE INDEX message_parent ON message (parent_id);
+CREATE INDEX message_streaming ON message (id) WHERE state = 'streaming';
 
 CREATE TABLE conversation (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -44,11 +49,11 @@ END;
 CREATE TRIGGER message_gone AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
     INSERT INTO message_text (message_text, rowid, text) VALUES ('delete', old.id, old.text);
 END;
-CREATE TRIGGER message_left AFTER UPDATE OF text, state ON message WHEN old.state <> 'streaming' BEGIN
-    INSERT INTO message_text (message_text, rowid, text) VALUES ('delete', old.id, old.text);
-END;
-CREATE TRIGGER message_reached AFTER UPDATE OF text, state ON message WHEN new.state <> 'streaming' BEGIN
-    INSERT INTO message_text (rowid, text) VALUES (new.id, new.text);
+-- One trigger: SQLite leaves open which of two comes first.
+CREATE TRIGGER message_changed AFTER UPDATE OF text, state ON message BEGIN
+    INSERT INTO message_text (message_text, rowid, text)
+        SELECT 'delete', old.id, old.text WHERE old.state <> 'streaming';
+    INSERT INTO message_text (rowid, text) SELECT new.id, new.text WHERE new.state <> 'streaming';
 END;
 """
 
@@ -56,7 +61,32 @@ MIGRATIONS = (_FIRST,)
 
 
 def migrate(database: sqlite3.Connection) -> None:
-    """Bring a database up to date, each step whole or not at all."""
+    """Bring a database up to date, whole or not at all, even where another program is about to do the same."""
+    if _version(database) == len(MIGRATIONS):
+        return
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        for script in MIGRATIONS[_version(database) :]:
+            for statement in _statements(script):
+                database.execute(statement)
+        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        database.execute("COMMIT")
+    finally:
+        if database.in_transaction:
+            database.execute("ROLLBACK")
+
+
+def _version(database: sqlite3.Connection) -> int:
     (version,) = database.execute("PRAGMA user_version").fetchone()
-    for number, script in enumerate(MIGRATIONS[version:], version + 1):
-        database.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+    return version
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Cut a script up: `executescript` would commit first."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

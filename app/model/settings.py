@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -35,7 +35,7 @@ def load_settings(path: Path) -> Settings:
         return msgspec.json.decode(path.read_bytes(), type=Settings)
     except FileNotFoundError:
         return Settings()
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         with contextlib.suppress(OSError):
             path.replace(path.with_suffix(".damaged"))
         return Settings()
@@ -49,13 +49,14 @@ def save_settings(path: Path, settings: Settings) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` where `path` is, or leave what is there. Raises `OSError`."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    # Beside it, and made as any new file is, so that it gets the rights that the person's files have.
+    temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise

@@ -23,6 +23,8 @@ class Tree:
         self._children: dict[MessageId, list[MessageId]] = {}
         for message in sorted(messages, key=lambda message: message.id):
             self.put(message)
+        self._shared = frozenset(message.id for message in self.lineage(root_id)) | {root_id}
+        """The root and what lies above it."""
 
     def __getitem__(self, message_id: MessageId) -> Message:
         return self._messages[message_id]
@@ -34,7 +36,7 @@ class Tree:
         return len(self._messages)
 
     def put(self, message: Message) -> None:
-        """Add a message, or replace the one with its id."""
+        """Add a message below the root, or replace the one with its id."""
         is_new = message.id not in self._messages
         self._messages[message.id] = message
         if is_new and message.parent_id is not None:
@@ -47,7 +49,7 @@ class Tree:
     def siblings(self, message_id: MessageId) -> Sequence[MessageId]:
         """Return the ids of a message and its siblings, oldest first; itself alone in the shared past."""
         parent_id = self._messages[message_id].parent_id
-        if parent_id is None or message_id == self.root_id or message_id in self._above_root():
+        if parent_id is None or message_id in self._shared:
             return (message_id,)
         return self.children(parent_id)
 
@@ -67,7 +69,7 @@ class Tree:
     def path(self, choices: Choices) -> list[Message]:
         """Return the visible branch: the line down to the root, then the chosen (else the newest) child of each."""
         line = self.lineage(self.root_id)
-        seen = {message.id for message in line}
+        seen = set(self._shared)
         current = self.root_id
         while children := [child for child in self.children(current) if child not in seen]:
             chosen = choices.get(current, children[-1])
@@ -77,6 +79,3 @@ class Tree:
             seen.add(current)
             line.append(self._messages[current])
         return line
-
-    def _above_root(self) -> set[MessageId]:
-        return {message.id for message in self.lineage(self.root_id)[:-1]}
