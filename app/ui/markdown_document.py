@@ -107,7 +107,8 @@ class MarkdownDocument:
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         # Removing what follows an empty block leaves that block with the format of what was removed.
-        cursor.setBlockFormat(self._final_format)
+        if cursor.blockFormat() != self._final_format:
+            cursor.setBlockFormat(self._final_format)
         writer = _Writer(cursor, self._theme, is_fresh=self._final_is_fresh)
         if len(starts) > 1:
             last_line = starts[-1]

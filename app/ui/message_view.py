@@ -23,6 +23,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.model.message import Figures, Message
+from app.ui.clusters import split_open_cluster
 from app.ui.message_text import MessageText
 from app.ui.theme import Theme, icon
 
@@ -126,7 +127,9 @@ class MessageView(QFrame):
         self._shown = shown
         message = shown.message
         self.render_appended()
-        if self.text.content != message.text:
+        if not shown.is_streaming:
+            self._unrendered.clear()
+        if self.text.content + "".join(self._unrendered) != message.text:
             self.text.set_text(message.text)
         self.text.setVisible(bool(message.text) or message.role != "assistant" or shown.is_streaming)
         # An empty system prompt is a quiet line, not an empty card.
@@ -147,10 +150,10 @@ class MessageView(QFrame):
 
     def render_appended(self) -> bool:
         """Show what was appended; return whether there was anything."""
-        if not self._unrendered:
+        text, waiting = split_open_cluster("".join(self._unrendered))
+        self._unrendered = [waiting] if waiting else []
+        if not text:
             return False
-        text = "".join(self._unrendered)
-        self._unrendered.clear()
         self._reading.setVisible(False)
         self.text.append(text)
         return True

@@ -72,7 +72,6 @@ def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) ->
     """Bough with its guide model loaded."""
     qapp.setStyle("Fusion")
     application = Application(Places.under(Path(tmp_path_factory.mktemp("data"))))
-    application.window.resize(1100, 760)
     application.window.show()
     yield application
     application.window.close()
@@ -86,6 +85,8 @@ def person(application: Application, qtbot: QtBot) -> Person:
     """Somebody in front of an empty page; answers are greedy, so that they can be foreseen."""
     person = Person(application, qtbot)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    application.window.resize(1100, 760)
+    qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
     person.controller.set_sampling(Sampling(temperature=0.0))
     person.controller.new_conversation()
     person.window.composer.text.clear()
