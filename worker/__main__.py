@@ -19,13 +19,12 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     if chosen.stdio:
-        from worker.blas import preload
-
-        preload()
         from worker import stdio
 
-        stdio.serve()
-        return 0
+        try:
+            return stdio.serve()
+        except KeyboardInterrupt:  # before anything was asked for
+            return 130
     if chosen.command == "chat":
         from worker.chat import chat as run_chat
 

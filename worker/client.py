@@ -6,7 +6,8 @@ import contextlib
 import multiprocessing
 
 from worker import process
-from worker.protocol import Command, Event, Shutdown, event_from_msgpack, to_msgpack
+from worker.encoding import event_from_msgpack, to_msgpack
+from worker.protocol import Command, Event, Shutdown
 
 
 class WorkerExitedError(Exception):
@@ -27,6 +28,8 @@ class WorkerClient:
         self._process = context.Process(
             target=process.main, args=(self._commands, events), name="bough-worker", daemon=True
         )
+        # What the worker has not read must not keep this process from ending, whoever forgets to stop it.
+        self._commands.cancel_join_thread()
         self._process.start()
         # Ours must go, or a dead worker would never be an end of file.
         events.close()
@@ -37,7 +40,9 @@ class WorkerClient:
 
     def send(self, command: Command) -> None:
         """Hand a command over. One sent to a worker that has died is lost; `receive` tells of its death."""
-        self._commands.put(to_msgpack(command))
+        frame = to_msgpack(command)
+        with contextlib.suppress(ValueError):  # the queue is closed: the worker was killed
+            self._commands.put(frame)
 
     def receive(self) -> Event:
         """Wait for the next event. Raises `WorkerExitedError` once the worker is gone and all it said is read."""
@@ -55,8 +60,7 @@ class WorkerClient:
 
     def stop(self, timeout_s: float = 2.0) -> None:
         """End the worker: by asking, then by force. What it was doing is lost."""
-        with contextlib.suppress(ValueError, OSError):
-            self.send(Shutdown(request_id="stop"))
+        self.send(Shutdown(request_id="stop"))
         self._process.join(timeout_s)
         self.kill()
 
@@ -64,7 +68,5 @@ class WorkerClient:
         """End the worker at once and let go of its channels; return its exit code, negative for a signal."""
         self._process.kill()
         self._process.join()
-        # A queue that nobody reads any more must not keep this process from ending.
-        self._commands.cancel_join_thread()
         self._commands.close()
         return self._process.exitcode

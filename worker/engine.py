@@ -99,9 +99,10 @@ class Engine:
         elif prompt.text is not UNSET:
             ids = list(self.model.tokenizer.encode(prompt.text).ids)
         else:
-            ids = self._checked(prompt.token_ids if prompt.token_ids is not UNSET else [], "token_ids")
+            ids = list(prompt.token_ids) if prompt.token_ids is not UNSET else []
         if not ids:
             raise BadRequestError("The prompt is empty. Send at least one token of text.")
+        self._check(ids, "token_ids")
         return ids
 
     def plan(self, prompts: Sequence[Prompt]) -> list[PromptPlan]:
@@ -126,7 +127,7 @@ class Engine:
                 run.answer.end("cancelled")
             else:
                 yield from self._decode(run)
-        except BaseException:
+        except Exception:
             # What the working layers hold after a step that broke is anyone's guess.
             self.cache.clear()
             raise
@@ -139,8 +140,8 @@ class Engine:
         if continuation is None:
             answer = Answer(vocabulary, request.stop, [])
         elif continuation.token_ids is not UNSET:
-            given_ids = self._checked(continuation.token_ids, "continuation.token_ids")
-            answer = Answer(vocabulary, request.stop, given_ids)
+            self._check(continuation.token_ids, "continuation.token_ids")
+            answer = Answer(vocabulary, request.stop, continuation.token_ids)
         else:
             text = continuation.text if continuation.text is not UNSET else ""
             answer = Answer(vocabulary, request.stop, vocabulary.encode(text), heal=True)
@@ -164,16 +165,22 @@ class Engine:
     def _prefill(self, run: _Run) -> Iterator[PrefillProgress]:
         """Read all but the last token of the sequence that is not kept yet."""
         cache, sequence, total = self.cache, run.sequence, len(run.sequence)
+        fork = cache.fork(sequence)
         run.num_kept = done = cache.rewind_to(sequence)
         yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
         while done < total - 1 and not run.ticket.is_cancelled:
-            chunk = sequence[done : min(done + _PREFILL_CHUNK, total - 1)]
+            end = min(done + _PREFILL_CHUNK, total - 1)
+            if done < fork < end:
+                end = fork
+            chunk = sequence[done:end]
             self.model.forward(mx.array(chunk), cache.layers)
             mx.eval([layer.state for layer in cache.layers])
             mx.clear_cache()
             cache.extend(chunk)
-            done += len(chunk)
-            run.num_read += len(chunk)
+            run.num_read += end - done
+            done = end
+            if done == fork:
+                cache.keep_snapshot()
             yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
         cache.keep_snapshot()
 
@@ -202,12 +209,11 @@ class Engine:
                 break
         self.cache.keep_snapshot()
 
-    def _checked(self, token_ids: Sequence[int], name: str) -> list[int]:
-        size = self.model.vocab_size
-        for token_id in token_ids:
-            if token_id >= size:
-                raise BadRequestError(
-                    f"`{name}` holds {token_id}, but the model's vocabulary ends at {size - 1}. "
-                    "Use ids of the loaded model."
-                )
-        return list(token_ids)
+    def _check(self, token_ids: Sequence[int], name: str) -> None:
+        """Ids that the model has no embedding of would read memory that is none of theirs."""
+        highest = max(token_ids, default=0)
+        if highest >= self.model.vocab_size:
+            raise BadRequestError(
+                f"`{name}` holds {highest}, but the model's vocabulary ends at {self.model.vocab_size - 1}. "
+                "Use ids of the loaded model."
+            )

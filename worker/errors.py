@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from typing import ClassVar
 
-from worker.protocol import FailureKind
+from worker.protocol import Failed, FailureKind, RequestId
+
+log = logging.getLogger(__name__)
 
 
 class WorkerError(Exception):
@@ -59,3 +62,27 @@ class LoadCancelledError(WorkerError):
 
 class SupersededError(WorkerError):
     kind = "superseded"
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether memory ran out; MLX tells of it by `RuntimeError` alone."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in text for sign in ("malloc", "out of memory", "allocat"))
+    )
+
+
+def failed(request_id: RequestId, error: Exception) -> Failed:
+    """Return the event that ends a command with `error`. What nobody expected is logged with its traceback."""
+    if isinstance(error, WorkerError):
+        return Failed(request_id=request_id, kind=error.kind, message=str(error))
+    if is_out_of_memory(error):
+        log.warning("Out of memory: %s", error)
+        message = (
+            "There is not enough memory for this. Nothing but this request was lost; "
+            "shorten the conversation, close other programs, or open a smaller model."
+        )
+        return Failed(request_id=request_id, kind="out_of_memory", message=message)
+    log.error("A request failed unexpectedly", exc_info=error)
+    message = f"A bug in Bough ended this request ({type(error).__name__}: {error}). The worker goes on; try again."
+    return Failed(request_id=request_id, kind="internal", message=message)

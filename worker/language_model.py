@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+import re
+import textwrap
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,11 +14,11 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
-from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer
+from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
 
 from worker.chat_template import ChatTemplate, plain_transcript
-from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError
+from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.vocabulary import Vocabulary
@@ -44,6 +47,39 @@ class Loading:
     stage: str
 
 
+class UnreadModel:
+    """A model that is built and has its tokenizer, while its weights still lie on disk."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        """Raises a `WorkerError` that says what to do."""
+        self._folder = folder
+        self._on_cpu = mx.default_device() == mx.Device(mx.cpu)
+        if self._on_cpu:
+            # Fusing kernels gains nothing on a CPU and costs a run of the C++ compiler at each first use.
+            mx.disable_compile()
+        else:
+            maybe_set_recommended_wired_limit()
+        with _told_of(folder):
+            self._model, self._config = load_model(folder.path, lazy=True)
+        with _told_of(folder, "tokenizer"):
+            # Without a clear no, transformers would ask on standard input whether to run a model's own code.
+            no_code = {"trust_remote_code": False, "local_files_only": True}
+            self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))
+            if not isinstance(getattr(self._tokenizer, "backend_tokenizer", None), Tokenizer):
+                raise ModelInvalidError(
+                    f"The tokenizer in {folder.path} has no form that Bough can use (tokenizer.json). "
+                    "Choose another model."
+                )
+
+    def read(self) -> Iterator[Loading | LanguageModel]:
+        """Bring the weights into memory step by step; the last value is the model. Raises a `WorkerError`."""
+        with _told_of(self._folder):
+            for fraction in _read_weights(self._model, as_float32=self._on_cpu):
+                yield Loading(0.1 + 0.85 * fraction, "reading the weights")
+            yield Loading(0.95, "warming up")
+            yield LanguageModel(self._folder, self._model, self._tokenizer, self._config)
+
+
 class LanguageModel:
     """A model that can be asked for logits, the bytes of its tokens, and its prompts."""
 
@@ -57,14 +93,9 @@ class LanguageModel:
         self.context_length = _context_length(config)
         self.num_parameters: int = get_total_parameters(model)
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
-        backend = getattr(tokenizer, "backend_tokenizer", None)
-        if not isinstance(backend, Tokenizer):
-            raise ModelInvalidError(
-                f"The tokenizer in {folder.path} has no tokenizer.json that Bough can use. Choose another model."
-            )
-        self.tokenizer: Tokenizer = backend
-        self.vocabulary = Vocabulary(backend, tokenizer.eos_token_ids, self.vocab_size)
-        self.chat_template = ChatTemplate(_renderer(tokenizer), backend, self.vocabulary)
+        self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
+        self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
+        self.chat_template = ChatTemplate(_renderer(tokenizer), self.tokenizer, self.vocabulary)
 
     def new_layers(self) -> Layers:
         """Return caches that hold nothing yet, one a layer."""
@@ -76,21 +107,17 @@ class LanguageModel:
         return logits[:, -1, :]
 
 
-def load(folder: ModelFolder) -> Iterator[Loading | LanguageModel]:
-    """Load a model step by step; the last value is the model. Raises a `WorkerError` that says what to do."""
-    yield Loading(0.0, "building the model")
-    on_cpu = mx.default_device() == mx.Device(mx.cpu)
-    if on_cpu:
-        # Fusing kernels gains nothing on a CPU and costs a run of the C++ compiler at each first use.
-        mx.disable_compile()
+def release() -> None:
+    """Give the memory of dropped models and caches back to the system."""
+    gc.collect()
+    mx.clear_cache()
+
+
+@contextmanager
+def _told_of(folder: ModelFolder, what: str = "model") -> Generator[None]:
+    """Turn what mlx-lm, transformers and the model's files raise into a sentence for the person."""
     try:
-        model, config = load_model(folder.path, lazy=True)
-        for fraction in _read_weights(model, as_float32=on_cpu):
-            yield Loading(0.05 + 0.75 * fraction, "reading the weights")
-        yield Loading(0.8, "reading the tokenizer")
-        tokenizer = load_tokenizer(folder.path, eos_token_ids=config.get("eos_token_id"))
-        yield Loading(0.95, "warming up")
-        yield LanguageModel(folder, model, tokenizer, config)
+        yield
     except (WorkerError, MemoryError):
         raise
     except Exception as error:
@@ -99,16 +126,17 @@ def load(folder: ModelFolder) -> Iterator[Loading | LanguageModel]:
                 f"The model in {folder.path} wants to run a program of its own. "
                 "Bough never runs code that comes with a model; choose a model of a built-in architecture."
             ) from error
+        if is_out_of_memory(error):
+            raise
+        if re.search(r"Model type .* not supported", str(error)):
+            raise ModelInvalidError(
+                f"The model in {folder.path} is of a kind that Bough does not know: {folder.architecture}. "
+                "Choose another model."
+            ) from error
+        reason = textwrap.shorten(str(error) or type(error).__name__, 300).rstrip(".")
         raise ModelInvalidError(
-            f"The model in {folder.path} can't be loaded: {error or type(error).__name__}. "
-            "Download it again, or choose another model."
+            f"The {what} in {folder.path} can't be loaded: {reason}. Download the model again, or choose another one."
         ) from error
-
-
-def release() -> None:
-    """Give the memory of dropped models and caches back to the system."""
-    gc.collect()
-    mx.clear_cache()
 
 
 def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:
@@ -158,15 +186,30 @@ def _bytes_per_token(layer: Any) -> int:
     return 0
 
 
+def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The configuration itself and those of the text model in it (models that also see have one)."""
+    nested = [config.get(key) for key in ("text_config", "llm_config", "language_config")]
+    return [config, *(cast("Mapping[str, Any]", found) for found in nested if isinstance(found, Mapping))]
+
+
 def _context_length(config: Mapping[str, Any]) -> int:
-    for found in (config, config.get("text_config")):
-        if not isinstance(found, Mapping):
-            continue
+    for found in _text_configs(config):
         for key in _CONTEXT_KEYS:
-            length = cast("Mapping[str, Any]", found).get(key)
+            length = found.get(key)
             if isinstance(length, int) and length > 0:
                 return length
     return _UNLIMITED_CONTEXT
+
+
+def _eos_ids(config: Mapping[str, Any]) -> list[int] | None:
+    """The ids that end an answer, by the configuration; None where it names none."""
+    for found in _text_configs(config):
+        named = found.get("eos_token_id")
+        listed = cast("list[object]", named) if isinstance(named, list) else [named]
+        ids = [token_id for token_id in listed if isinstance(token_id, int)]
+        if ids:
+            return ids
+    return None
 
 
 def _renderer(tokenizer: Any) -> Any:

@@ -29,7 +29,7 @@ def main(commands: Queue[bytes | None], events: Connection) -> None:
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     preload()
     # Only now: MLX takes its BLAS when it is first imported.
-    from worker.protocol import to_msgpack
+    from worker.encoding import to_msgpack
     from worker.server import Server
 
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
@@ -46,12 +46,14 @@ def main(commands: Queue[bytes | None], events: Connection) -> None:
 
 
 def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> None:
-    from worker.protocol import command_from_msgpack
+    from worker.encoding import command_from_msgpack
     from worker.server import EndOfInput
 
-    while (frame := commands.get()) is not None:
-        inbox.put(command_from_msgpack(frame))
-    inbox.put(EndOfInput())
+    try:
+        while (frame := commands.get()) is not None:
+            inbox.put(command_from_msgpack(frame))
+    finally:
+        inbox.put(EndOfInput())
 
 
 def _end_with_parent() -> None:

@@ -1,18 +1,16 @@
 """Every message that crosses between a worker and whoever drives it; the contract, and nothing that acts on it.
 
-Two transports carry the same types: JSON lines (headless) and MessagePack over pipes (in the app).
-Commands are imperative, events are facts. Every command ends in exactly one terminal event.
+It knows no encoding. Commands are imperative, events are facts. Every command ends in exactly one terminal event.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-RequestId: TypeAlias = str | int
+# Both transports carry every integer of 64 bits, and MessagePack no larger one.
+RequestId: TypeAlias = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 # What is not a whole token id is refused here, what is beyond the vocabulary where the model is known.
 TokenId: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
@@ -405,59 +403,6 @@ Event: TypeAlias = (
 )
 
 
-# --- encoding ----------------------------------------------------------------------------------------------
-
-_command_from_json = msgspec.json.Decoder(Command)
-_command_from_msgpack = msgspec.msgpack.Decoder(Command)
-_event_from_json = msgspec.json.Decoder(Event)
-_event_from_msgpack = msgspec.msgpack.Decoder(Event)
-_json = msgspec.json.Encoder()
-_msgpack = msgspec.msgpack.Encoder()
-
-# How far into a broken line we look for the id that its failure is to repeat.
-_MAX_SALVAGE_BYTES = 64 * 1024 * 1024
-
-
-def command_from_json(line: bytes) -> Command | Failed:
-    """Read one line. What is no command becomes the `failed` event that answers it."""
-    try:
-        return _command_from_json.decode(line)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        return Failed(request_id=_salvaged_id(line), kind="bad_request", message=_sentence(error))
-
-
-def command_from_msgpack(frame: bytes) -> Command | Failed:
-    """Read one frame. What is no command becomes the `failed` event that answers it."""
-    try:
-        return _command_from_msgpack.decode(frame)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        try:
-            request_id = _id_in(msgspec.msgpack.decode(frame))
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            request_id = None
-        return Failed(request_id=request_id, kind="bad_request", message=_sentence(error))
-
-
-def event_from_json(line: bytes) -> Event:
-    """Read one line that a worker wrote. Raises `msgspec.MsgspecError` where it is none."""
-    return _event_from_json.decode(line)
-
-
-def event_from_msgpack(frame: bytes) -> Event:
-    """Read one frame that a worker sent. Raises `msgspec.MsgspecError` where it is none."""
-    return _event_from_msgpack.decode(frame)
-
-
-def to_json(message: Command | Event) -> bytes:
-    """One line without its line break."""
-    return _json.encode(message)
-
-
-def to_msgpack(message: Command | Event) -> bytes:
-    """One frame."""
-    return _msgpack.encode(message)
-
-
 def exactly_one(value: Struct, *names: str) -> None:
     """Raise `ValueError` unless exactly one of these fields is set."""
     present = [name for name in names if getattr(value, name) is not UNSET]
@@ -474,44 +419,3 @@ def _prompt_of(command: Generate | Tokenize) -> Prompt:
         text=command.text,
         token_ids=command.token_ids,
     )
-
-
-def _sentence(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "The message is nested too deeply; send a flat JSON object."
-    if isinstance(error, UnicodeDecodeError):
-        return "The message holds bytes or escapes that are no Unicode text (a lone surrogate?); send UTF-8."
-    if isinstance(error, msgspec.ValidationError):
-        return f"{error}. Nothing was done; correct the field and send it again."
-    return f"Not a JSON object on one line: {error}."
-
-
-def _salvaged_id(line: bytes) -> RequestId | None:
-    """The id of a line that is no command; the standard library reads more than msgspec does (lone surrogates)."""
-    if len(line) > _MAX_SALVAGE_BYTES:
-        return None
-    try:
-        return _id_in(json.loads(line.decode("utf-8", "replace")))
-    except (ValueError, RecursionError):
-        return None
-
-
-def _id_in(message: object) -> RequestId | None:
-    if not isinstance(message, dict):
-        return None
-    found = cast("dict[object, object]", message).get("request_id")
-    if isinstance(found, bool) or not isinstance(found, str | int):
-        return None
-    if isinstance(found, str) and not _is_unicode(found):
-        return None
-    if isinstance(found, int) and not -(2**63) <= found < 2**64:
-        return None
-    return found
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

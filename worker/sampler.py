@@ -25,6 +25,9 @@ Penalty = Callable[[mx.array, mx.array], mx.array]
 
 _MASK = (1 << 64) - 1
 
+_MIN_TEMPERATURE = 1e-6
+"""Below it the likeliest token is drawn anyway, and a quotient of 32 bits may overflow."""
+
 
 class Sampler:
     """One request's way of choosing among logits."""
@@ -61,14 +64,15 @@ class Sampler:
         this answer. `mask`, shape [vocabulary], says which tokens may be chosen.
         """
         sampling = self._sampling
+        # In 16 bits the filters' sums are too coarse; and mlx-lm's penalties write into the array they are given.
+        logits = logits.astype(mx.float32)
         for penalty in self._penalties:
             logits = penalty(recent if recent is not None else mx.array([], dtype=mx.uint32), logits)
         if mask is not None:
             logits = mx.where(mask, logits, -mx.inf)
         if sampling.temperature == 0:
             return mx.argmax(logits, axis=-1)
-        if sampling.top_p < 1 or sampling.min_p > 0:
-            logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+        logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
         if sampling.top_p < 1:
             logits = apply_top_p(logits, sampling.top_p)
         if sampling.min_p > 0:
@@ -76,7 +80,7 @@ class Sampler:
         if 0 < sampling.top_k < logits.shape[-1]:
             logits = apply_top_k(logits, sampling.top_k)
         key = mx.random.key(key_bits(self.seed, position, visit))
-        return mx.random.categorical(logits * (1.0 / sampling.temperature), key=key)
+        return mx.random.categorical(logits * (1.0 / max(sampling.temperature, _MIN_TEMPERATURE)), key=key)
 
 
 def key_bits(seed: int, position: int, visit: int) -> int:

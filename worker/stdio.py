@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import os
 import queue
+import signal
 import sys
 import threading
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from worker.protocol import Event, command_from_json, to_json
-from worker.server import EndOfInput, Incoming, Server
+from worker.blas import preload
+
+if TYPE_CHECKING:
+    from worker.protocol import Event
+    from worker.server import Incoming
+
+_INTERRUPTED = 130
 
 
-def serve() -> None:
-    """Serve standard input and output until the input ends or a shutdown comes."""
+def serve() -> int:
+    """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code."""
     out = _claim_standard_output()
+    preload()
+    # Only now: MLX takes its BLAS when it is first imported, and nothing imported may print on our output.
+    from worker.encoding import to_json
+    from worker.server import Interrupt, Server
+
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
-    reader = threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), name="stdin", daemon=True)
-    reader.start()
+    exit_code = 0
+
+    def interrupt(*_: object) -> None:
+        nonlocal exit_code
+        exit_code = _INTERRUPTED
+        # Who asks twice can't wait.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        inbox.put(Interrupt())
 
     def emit(event: Event) -> None:
         try:
@@ -27,14 +44,22 @@ def serve() -> None:
             # Nobody listens any more: there is no one left to answer.
             os._exit(0)
 
+    signal.signal(signal.SIGINT, interrupt)
+    threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), name="stdin", daemon=True).start()
     Server(inbox, emit).run()
+    return exit_code
 
 
 def _read(stream: BinaryIO, inbox: queue.SimpleQueue[Incoming]) -> None:
-    for line in stream:
-        if not line.isspace():
-            inbox.put(command_from_json(line))
-    inbox.put(EndOfInput())
+    from worker.encoding import command_from_json
+    from worker.server import EndOfInput
+
+    try:
+        for line in stream:
+            if not line.isspace():
+                inbox.put(command_from_json(line))
+    finally:
+        inbox.put(EndOfInput())
 
 
 def _claim_standard_output() -> BinaryIO:

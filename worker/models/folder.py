@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
 from worker.errors import ModelInvalidError, ModelNotFoundError, ModelUntrustedError
 
 GUIDE = "guide"
@@ -58,7 +55,8 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
             f"The model in {path} wants to run a program of its own ({config['model_file']!r}, named in config.json). "
             "Bough never runs code that comes with a model; choose a model of a built-in architecture."
         )
-    weights = sorted(path.glob("model*.safetensors"))
+    # A link that leads nowhere (a download that was not finished) is no file.
+    weights = sorted(file for file in path.glob("model*.safetensors") if file.is_file())
     if not weights:
         raise ModelInvalidError(
             f"There are no weights (model*.safetensors) in {path}. "
@@ -83,21 +81,30 @@ def _path_of(name: str) -> Path:
         raise ModelNotFoundError(
             "The model's name holds a NUL character. Give a folder or the name of a downloaded model."
         )
-    path = Path(name).expanduser()
     try:
+        path = Path(name).expanduser()
         if path.is_dir():
             return path
         if path.is_file():
             raise ModelNotFoundError(f"{path} is a file. Choose the folder that holds the model's files.")
-    except OSError as error:  # a name too long for the file system, say
-        raise ModelNotFoundError(f"There is no model {name[:80]!r}: {error.strerror}.") from error
+    except (OSError, RuntimeError) as error:  # a name too long for the file system, say, or nobody's home
+        raise ModelNotFoundError(
+            f"There is no model {name[:80]!r} ({str(error)[:80]}). Choose a folder that holds a model."
+        ) from error
     return _downloaded(name)
 
 
 def _downloaded(name: str) -> Path:
+    # Here, because it takes a third of a second, and most models are folders.
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import IncompleteSnapshotError
+
     try:
         return Path(snapshot_download(name, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError, OSError, ValueError) as error:
+    except IncompleteSnapshotError as error:
+        # Others download only what they need of a repository; what we need is checked below.
+        return Path(error.snapshot_path)
+    except (OSError, ValueError) as error:
         raise ModelNotFoundError(
             f"There is no folder and no downloaded model {name[:200]!r}. Choose a folder that holds a model."
         ) from error
@@ -147,7 +154,16 @@ def _num_parameters(file: Path) -> int:
         tensors = [entry for name, entry in header.items() if name != "__metadata__"]
         num_missing = 8 + length + max((entry["data_offsets"][1] for entry in tensors), default=0) - size
         num_parameters = sum(math.prod(entry["shape"]) for entry in tensors)
-    except (OSError, ValueError, KeyError, TypeError, IndexError, struct.error, RecursionError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        AttributeError,
+        TypeError,
+        IndexError,
+        struct.error,
+        RecursionError,
+    ) as error:
         raise ModelInvalidError(
             f"The weight file {file} is damaged ({error}). Download it again, then open the folder again."
         ) from error

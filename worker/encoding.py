@@ -1,0 +1,166 @@
+"""Messages as bytes: JSON lines (headless) and MessagePack frames (in the app); it acts on none of them.
+
+What is no command becomes the `failed` event that answers it, with its sender's id wherever that can be read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from typing import cast
+
+import msgspec
+
+from worker.protocol import Command, Event, Failed, RequestId
+
+_command_from_json = msgspec.json.Decoder(Command)
+_command_from_msgpack = msgspec.msgpack.Decoder(Command)
+_event_from_json = msgspec.json.Decoder(Event)
+_event_from_msgpack = msgspec.msgpack.Decoder(Event)
+_json = msgspec.json.Encoder()
+_msgpack = msgspec.msgpack.Encoder()
+_id = msgspec.json.Decoder(RequestId)
+
+_UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+
+_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
+_JSON_MARK = re.compile(rf"{_STRING}|[\[\]{{}}:]", re.DOTALL)
+_JSON_ID = re.compile(rf"\s*({_STRING}|-?\d{{1,19}})", re.DOTALL)
+_MAX_MARKS = 10_000
+"""Strings and brackets of a line that is nested too deeply among which its id is looked for."""
+
+
+def command_from_json(line: bytes) -> Command | Failed:
+    """Read one line. What is no command becomes the `failed` event that answers it."""
+    try:
+        return _command_from_json.decode(line)
+    except _UNREADABLE as error:
+        return _refusal(line, error)
+
+
+def command_from_msgpack(frame: bytes) -> Command | Failed:
+    """Read one frame. What is no command becomes the `failed` event that answers it."""
+    try:
+        return _command_from_msgpack.decode(frame)
+    except _UNREADABLE as error:
+        try:
+            message = msgspec.msgpack.decode(frame)
+        except _UNREADABLE:
+            message = None
+        return _failed(_id_in(message), _sentence(error))
+
+
+def event_from_json(line: bytes) -> Event:
+    """Read one line that a worker wrote. Raises `msgspec.MsgspecError` where it is none."""
+    return _event_from_json.decode(line)
+
+
+def event_from_msgpack(frame: bytes) -> Event:
+    """Read one frame that a worker sent. Raises `msgspec.MsgspecError` where it is none."""
+    return _event_from_msgpack.decode(frame)
+
+
+def to_json(message: Command | Event) -> bytes:
+    """One line without its line break."""
+    return _json.encode(message)
+
+
+def to_msgpack(message: Command | Event) -> bytes:
+    """One frame."""
+    return _msgpack.encode(message)
+
+
+def _refusal(line: bytes, error: Exception) -> Failed:
+    """Say what is wrong with a line; the standard library reads more than msgspec does, so the id is seldom lost."""
+    # Bytes that are no UTF-8 become lone surrogates; those, written as escapes, pass as they are.
+    text = line.decode("utf-8", "surrogateescape")
+    try:
+        message: object = json.loads(text, strict=False, parse_int=_int)
+    except RecursionError:
+        return _failed(
+            _outermost_id(text), "The message is nested too deeply. Nothing was done; send a flat JSON object."
+        )
+    except ValueError:
+        return _failed(None, f"Not a JSON object on one line: {error}.")
+    torn = _torn_text(message)
+    if torn is not None:
+        return _failed(
+            _id_in(message),
+            f"The text at `{torn}` holds a lone surrogate or bytes that are no UTF-8. "
+            "Nothing was done; correct it and send it again.",
+        )
+    return _failed(_id_in(message), _sentence(error))
+
+
+def _failed(request_id: RequestId | None, message: str) -> Failed:
+    return Failed(request_id=request_id, kind="bad_request", message=message)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "The message is nested too deeply. Nothing was done; send it flat."
+    if isinstance(error, UnicodeDecodeError):
+        return "The message holds bytes that are no UTF-8. Nothing was done; send UTF-8."
+    return f"{error}. Nothing was done; correct it and send it again."
+
+
+def _torn_text(message: object) -> str | None:
+    """Where in a message a text is that is no Unicode text; None where there is none."""
+    waiting = [("$", message)]
+    for place, value in waiting:
+        match value:
+            case str():
+                if not _is_unicode(value):
+                    return place
+            case dict():
+                for key, part in cast("dict[str, object]", value).items():
+                    if not _is_unicode(key):
+                        return place
+                    if isinstance(part, str | dict | list):
+                        waiting.append((f"{place}.{key}", part))
+            case list():
+                parts = enumerate(cast("list[object]", value))
+                waiting += [(f"{place}[{index}]", part) for index, part in parts if isinstance(part, str | dict | list)]
+            case _:
+                pass
+    return None
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _outermost_id(text: str) -> RequestId | None:
+    """The value of `request_id` in the outermost object, without reading what lies deeper."""
+    depth = 0
+    before = ""
+    for found in itertools.islice(_JSON_MARK.finditer(text), _MAX_MARKS):
+        mark = found.group()
+        if mark in "[{":
+            depth += 1
+        elif mark in "]}":
+            depth -= 1
+        elif mark == ":" and depth == 1 and before == '"request_id"':
+            value = _JSON_ID.match(text, found.end())
+            return _id_in({"request_id": json.loads(value.group(1), strict=False)}) if value else None
+        before = mark
+    return None
+
+
+def _int(digits: str) -> int | None:
+    """A number of thousands of digits is not worked out."""
+    return int(digits) if len(digits) <= 20 else None
+
+
+def _id_in(message: object) -> RequestId | None:
+    if not isinstance(message, dict):
+        return None
+    try:
+        return _id.decode(json.dumps(cast("dict[object, object]", message).get("request_id")).encode())
+    except (*_UNREADABLE, TypeError):
+        return None

@@ -1,0 +1,136 @@
+"""The loaded model and what commands do with it, step by step; it knows no line of commands and no transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from worker.engine import Engine, Ticket
+from worker.errors import (
+    LoadCancelledError,
+    ModelNotLoadedError,
+    NotBuiltYetError,
+    WorkerError,
+    WorkerOutOfMemoryError,
+    is_out_of_memory,
+)
+from worker.language_model import LanguageModel, Loading, UnreadModel, release
+from worker.models.folder import find_model
+from worker.protocol import (
+    CacheStats,
+    CacheStatsReport,
+    Done,
+    Event,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    ModelLoading,
+    Plan,
+    Planned,
+    Tokenize,
+    Tokenized,
+    UnloadModel,
+    Validate,
+)
+
+Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
+"""What is answered without computing with the model."""
+
+
+class ModelHost:
+    """Holds one model at a time, or none. A generator it returns is one job: its last event is the terminal one."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+
+    def load(self, command: LoadModel, ticket: Ticket) -> Iterator[Event | None]:
+        """Load a model in place of the present one, which stays where the new one is refused or given up early."""
+        stays = "What was loaded before still is."
+        yield _loading(command, Loading(0.0, "building the model"))
+        _refuse_if_cancelled(command, ticket, stays)
+        unread = UnreadModel(find_model(command.model))
+        yield _loading(command, Loading(0.1, "reading the weights"))
+        _refuse_if_cancelled(command, ticket, stays)
+        # The old model goes before the new one's weights come: memory seldom holds two.
+        self._engine = None
+        release()
+        try:
+            for step in unread.read():
+                _refuse_if_cancelled(command, ticket, "It can be loaded again at any time.")
+                if isinstance(step, Loading):
+                    yield _loading(command, step)
+                else:
+                    self._engine = Engine(step)
+                    yield _loaded(command, step)
+        except WorkerError as error:
+            raise type(error)(f"{error} No model is loaded now.") from error
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise WorkerOutOfMemoryError(
+                    f"There is not enough memory for {command.model!r}. No model is loaded now. "
+                    "Close other programs, or choose a smaller model."
+                ) from error
+            raise
+        finally:
+            release()
+
+    def unload(self, command: UnloadModel) -> Iterator[Event | None]:
+        """Drop the model and all that was computed with it."""
+        self._engine = None
+        release()
+        yield Done(request_id=command.request_id)
+
+    def generate(self, command: Generate, ticket: Ticket) -> Iterator[Event | None]:
+        """Answer a prompt."""
+        yield from self._loaded_engine().generate(command, ticket)
+
+    def reply(self, question: Question) -> Event:
+        """Answer a question at once. Raises a `WorkerError`."""
+        match question:
+            case Plan():
+                return Planned(request_id=question.request_id, plans=self._loaded_engine().plan(question.prompts))
+            case Tokenize():
+                engine = self._loaded_engine()
+                token_ids = engine.prompt_ids(question.prompt)
+                pieces = [engine.model.vocabulary.text_of([token_id]) for token_id in token_ids]
+                return Tokenized(request_id=question.request_id, token_ids=token_ids, pieces=pieces)
+            case CacheStats():
+                cache = self._loaded_engine().cache
+                return CacheStatsReport(
+                    request_id=question.request_id,
+                    tokens=cache.num_tokens,
+                    bytes=cache.num_bytes,
+                    limit_bytes=cache.limit_bytes,
+                    disk_tokens=0,
+                    disk_bytes=0,
+                )
+            case Validate():
+                raise NotBuiltYetError("validate")
+
+    def _loaded_engine(self) -> Engine:
+        if self._engine is None:
+            raise ModelNotLoadedError
+        return self._engine
+
+
+def _refuse_if_cancelled(command: LoadModel, ticket: Ticket, outcome: str) -> None:
+    if ticket.is_cancelled:
+        raise LoadCancelledError(f"Loading {command.model!r} was cancelled. {outcome}")
+
+
+def _loading(command: LoadModel, step: Loading) -> ModelLoading:
+    return ModelLoading(request_id=command.request_id, fraction=step.fraction, stage=step.stage)
+
+
+def _loaded(command: LoadModel, model: LanguageModel) -> ModelLoaded:
+    return ModelLoaded(
+        request_id=command.request_id,
+        model=command.model,
+        architecture=model.folder.architecture,
+        num_parameters=model.num_parameters,
+        context_length=model.context_length,
+        vocab_size=model.vocab_size,
+        weights_bytes=model.weights_bytes,
+        kv_bytes_per_token=model.kv_bytes_per_token,
+        cache_kind=model.cache_kind,
+    )
