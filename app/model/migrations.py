@@ -42,7 +42,9 @@ CREATE INDEX choice_parent ON choice (parent_id);
 CREATE INDEX choice_child ON choice (child_id);
 
 -- Text is searchable once it no longer grows.
-CREATE VIRTUAL TABLE message_text USING fts5 (text, content = 'message', content_rowid = 'id', tokenize = 'unicode61');
+CREATE VIEW searchable AS SELECT id, text FROM message WHERE state <> 'streaming';
+CREATE VIRTUAL TABLE message_text
+    USING fts5 (text, content = 'searchable', content_rowid = 'id', tokenize = 'unicode61');
 CREATE TRIGGER message_added AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
     INSERT INTO message_text (rowid, text) VALUES (new.id, new.text);
 END;

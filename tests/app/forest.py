@@ -1,0 +1,129 @@
+"""The conversations as plain dictionaries: what the store and the controller are compared with."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Node:
+    parent: int | None
+    role: str
+    text: str
+    is_growing: bool = False
+
+
+@dataclass
+class Talk:
+    name: str
+    root: int
+    is_trashed: bool = False
+    choices: dict[int, int | None] = field(default_factory=dict[int, "int | None"])
+
+
+class Forest:
+    """Messages and conversations; both are numbered from 1 in the order of their making."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, Node] = {}
+        self.talks: dict[int, Talk] = {}
+        self._num_nodes = 0
+        self._num_talks = 0
+
+    # --- what there is -------------------------------------------------------------------------------------
+
+    def children(self, node: int) -> list[int]:
+        return [other for other in self.nodes if self.nodes[other].parent == node]
+
+    def line(self, node: int | None) -> list[int]:
+        """A node and all above it, the topmost first."""
+        return [] if node is None else [*self.line(self.nodes[node].parent), node]
+
+    def below(self, node: int) -> set[int]:
+        return {node}.union(*(self.below(child) for child in self.children(node)))
+
+    def reached(self, talk: int) -> set[int]:
+        return {*self.line(self.talks[talk].root), *self.below(self.talks[talk].root)}
+
+    def path(self, talk: int) -> list[int]:
+        path = self.line(self.talks[talk].root)
+        while children := self.children(path[-1]):
+            chosen = self.talks[talk].choices.get(path[-1], children[-1])
+            if chosen is None:
+                break
+            path.append(chosen)
+        return path
+
+    def siblings(self, talk: int, node: int) -> list[int]:
+        parent = self.nodes[node].parent
+        if parent is None or node in self.line(self.talks[talk].root):
+            return [node]
+        return self.children(parent)
+
+    @property
+    def kept_talks(self) -> list[int]:
+        return [number for number, talk in self.talks.items() if not talk.is_trashed]
+
+    # --- what happens --------------------------------------------------------------------------------------
+
+    def create(self, name: str, system_prompt: str, question: str) -> int:
+        root = self._node(None, "root", "")
+        system = self._node(root, "system", system_prompt)
+        first = self._node(system, "user", question)
+        talk = self._talk(name, root)
+        self.talks[talk].choices = {root: system, system: first}
+        return talk
+
+    def fork(self, name: str, node: int) -> int:
+        talk = self._talk(name, node)
+        self.talks[talk].choices = {node: None}
+        return talk
+
+    def add(self, talk: int, parent: int, role: str, text: str, *, is_growing: bool = False) -> int:
+        """Add a node to a conversation that may branch there; the others go on showing what they showed."""
+        children = self.children(parent)
+        for number, other in self.talks.items():
+            if number != talk and other.root in self.line(parent):
+                other.choices.setdefault(parent, children[-1] if children else None)
+        node = self._node(parent, role, text, is_growing=is_growing)
+        self.talks[talk].choices[parent] = node
+        self.talks[talk].is_trashed = False
+        return node
+
+    def widen(self, talk: int, parent: int) -> None:
+        """Let a conversation branch at a node above its root."""
+        line = self.line(self.talks[talk].root)
+        if parent in line[:-1]:
+            for upper, lower in itertools.pairwise(line):
+                if upper in line[line.index(parent) :]:
+                    self.talks[talk].choices[upper] = lower
+            self.talks[talk].root = parent
+
+    def choose(self, talk: int, node: int) -> None:
+        parent = self.nodes[node].parent
+        assert parent is not None
+        self.talks[talk].choices[parent] = node
+
+    def empty_trash(self) -> int:
+        kept: set[int] = set().union(*(self.reached(talk) for talk in self.kept_talks))
+        gone = set(self.nodes) - kept
+        self.talks = {number: talk for number, talk in self.talks.items() if not talk.is_trashed}
+        self.nodes = {number: node for number, node in self.nodes.items() if number in kept}
+        for talk in self.talks.values():
+            talk.choices = {
+                parent: child
+                for parent, child in talk.choices.items()
+                if parent in kept and (child is None or child in kept)
+            }
+        return len(gone)
+
+    def _node(self, parent: int | None, role: str, text: str, *, is_growing: bool = False) -> int:
+        self._num_nodes += 1
+        self.nodes[self._num_nodes] = Node(parent, role, text, is_growing)
+        return self._num_nodes
+
+    def _talk(self, name: str, root: int) -> int:
+        self._num_talks += 1
+        self.talks[self._num_talks] = Talk(name, root)
+        return self._num_talks

@@ -1,0 +1,97 @@
+"""Settings: written whole or not at all, read whatever the file holds."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.model.message import Sampling
+from app.model.settings import Settings, load_settings, save_settings, write_atomically
+
+
+def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "settings.json"
+    settings = Settings(model="/models/ä b", recent_models=("x",), sampling=Sampling(stop=("\n", "😀")), theme="dark")
+    save_settings(path, settings)
+    assert load_settings(path) == settings
+
+
+def test_no_file_means_the_defaults(tmp_path: Path) -> None:
+    assert load_settings(tmp_path / "settings.json") == Settings()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_fields_are_dropped_and_missing_ones_have_their_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"theme": "dark", "of_a_newer_version": {"deep": [1]}, "sampling": {"temperature": 0, "new": 1}}')
+    settings = load_settings(path)
+    assert settings == Settings(theme="dark", sampling=Sampling(temperature=0))
+    save_settings(path, settings)
+    assert "newer" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"",
+        b"{",
+        b"\x00" * 100,
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b'{"theme": "blue"}',
+        b'{"model": 3}',
+        b'{"x": ' + b"[" * 9999,
+    ],
+)
+def test_a_damaged_file_is_kept_aside_and_the_defaults_hold(tmp_path: Path, damaged: bytes) -> None:
+    path = tmp_path / "settings.json"
+    path.write_bytes(damaged)
+    assert load_settings(path) == Settings()
+    assert (tmp_path / "settings.damaged").read_bytes() == damaged
+    save_settings(path, Settings(theme="light"))
+    assert load_settings(path) == Settings(theme="light")
+    assert (tmp_path / "settings.damaged").read_bytes() == damaged
+
+
+def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "settings.json"
+    save_settings(path, Settings(theme="dark"))
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        save_settings(path, Settings(theme="light"))
+    monkeypatch.undo()
+    assert load_settings(path) == Settings(theme="dark")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_there_is_replaced_only_once_the_new_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    seen: list[bytes] = []
+
+    def look(_: int) -> None:
+        seen.append(path.read_bytes())
+
+    monkeypatch.setattr(os, "fsync", look)
+    write_atomically(path, b"new")
+    assert seen == [b"old"]
+    assert path.read_bytes() == b"new"
+
+
+def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "ordinary").touch()
+    write_atomically(tmp_path / "written", b"")
+    rights = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "written")]
+    assert rights[0] == rights[1]
