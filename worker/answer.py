@@ -14,8 +14,11 @@ from worker.decode import Drawn
 from worker.healing import Healing, num_taken_back
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, RequestId, Token
 from worker.stop_strings import StopStrings
-from worker.text_stream import TextStream
+from worker.text_stream import Kept, TextStream
 from worker.vocabulary import Vocabulary
+
+_MOST_CUT_ANEW = 32
+"""Tokens that are looked at where the vocabulary can't spell a part of one."""
 
 
 class Answer:
@@ -35,6 +38,7 @@ class Answer:
         self.healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
         self.token_ids: list[int] = []
         self.reason: FinishReason | None = None
+        self._kept = Kept(0, b"")
         self._num_given: list[int] = []
         """Of each token, how many of its bytes only spell again what was given."""
         self._text: list[str] = []
@@ -52,21 +56,26 @@ class Answer:
         self.token_ids.append(token_id)
         self._num_given.append(num_given)
         self._unsent.append(self._reported(drawn))
-        data = self._vocabulary.bytes[token_id]
-        text = self._stream.push(data[num_given:] if num_given else data)
+        text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
         self._text.append(text)
         if self._stream.stop is not None:
-            self.reason = "stop"
-            self._forget_unkept()
+            self._end("stop")
         return text
 
     def end(self, reason: FinishReason) -> str:
         """End the answer for another reason than a stop string; return the text that was held back."""
-        self.reason = reason
         text = self._stream.finish()
         self._text.append(text)
-        self._forget_unkept()
+        self._end(reason)
         return text
+
+    def _end(self, reason: FinishReason) -> None:
+        self.reason = reason
+        self._kept = self._stream.kept()
+        # Tokens of which nothing is kept (a stop string's, an unfinished character's) are never sent.
+        num_kept = self._kept.num_tokens + bool(self._kept.rest)
+        num_sent = len(self.token_ids) - len(self._unsent)
+        del self._unsent[max(0, num_kept - num_sent) :]
 
     def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
         """Return the event that shows `text`, with the tokens since the last one; None where nothing is to be told.
@@ -82,49 +91,56 @@ class Answer:
         """Return the finished answer."""
         assert self.reason is not None
         text = "".join(self._text)
-        num_whole, rest = self._stream.kept()
-        new_ids = self._new_ids(num_whole)
-        cut_ids = self._cut(rest)
+        token_ids, num_recut = self._new_ids()
         return Choice(
             text=text,
-            token_ids=new_ids + cut_ids,
-            num_recut=len(cut_ids),
+            token_ids=token_ids,
+            num_recut=num_recut,
             seed=seed,
             reason=self.reason,
             stop=self._stream.stop,
-            turn_token_ids=self._turn_ids(num_whole, rest) if text else self._given_ids,
+            turn_token_ids=self._turn_ids() if text else self._given_ids,
         )
 
-    def _new_ids(self, num_whole: int) -> list[int]:
-        """The first tokens, whose new bytes are all kept, without what only spells the given text again."""
+    def _new_ids(self) -> tuple[list[int], int]:
+        """The ids of the new text alone, and how many at their end are cut anew."""
+        num_whole, rest = self._kept
         ids: list[int] = []
+        num_recut = 0
         for token_id, num_given in zip(self.token_ids[:num_whole], self._num_given, strict=False):
-            if not num_given:
-                ids.append(token_id)
+            if num_given:
+                # What of the seam's token is new. Nothing lies before it that could be cut anew with it.
+                again = self._vocabulary.spell(self._vocabulary.bytes[token_id][num_given:]) or []
+                ids += again
+                num_recut += len(again)
             else:
-                ids += self._cut(self._vocabulary.bytes[token_id][num_given:])
-        return ids
+                ids.append(token_id)
+                num_recut = 0
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again, max(0, num_recut - len(ids) + num_whole) + len(again)
 
-    def _turn_ids(self, num_whole: int, rest: bytes) -> list[int]:
-        """The whole turn: what was given and what is kept."""
+    def _turn_ids(self) -> list[int]:
+        """The whole turn: what was given and what is kept, of which there is something."""
+        num_whole, rest = self._kept
         if rest:
             num_given = self._num_given[num_whole]
             rest = self._vocabulary.bytes[self.token_ids[num_whole]][:num_given] + rest
-        return self.kept_ids + self.token_ids[:num_whole] + self._cut(rest)
+        ids = self.kept_ids + self.token_ids[:num_whole]
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again
 
-    def _cut(self, data: bytes) -> list[int]:
-        """A part of a token's bytes as ids of its own."""
-        try:
-            return self._vocabulary.encode(data.decode())
-        except UnicodeDecodeError:
-            return self._vocabulary.spell(data)
+    def _cut_anew(self, ids: list[int], rest: bytes) -> tuple[int, list[int]]:
+        """How many of `ids` stand, and ids for what follows them: the others' bytes, then `rest`.
 
-    def _forget_unkept(self) -> None:
-        """Tokens of which nothing is kept (a stop string's, an unfinished character's) are never sent."""
-        num_whole, rest = self._stream.kept()
-        num_kept = num_whole + bool(rest)
-        num_sent = len(self.token_ids) - len(self._unsent)
-        del self._unsent[max(0, num_kept - num_sent) :]
+        All of them, unless the vocabulary lacks single bytes and has no tokens for `rest` alone. Where it has none
+        with the last tokens' bytes either, the ids say less than the text.
+        """
+        vocabulary = self._vocabulary
+        for num_whole in range(len(ids), max(-1, len(ids) - _MOST_CUT_ANEW), -1):
+            again = vocabulary.spell(vocabulary.bytes_of(ids[num_whole:]) + rest)
+            if again is not None:
+                return num_whole, again
+        return len(ids), []
 
     def _reported(self, drawn: Drawn) -> Token:
         return Token(

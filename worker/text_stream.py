@@ -1,8 +1,8 @@
 """The text of an answer as it may be shown; there is no model and no tokenizer inside.
 
 Token bytes go in, from wherever they come; what comes out is text that will never be taken back because a stop
-string came late, and all of it as soon as it is certain. Its whole state is one immutable record a token, each
-linked to the one before: a copy shares them, a rewind walks back.
+string came late, and all of it as soon as it is certain. What is known after a token is one immutable record that
+links to the one before: a copy shares them, a rewind walks back.
 """
 
 from __future__ import annotations
@@ -10,16 +10,15 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from worker.characters import num_bytes_of, split_characters
-from worker.stop_strings import NO_STOPS, Node, StopStrings
+from worker.stop_strings import Node, StopStrings
 
-# A plain tuple, since one is made for every token: the state before, the token's bytes, the automaton's node, bytes
-# that may yet become a character, characters that may yet become a stop string, and of the new text the number of
-# characters known (held ones included) and shown.
-_State: TypeAlias = "tuple[_State | None, bytes, Node, bytes, str, int, int]"
+# After a token: the record before it; its bytes; the characters that it completed; where the automaton is; bytes
+# that may yet become a character; the number of new characters so far. A plain tuple, for one is made each token.
+_Record: TypeAlias = "tuple[_Record | None, bytes, str, Node, bytes, int]"
 
 
 class Kept(NamedTuple):
-    """What of the tokens stands in the final text: so many of them whole, then these bytes of the next one."""
+    """What of the tokens stands in the shown text: so many of them whole, then these bytes of the next one."""
 
     num_tokens: int
     rest: bytes
@@ -32,92 +31,127 @@ class TextStream:
     end inside a character; it is never shown and never cut.
     """
 
-    __slots__ = ("_state", "_stops", "stop")
+    __slots__ = ("_held", "_record", "stop")
 
-    def __init__(self, stops: StopStrings = NO_STOPS, given: bytes = b"") -> None:
+    def __init__(self, stops: StopStrings | None = None, given: bytes = b"") -> None:
         text, pending = split_characters(given)
-        self._stops = stops
-        self._state: _State = (None, b"", stops.after(text), pending, "", 0, 0)
+        node = (stops or StopStrings()).after(text)
+        self._record: _Record = (None, b"", "", node, pending, 0)
+        self._held = ""
+        """The end of the new text that is not shown: it may yet become a stop string, or it has."""
         self.stop: str | None = None
         """The stop string that ended the text, once one has; nothing may be pushed after it."""
 
     def push(self, data: bytes) -> str:
         """Take the bytes of the next token; return the text that is now safe, often its own."""
-        state = self._state
-        _, _, node, pending, held, num_chars, _ = state
-        move = None if pending else node.moves.get(data)
-        text, node, pending, stop = move or self._stops.move(node, pending + data)
-        num_chars += len(text)
-        if stop is not None:
-            # Only new text is ever cut: a stop that began in the given text leaves none.
-            self.stop = stop
-            num_chars = max(0, num_chars - len(stop))
-            self._state = (state, data, node, b"", "", num_chars, num_chars)
-            return (held + text)[: -len(stop)]
+        before = self._record
+        _, _, _, node, pending, num_chars = before
+        text, pending = split_characters(pending + data)
+        unread = iter(text)
+        for character in unread:
+            node = node[character]
+            if node.stop is not None:
+                # What follows the stop string is of no interest.
+                return self._end(node, data, text.removesuffix("".join(unread)))
+        self._record = (before, data, text, node, pending, num_chars + len(text))
         depth = node.depth
-        if not depth and not held:
-            self._state = (state, data, node, pending, "", num_chars, num_chars)
+        if not depth and not self._held:
             return text
-        text = held + text
-        safe = text[:-depth] if depth else text
-        held = text[len(safe) :]
-        self._state = (state, data, node, pending, held, num_chars, num_chars - len(held))
-        return safe
+        text = self._held + text
+        # The automaton may be in the given text still: deeper than the new text is long.
+        num_safe = len(text) - depth if depth < len(text) else 0
+        self._held = text[num_safe:]
+        return text[:num_safe]
+
+    def _end(self, node: Node, data: bytes, text: str) -> str:
+        """Take the token whose characters `text` complete a stop string: all of that, as far as it is new, is cut."""
+        assert node.stop is not None
+        before = self._record
+        self._record = (before, data, text, node, b"", before[-1] + len(text))
+        text = self._held + text
+        self.stop = node.stop
+        self._held = text[-len(node.stop) :]
+        return text[: -len(node.stop)]
 
     def finish(self) -> str:
         """End the answer for another reason than a stop string; return what was held back."""
-        before, data, node, pending, held, num_chars, _ = self._state
-        if held:
-            self._state = (before, data, node, pending, "", num_chars, num_chars)
+        if self.stop is not None:
+            return ""
+        held, self._held = self._held, ""
         return held
 
     def rewind(self, num_tokens: int) -> int:
         """Forget the last tokens, as if they had never come; return how many shown characters that takes back."""
-        state = self._state
-        num_shown = state[6]
+        num_shown = self.num_shown
+        record = self._record
         for _ in range(num_tokens):
-            if state[0] is None:
+            if record[0] is None:
                 raise ValueError(f"Cannot rewind {num_tokens} tokens: there are fewer")
-            state = state[0]
-        self._state = state
+            record = record[0]
         if num_tokens:
+            self._record = record
+            self._held = _held_after(record)
             self.stop = None
-        return max(0, num_shown - state[6])
+        return num_shown - self.num_shown
 
     def copy(self) -> TextStream:
         """Return an independent stream in the same state; costs the same however long the text is."""
         other = object.__new__(TextStream)
-        other._stops = self._stops
-        other._state = self._state
+        other._record = self._record
+        other._held = self._held
         other.stop = self.stop
         return other
 
     @property
     def num_shown(self) -> int:
         """Characters shown so far."""
-        return self._state[6]
+        return self._record[-1] - len(self._held)
 
     @property
     def num_held(self) -> int:
-        """Characters held back; none once the answer has ended."""
-        return len(self._state[4])
+        """Characters held back that may yet be shown; none once the answer has ended."""
+        return len(self._held) if self.stop is None else 0
 
     def kept(self) -> Kept:
-        """Return what of the tokens the shown text consists of; after the end, the final text.
-
-        Walks back over the tokens: linear in their number, called once an answer.
-        """
-        num_shown = self._state[6]
-        tokens: list[bytes] = []
-        state = self._state
-        while state[0] is not None:
-            tokens.append(state[1])
-            state = state[0]
-        tokens.reverse()
-        # Bytes that the given text left over lie before the first token's.
-        end = num_bytes_of(state[3] + b"".join(tokens), num_shown) - len(state[3]) if num_shown else 0
-        for index, data in enumerate(tokens):
-            if end < len(data) or end == 0:
-                return Kept(index, data[: max(end, 0)])
-            end -= len(data)
+        """Return what of the tokens the shown text consists of. Linear in their number; meant for the end."""
+        num_shown = self.num_shown
+        if not num_shown:
+            return Kept(0, b"")
+        records = self._records()
+        # The last character shown is among those that the first token to reach their number has completed.
+        index = next(index for index, record in enumerate(records) if record[-1] >= num_shown)
+        _, _, _, _, pending, num_chars = records[index - 1]
+        tokens = [record[1] for record in records[1:]]
+        num_bytes = sum(map(len, tokens[: index - 1]))
+        num_bytes += num_bytes_of(pending + tokens[index - 1], num_shown - num_chars) - len(pending)
+        for num_whole, data in enumerate(tokens):
+            if num_bytes < len(data):
+                return Kept(num_whole, data[:num_bytes])
+            num_bytes -= len(data)
         return Kept(len(tokens), b"")
+
+    def _records(self) -> list[_Record]:
+        """All records, the one before the first token first."""
+        records: list[_Record] = []
+        record: _Record | None = self._record
+        while record is not None:
+            records.append(record)
+            record = record[0]
+        records.reverse()
+        return records
+
+
+def _held_after(record: _Record) -> str:
+    """The end of the new text, as long as the automaton is deep."""
+    _, _, _, node, _, num_chars = record
+    num_held = min(node.depth, num_chars)
+    pieces: list[str] = []
+    length = 0
+    while length < num_held:
+        before, _, text, _, _, _ = record
+        pieces.append(text)
+        length += len(text)
+        assert before is not None
+        record = before
+    pieces.reverse()
+    return "".join(pieces)[length - num_held :]
