@@ -13,8 +13,8 @@ from app.model.message import Message, Record, Role
 _PIECES = (
     "```", "````", "~~~", "```python", "``` a`b", "   ```", "    ```", "> ```", "- ```", "1. ```", "\t~~~", "`", "word",
     "# heading", "---", "===", "| a | b |", "|---|---|", "<div>", "</div>", "<!--", "-->", "<pre>", "</pre>",
-    "<script>", "<?php", "?>", "<![CDATA[", "]]>", "<!DOCTYPE html", "<textarea", "[a]: <b", "[a]: /x 'title", "\\", "$$",
-    "&amp;", "", " ", "  ", "\r", "\f", "\0", "\u2028", "😀", "שלום", "* * *", "- a", "  - b", "<style>x</style>",
+    "<script>", "<?php", "?>", "<![CDATA[", "]]>", "<!DOCTYPE html", "<textarea", "[a]: <b", "[a]: /x 'title", "\\",
+    "$$", "&amp;", "", " ", "  ", "\r", "\f", "\0", "\u2028", "😀", "שלום", "* * *", "- a", "  - b", "<style>x</style>",
 )  # fmt: skip
 
 

@@ -1,0 +1,180 @@
+"""A controller with a real store and a link behind which the test itself is the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from typing_extensions import override
+
+from app.answers import Answers
+from app.controller import Controller, Notice
+from app.model.message import Message
+from app.model.store import Store
+from app.model_session import ModelSession
+from app.preferences import Preferences
+from app.worker_link import WorkerLink
+from worker.protocol import (
+    Cancel,
+    Choice,
+    Chunk,
+    Command,
+    Event,
+    Failed,
+    Finished,
+    FinishReason,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    PrefillProgress,
+    Timing,
+    Usage,
+)
+
+
+class ScriptedLink(WorkerLink):
+    """Keeps the commands; the test says what comes of them."""
+
+    def __init__(self) -> None:
+        super().__init__(_no_client)
+        self.commands: list[Command] = []
+        self.num_started = 0
+        self.cannot_start = False
+        self.on_send: Callable[[Command], None] = lambda _: None
+        self._is_up = False
+
+    @property
+    @override
+    def is_started(self) -> bool:
+        return self._is_up
+
+    @override
+    def start(self) -> None:
+        if self.cannot_start:
+            raise OSError(11, "Resource temporarily unavailable")
+        assert not self._is_up
+        self._is_up = True
+        self.num_started += 1
+
+    @override
+    def send(self, command: Command) -> bool:
+        if self._is_up:
+            self.on_send(command)
+            self.commands.append(command)
+        return self._is_up
+
+    @override
+    def stop(self) -> None:
+        self._is_up = False
+
+    def say(self, event: Event) -> None:
+        self.received.emit(event)
+
+    def die(self, exit_code: int = -9) -> None:
+        self._is_up = False
+        self.exited.emit(exit_code)
+
+    # --- what was asked ------------------------------------------------------------------------------------
+
+    @property
+    def asked(self) -> list[Generate]:
+        return [command for command in self.commands if isinstance(command, Generate)]
+
+    @property
+    def cancelled(self) -> list[Cancel]:
+        return [command for command in self.commands if isinstance(command, Cancel)]
+
+    @property
+    def loads(self) -> list[LoadModel]:
+        return [command for command in self.commands if isinstance(command, LoadModel)]
+
+    # --- what a worker says --------------------------------------------------------------------------------
+
+    def loaded(self) -> None:
+        """The model that was last asked for is there."""
+        load = self.loads[-1]
+        self.say(
+            ModelLoaded(
+                request_id=load.request_id,
+                model=load.model,
+                architecture="llama",
+                num_parameters=1,
+                context_length=2048,
+                vocab_size=300,
+                weights_bytes=1,
+                kv_bytes_per_token=1,
+                cache_kind="trimmable",
+            )
+        )
+
+    def load_failed(self, message: str = "It is not there. Choose another one.") -> None:
+        self.say(Failed(request_id=self.loads[-1].request_id, kind="model_not_found", message=message))
+
+    def chunk(self, request: Generate, text: str) -> None:
+        self.say(Chunk(request_id=request.request_id, choice=0, text=text, tokens=[]))
+
+    def reading(self, request: Generate, done: int, total: int, cached: int) -> None:
+        self.say(PrefillProgress(request_id=request.request_id, done=done, total=total, cached=cached))
+
+    def finished(
+        self, request: Generate, text: str, reason: FinishReason = "eos", turn: Sequence[int] = (1, 2, 3)
+    ) -> None:
+        choice = Choice(text=text, token_ids=[], num_recut=0, seed=5, reason=reason, turn_token_ids=list(turn))
+        usage = Usage(prompt_tokens=10, cached_tokens=4, prefilled_tokens=6, generated_tokens=3)
+        self.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
+
+    def failed(self, request: Generate, message: str = "It went wrong. Try again.") -> None:
+        self.say(Failed(request_id=request.request_id, kind="internal", message=message))
+
+
+def _no_client() -> NoReturn:
+    raise AssertionError("There is no process here")
+
+
+class Desk:
+    """Everything below the window, put together as the application does it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.path = folder / "conversations.sqlite3"
+        self.store = Store(self.path, patience_ms=20)
+        self.store.clean_up("Bough ended.")
+        self.link = ScriptedLink()
+        self.session = ModelSession(self.link)
+        self.answers = Answers(self.link, self.store)
+        self.preferences = Preferences(folder / "settings.json")
+        self.controller = Controller(self.store, self.answers, self.session, self.preferences)
+        self.notices: list[Notice] = []
+        self.unsent: list[str] = []
+        self.controller.noticed.connect(self.notices.append)
+        self.controller.unsent.connect(self.unsent.append)
+        self.session.load("guide")
+        self.link.loaded()
+
+    def close(self) -> None:
+        self.answers.interrupt_all("Bough ended.")
+        self.store.close()
+
+    def ask(self, text: str, answer: str) -> Message:
+        """Send a question and let it be answered; return the answer."""
+        self.controller.send(text)
+        return self.answer(answer)
+
+    def answer(self, text: str) -> Message:
+        """Let the last request be answered, in two pieces; return the message at the end of the visible branch."""
+        request = self.link.asked[-1]
+        self.link.chunk(request, text[:2])
+        self.link.chunk(request, text[2:])
+        self.link.finished(request, text)
+        return self.controller.path[-1]
+
+    def stored(self, message: Message) -> Message:
+        """A message as the store has it now."""
+        assert self.controller.conversation is not None
+        return next(
+            stored for stored in self.store.messages(self.controller.conversation.id) if stored.id == message.id
+        )
+
+    def by_text(self, text: str) -> Message:
+        return next(message for message in self.controller.path if message.text == text)

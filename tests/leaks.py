@@ -1,0 +1,35 @@
+"""What a test must not leave behind: threads, processes, windows."""
+
+from __future__ import annotations
+
+import threading
+
+import psutil
+from PySide6.QtWidgets import QApplication
+
+
+class Leaks:
+    """Remembers what there was when it was made."""
+
+    def __init__(self) -> None:
+        self._threads = set(threading.enumerate())
+        self._processes = _processes()
+
+    def check(self) -> None:
+        """Fail if there is more now."""
+        assert set(threading.enumerate()) <= self._threads
+        assert _processes() <= self._processes
+        assert [window for window in QApplication.topLevelWidgets() if window.isVisible()] == []
+
+
+def _processes() -> set[psutil.Process]:
+    children = psutil.Process().children(recursive=True)
+    # multiprocessing keeps one process for itself until the end of this one.
+    return {child for child in children if not any("resource_tracker" in word for word in _command_line(child))}
+
+
+def _command_line(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return ["resource_tracker"]
