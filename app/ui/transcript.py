@@ -20,6 +20,8 @@ class Transcript(QScrollArea):
     """Shows the controller's path, one widget a message."""
 
     action_asked = Signal(int, str)
+    focus_orphaned = Signal()
+    """The message that had the focus has left the page."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -67,6 +69,8 @@ class Transcript(QScrollArea):
         if not any(message.id in self._views for message in path):
             self._follows_end = True
         wanted = {message.id for message in path}
+        focus = self.window().focusWidget()
+        had_focus = any(view.isAncestorOf(focus) for view in self._views.values()) if focus is not None else False
         for message_id in [known for known in self._views if known not in wanted]:
             view = self._views.pop(message_id)
             self._column.removeWidget(view)
@@ -82,6 +86,8 @@ class Transcript(QScrollArea):
             if self._column.indexOf(view) != index:
                 self._column.removeWidget(view)
                 self._column.insertWidget(index, view)
+        if had_focus and not any(view.isAncestorOf(self.window().focusWidget()) for view in self._views.values()):
+            self.focus_orphaned.emit()
         if path and self._controller.is_streaming(path[-1].id) and self._anchor is None:
             self._follows_end = True
 

@@ -210,6 +210,7 @@ class MainWindow(QMainWindow):
         self.composer.sampling_asked.connect(self._show_sampling_popover)
         self.welcome.question_chosen.connect(controller.send)
         self.transcript.action_asked.connect(self._on_action)
+        self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.banner.action_asked.connect(self._on_banner_action)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
 

@@ -83,6 +83,7 @@ def test_an_edited_question_stands_beside_the_old_one_and_is_asked(person: Perso
     person.bot.keyClick(editor, Qt.Key.Key_Return)
     person.answer()
     edited = person.controller.path[1]
+    assert person.window.focusWidget() is person.window.composer.text
     assert edited.text == "How do I fork?"
     assert list(person.controller.siblings(edited.id)) == [question.id, edited.id]
 
