@@ -1,0 +1,137 @@
+"""The model that is kept loaded: progress, failures, workers that die, workers that can't even be started."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from app.model_session import death_in_words
+from tests.app.desk import Desk
+from worker.protocol import ModelLoading
+
+pytestmark = pytest.mark.usefixtures("nothing_leaks")
+
+
+def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
+    heard: list[tuple[str, float, str]] = []
+    session = desk.session
+    session.changed.connect(lambda: heard.append((session.state, session.fraction, session.stage)))
+    desk.controller.load_model("/another")
+    desk.link.say(ModelLoading(request_id=desk.link.loads[-1].request_id, fraction=0.5, stage="reading weights"))
+    desk.link.loaded()
+    assert heard == [
+        ("loading", 0.0, "starting"),
+        ("loading", 0.5, "reading weights"),
+        ("ready", 1.0, "reading weights"),
+    ]
+    assert session.info is not None
+    assert session.info.model == "/another"
+    assert desk.preferences.settings.model == "/another"
+    assert desk.preferences.settings.recent_models == ("/another",)
+
+
+def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
+    desk.controller.load_model("/one")
+    first = desk.link.loads[-1].request_id
+    desk.controller.load_model("/two")
+    desk.link.say(ModelLoading(request_id=first, fraction=0.9, stage="late"))
+    assert (desk.session.name, desk.session.state, desk.session.fraction) == ("/two", "loading", 0.0)
+
+
+def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -> None:
+    desk.controller.load_model("/broken")
+    desk.link.load_failed("There is no config.json. Choose another folder.")
+    assert desk.notices[-1].text == (
+        "There is no config.json. Choose another folder. The model before it is loaded again."
+    )
+    assert desk.notices[-1].action == "load_guide"
+    assert desk.link.loads[-1].model == "guide"
+    desk.link.loaded()
+    assert (desk.session.name, desk.session.state) == ("guide", "ready")
+    answer = desk.ask("u1", "a1")
+    assert answer.record is not None
+    assert answer.record.model == "guide"
+
+
+def test_a_model_that_loaded_once_and_does_not_again_is_not_tried_for_ever(desk: Desk) -> None:
+    desk.controller.load_model("/broken")
+    desk.link.load_failed()
+    desk.link.load_failed()
+    assert (desk.session.name, desk.session.state) == ("guide", "failed")
+    assert len(desk.link.loads) == 3
+
+
+def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) -> None:
+    for _ in range(50):
+        desk.link.die()
+        assert desk.session.state == "loading"
+        desk.link.loaded()
+        assert desk.session.state == "ready"
+        desk.ask("u", "a")
+    assert desk.link.num_started == 51
+    assert {load.model for load in desk.link.loads} == {"guide"}
+    (told,) = {notice.text for notice in desk.notices}
+    assert told == (
+        "The worker that runs the model ended by SIGKILL (often because memory ran out). What was written is kept. "
+        "A fresh worker is starting; your next message will work."
+    )
+
+
+def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(desk: Desk) -> None:
+    desk.controller.load_model("/deadly")
+    desk.link.die()
+    desk.link.die()
+    desk.controller.send("u1")
+    assert desk.link.num_started == 3
+    desk.link.die(-11)
+    assert (desk.session.state, desk.link.num_started) == ("failed", 3)
+    assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
+    assert desk.notices[-1].text == (
+        "The worker died 3 times while it loaded '/deadly', the last time by SIGSEGV. Your conversations are kept. "
+        "Choose another model, or Models → Guide."
+    )
+    assert desk.controller.path[-1].state == "stopped"
+    desk.controller.load_model("guide")
+    assert desk.link.num_started == 4
+    desk.link.loaded()
+    desk.ask("u2", "a2")
+
+
+def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:
+    desk.controller.load_model("/deadly")
+    desk.link.die()
+    desk.link.die()
+    desk.controller.load_model("/sound")
+    desk.link.die()
+    assert desk.session.state == "loading"
+    desk.link.loaded()
+    assert desk.session.state == "ready"
+
+
+def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
+    desk.link.cannot_start = True
+    desk.link.die()
+    assert desk.session.state == "failed"
+    assert desk.notices[-1].text == (
+        "The worker that runs the model could not be started (Resource temporarily unavailable). "
+        "Your conversations are kept. Close other programs, then choose the model again."
+    )
+    desk.link.cannot_start = False
+    desk.controller.load_model("guide")
+    desk.link.loaded()
+    assert desk.session.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "words"),
+    [
+        (0, "with exit code 0"),
+        (3, "with exit code 3"),
+        (-signal.SIGSEGV, "by SIGSEGV"),
+        (-signal.SIGKILL, "by SIGKILL (often because memory ran out)"),
+        (-250, "by signal 250"),
+    ],
+)
+def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
+    assert death_in_words(exit_code) == words
