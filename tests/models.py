@@ -18,7 +18,7 @@ CHATML = (
 )
 EOS = "<|im_end|>"
 
-_CORPUS = [
+CORPUS = [
     "The quick brown fox jumps over the lazy dog. A branch of the tree grows into the sky.",
     "def return_value(x):\n    return x\n\n    returns = [return_value(i) for i in range(10)]\n",
     "User: Hello there. Assistant: Hello, how can I help? -----\nEND STOP ###",
@@ -37,16 +37,15 @@ def byte_level_tokenizer(vocab_size: int = 600) -> Tokenizer:
         special_tokens=["<|im_start|>", EOS, "<|endoftext|>"],
         show_progress=False,
     )
-    tokenizer.train_from_iterator(_CORPUS * 4, trainer)
+    tokenizer.train_from_iterator(CORPUS * 4, trainer)
     return tokenizer
 
 
 def sentencepiece_tokenizer() -> Tokenizer:
     """A BPE with SentencePiece's conventions, as Llama 2's is: ▁ for a space, one prepended, bytes as <0xNN>."""
     pieces = ["<unk>", "<s>", EOS, *(f"<0x{byte:02X}>" for byte in range(256))]
-    characters = sorted(
-        {character for line in _CORPUS for character in line.replace(" ", "▁") if ord(character) < 0x250}
-    )
+    # What is beyond Latin has no piece of its own: it is spelled in bytes.
+    characters = ["▁", *sorted({character for line in CORPUS for character in line if ord(character) < 0x250} - {" "})]
     merges: list[tuple[str, str]] = []
     words = [
         "▁the",

@@ -60,7 +60,7 @@ class Vocabulary:
         """Return ids of plain text that spell exactly `text`: no control token, no space prepended.
 
         As the tokenizer cuts it; where it would change the text (normalize it, say), the fewest tokens that spell
-        it; where there are none, either, what the tokenizer makes of it.
+        it; where there are none either, what the tokenizer makes of it.
         """
         return [token_id for part in self._without_controls(text) for token_id in self._encode_part(part)]
 
@@ -91,15 +91,16 @@ class Vocabulary:
         ids = self._as_cut(text)
         if ids is not None:
             return ids
+        own = [token_id for token_id in self._tokenized(text) if token_id not in self.control_ids]
+        if self.bytes_of(own) == b" " + text.encode():
+            return own  # each word brings its space, as WordPiece's do
         if len(text) > _SHORT_TEXT:
             half = len(text) // 2
             middle = text.rfind(" ", 1, half)
             middle = half if middle < 0 else middle
             return self._encode_part(text[:middle]) + self._encode_part(text[middle:])
         ids = self._fewest(text.encode())
-        if ids is not None:
-            return ids
-        return [token_id for token_id in self._tokenized(text) if token_id not in self.control_ids]
+        return own if ids is None else ids
 
     def _as_cut(self, text: str) -> list[int] | None:
         """The tokenizer's own ids where they spell `text` and nothing else."""

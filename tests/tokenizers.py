@@ -1,0 +1,60 @@
+"""Tokenizers that are out of the ordinary, made by the tests themselves; the ordinary two are in `tests.models`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from tests.models import CORPUS, EOS, byte_level_tokenizer
+
+SPECIAL = ("<|im_start|>", EOS)
+
+
+def unigram_tokenizer() -> Tokenizer:
+    """SentencePiece's unigram model as older conversions have it: Metaspace on both sides, bytes as <0xNN>."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    learnt = [piece for piece, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+    pieces = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), *learnt[1:]]
+    scores = [0.0, *[-20.0] * 256, *(-float(rank) / 20 for rank in range(1, len(learnt)))]
+    tokenizer.model = models.Unigram(list(zip(pieces, scores, strict=True)), unk_id=0, byte_fallback=True)
+    tokenizer.decoder = decoders.Sequence([decoders.Metaspace(), decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in ("<unk>", *SPECIAL)])
+    return tokenizer
+
+
+def composing_tokenizer() -> Tokenizer:
+    """A byte-level BPE that composes characters first (NFC), as Qwen's does."""
+    tokenizer = byte_level_tokenizer()
+    tokenizer.normalizer = normalizers.NFC()
+    return tokenizer
+
+
+def lowercasing_tokenizer() -> Tokenizer:
+    """A byte-level BPE that makes everything lower case first."""
+    tokenizer = byte_level_tokenizer()
+    tokenizer.normalizer = normalizers.Lowercase()
+    return tokenizer
+
+
+def wordpiece_tokenizer() -> Tokenizer:
+    """A WordPiece as BERT's: no space is kept, a piece that continues a word begins with ##."""
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
+    trainer = trainers.WordPieceTrainer(vocab_size=300, special_tokens=["[UNK]", *SPECIAL], show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    return tokenizer
+
+
+def bare_tokenizer(pieces: Sequence[str]) -> Tokenizer:
+    """These pieces and nothing else: most bytes have no token of their own. What isn't there is cut to nothing."""
+    vocabulary = {piece: index for index, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.decoder = decoders.Fuse()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL])
+    return tokenizer
