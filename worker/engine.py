@@ -102,7 +102,7 @@ class Engine:
             ids = list(prompt.token_ids) if prompt.token_ids is not UNSET else []
         if not ids:
             raise BadRequestError("The prompt is empty. Send at least one token of text.")
-        self._check(ids, "token_ids")
+        self._check(ids, "token_ids" if prompt.token_ids is not UNSET else "text")
         return ids
 
     def plan(self, prompts: Sequence[Prompt]) -> list[PromptPlan]:

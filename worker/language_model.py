@@ -17,7 +17,7 @@ from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
 from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
 
-from worker.chat_template import ChatTemplate, plain_transcript
+from worker.chat_template import ChatTemplate, Render, plain_transcript
 from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
@@ -95,7 +95,7 @@ class LanguageModel:
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
-        self.chat_template = ChatTemplate(_renderer(tokenizer), self.tokenizer, self.vocabulary)
+        self.chat_template = ChatTemplate(chat_renderer(tokenizer), self.tokenizer, self.vocabulary)
 
     def new_layers(self) -> Layers:
         """Return caches that hold nothing yet, one a layer."""
@@ -105,6 +105,17 @@ class LanguageModel:
         """Read `tokens`, shape [n], into `layers`; return the last one's logits, shape [1, vocabulary], lazily."""
         logits: mx.array = cast("Any", self._model)(tokens[None], cache=layers)
         return logits[:, -1, :]
+
+
+def chat_renderer(tokenizer: Any) -> Render:
+    """Return what renders messages by the chat template of one of mlx-lm's tokenizers."""
+    if not tokenizer.has_chat_template:
+        return plain_transcript
+
+    def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
+        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
+
+    return render
 
 
 def release() -> None:
@@ -210,13 +221,3 @@ def _eos_ids(config: Mapping[str, Any]) -> list[int] | None:
         if ids:
             return ids
     return None
-
-
-def _renderer(tokenizer: Any) -> Any:
-    if not tokenizer.has_chat_template:
-        return plain_transcript
-
-    def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
-
-    return render
