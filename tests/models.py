@@ -105,12 +105,14 @@ def write_scripted_model(
     *,
     context_length: int = 4096,
     chat_template: str | None = CHATML,
+    num_padding: int = 0,
 ) -> Path:
     """Write a llama whose likeliest next token is `successor` of the last one (the end of the answer by default).
 
     Embeddings are unit vectors, attention and MLP add nothing, and the output head maps each token to the next.
+    `num_padding`: logits beyond the tokenizer's vocabulary, as many models have them.
     """
-    size = tokenizer.get_vocab_size(with_added_tokens=True)
+    size = tokenizer.get_vocab_size(with_added_tokens=True) + num_padding
     eos = tokenizer.token_to_id(EOS)
     head = np.zeros((size, size), dtype=np.float32)
     for token_id in range(size):

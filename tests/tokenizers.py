@@ -11,6 +11,12 @@ from tests.models import CORPUS, EOS, byte_level_tokenizer
 SPECIAL = ("<|im_start|>", EOS)
 
 
+def _stand_ins() -> dict[int, str]:
+    """The character that stands for each byte in byte-level pieces: itself where it can be printed."""
+    unprintable = [byte for byte in range(256) if byte == 0x20 or not chr(byte).isprintable()]
+    return {byte: chr(0x100 + index) for index, byte in enumerate(unprintable)}
+
+
 def unigram_tokenizer() -> Tokenizer:
     """SentencePiece's unigram model as older conversions have it: Metaspace on both sides, bytes as <0xNN>."""
     tokenizer = Tokenizer(models.Unigram())
@@ -56,5 +62,23 @@ def bare_tokenizer(pieces: Sequence[str]) -> Tokenizer:
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.Fuse()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL])
+    return tokenizer
+
+
+def piecewise_tokenizer(pieces: Sequence[bytes]) -> Tokenizer:
+    """A byte-level tokenizer that puts these pieces together, byte after byte, the first ones first."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {piece: index for index, piece in enumerate(alphabet)}
+    merges: list[tuple[str, str]] = []
+    for piece in pieces:
+        name = piece.decode("latin-1").translate(_stand_ins())
+        for end in range(2, len(name) + 1):
+            if name[:end] not in vocabulary:
+                vocabulary[name[:end]] = len(vocabulary)
+                merges.append((name[: end - 1], name[end - 1]))
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL])
     return tokenizer
