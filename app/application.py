@@ -85,8 +85,9 @@ class Application(QObject):
             return
         self._is_closed = True
         self.answers.stop_all()
-        self.link.stop()
+        # One that is still loading has nothing to say.
+        self.link.stop(patience_s=0.0 if self.session.state == "loading" else 2.0)
         # The last words of the worker are still on their way from the link's thread.
-        QCoreApplication.sendPostedEvents(self.answers)
+        QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)
         self.store.close()

@@ -34,6 +34,7 @@ class WorkerLink(QObject):
     """An event of the worker."""
     exited = Signal(int)
     """The worker is gone without being asked to; its exit code (negative: a signal). All it said was told before."""
+    _said = Signal(object)
     _ended = Signal(object)
 
     def __init__(self, start_client: Callable[[], Client] = WorkerClient) -> None:
@@ -41,7 +42,9 @@ class WorkerLink(QObject):
         self._start_client = start_client
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
-        # Told in the GUI thread, where it is known whether that worker is still ours.
+        # These alone cross the threads, each with one slot for good: a slot that others connect and disconnect
+        # while events wait in Qt's queue has crashed PySide.
+        self._said.connect(self.received)
         self._ended.connect(self._on_ended)
 
     @property
@@ -68,11 +71,11 @@ class WorkerLink(QObject):
         self._client.send(command)
         return True
 
-    def stop(self) -> None:
-        """End the worker and wait for it."""
+    def stop(self, patience_s: float = 2.0) -> None:
+        """Ask the worker to end and wait for it; end it by force when that takes longer than `patience_s`."""
         client, self._client = self._client, None
         if client is not None:
-            client.stop()
+            client.stop(patience_s)
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -80,7 +83,7 @@ class WorkerLink(QObject):
     def _run(self, client: Client) -> None:
         try:
             while True:
-                self.received.emit(client.receive())
+                self._said.emit(client.receive())
         except WorkerExitedError:
             pass
         finally:

@@ -65,7 +65,7 @@ class ScriptedLink(WorkerLink):
         return self._is_up
 
     @override
-    def stop(self) -> None:
+    def stop(self, patience_s: float = 2.0) -> None:
         self._is_up = False
 
     def say(self, event: Event) -> None:

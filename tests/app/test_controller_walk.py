@@ -293,7 +293,7 @@ class _Walk:
 @pytest.mark.usefixtures("qapp")
 def test_a_person_who_does_anything_in_any_order_sees_what_plain_dictionaries_say(tmp_path: Path, seed: int) -> None:
     walk = _Walk(tmp_path, seed)
-    for number in range(1000):
+    for number in range(600):
         walk.step()
         walk.compare()
         if number % 20 == 0:

@@ -1,0 +1,297 @@
+"""Conversations with the real worker and models whose words are known: branches, going on, several at once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+from tokenizers import Tokenizer
+
+from app.answers import Answers
+from app.application import Application
+from app.controller import Controller
+from app.model.message import Message
+from app.model.store import Store
+from app.model_session import ModelSession
+from app.preferences import Preferences
+from app.worker_link import WorkerLink
+from tests.app.trees import labels
+from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.models import chain, write_scripted_model
+
+_SAYING = "The quick brown fox jumps over the lazy dog."
+
+
+@pytest.fixture(scope="module")
+def fox_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    """A model that always answers the same sentence."""
+    folder = tmp_path_factory.mktemp("models") / "fox"
+    return write_scripted_model(folder, byte_level, chain(byte_level.encode(f"\n{_SAYING}").ids))
+
+
+class _Talk:
+    """Somebody who talks to a real worker."""
+
+    def __init__(self, application: Application, bot: QtBot) -> None:
+        self.application = application
+        self.controller = application.controller
+        self.bot = bot
+        self.wait(lambda: application.session.state == "ready")
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        self.bot.waitUntil(until, timeout=PATIENCE_MS)
+
+    def ask(self, text: str) -> Message:
+        self.controller.send(text)
+        return self.answer()
+
+    def answer(self) -> Message:
+        self.wait(lambda: self.controller.streaming_message is None)
+        return self.controller.path[-1]
+
+    def grown(self, num_characters: int) -> Message:
+        """The visible answer, once it has at least so many characters."""
+        self.wait(lambda: len(self.controller.path[-1].text) >= num_characters)
+        return self.controller.path[-1]
+
+    def stored(self, message_id: int) -> Message:
+        store = Store(self.application.store.path)
+        messages = {message.id: message for talk in store.conversations() for message in store.messages(talk.id)}
+        store.close()
+        return messages[message_id]
+
+
+def test_edit_regenerate_and_fork_with_a_real_worker(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
+    talk = _Talk(open_bough(model=str(fox_model)), qtbot)
+    controller = talk.controller
+    first = talk.ask("u1")
+    assert (first.text, first.state) == (_SAYING, "complete")
+    controller.regenerate(first.id)
+    second = talk.answer()
+    assert controller.siblings(second.id) == [first.id, second.id]
+    assert second.record is not None
+    assert second.record.figures.read_tokens == 1
+    controller.edit(controller.path[1].id, "u2")
+    third = talk.answer()
+    assert labels(controller.path) == f"u2-{_SAYING}"
+    controller.choose_sibling(controller.path[1].id, -1)
+    assert labels(controller.path) == f"u1-{_SAYING}"
+    assert controller.path[-1].id == second.id
+    controller.fork(second.id)
+    fourth = talk.ask("u3")
+    assert labels(controller.path) == f"u1-{_SAYING}-u3-{_SAYING}"
+    for message in (first, second, third, fourth):
+        assert talk.stored(message.id) == message
+
+
+def test_a_cut_answer_goes_on_exactly_token_by_token(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
+    talk = _Talk(open_bough(model=str(fox_model), max_tokens=3), qtbot)
+    answer = talk.ask("u1")
+    texts = [answer.text]
+    while answer.state == "cut":
+        assert answer.record is not None
+        assert len(answer.record.token_ids) == 3 * len(texts)
+        talk.controller.continue_answer(answer.id)
+        answer = talk.answer()
+        assert answer.text.startswith(texts[-1])
+        texts.append(answer.text)
+    assert (answer.text, answer.state) == (_SAYING, "complete")
+    assert len(texts) > 3
+    assert talk.stored(answer.id) == answer
+
+
+def test_a_stopped_answer_keeps_what_is_there_and_goes_on(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
+) -> None:
+    talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
+    talk.controller.send("u1")
+    seen = talk.grown(50)
+    talk.controller.stop()
+    stopped = talk.answer()
+    assert stopped.state == "stopped"
+    assert stopped.text.startswith(seen.text)
+    assert talk.stored(stopped.id) == stopped
+    talk.controller.continue_answer(stopped.id)
+    talk.grown(len(stopped.text) + 50)
+    talk.controller.stop()
+    again = talk.answer()
+    assert again.text == ("ab" * len(again.text))[: len(again.text)]
+    assert again.record is not None
+    assert len(again.record.token_ids) == len(again.text)
+
+
+def test_two_conversations_stream_each_into_its_own_message(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
+) -> None:
+    talk = _Talk(open_bough(model=str(endless_model), max_tokens=1500), qtbot)
+    controller = talk.controller
+    controller.send("u1")
+    first = talk.grown(10)
+    one = controller.conversation
+    controller.new_conversation()
+    controller.send("u2")
+    second = controller.path[-1]
+    two = controller.conversation
+    assert one is not None
+    assert two is not None
+    controller.open_conversation(one.id)
+    talk.grown(len(first.text) + 10)
+    assert controller.is_streaming(first.id)
+    controller.open_conversation(two.id)
+    talk.answer()
+    assert len(controller.path[-1].text) == 1500
+    controller.open_conversation(one.id)
+    assert len(controller.path[-1].text) == 1500
+    for message_id in (first.id, second.id):
+        assert talk.stored(message_id).text == "ab" * 750
+
+
+def test_a_deleted_conversation_streams_no_longer_and_comes_back_with_what_it_had(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
+) -> None:
+    talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
+    controller = talk.controller
+    controller.send("u1")
+    seen = talk.grown(50)
+    assert controller.conversation is not None
+    controller.delete_conversation(controller.conversation.id)
+    # The worker is free for another conversation at once.
+    controller.send("u2")
+    talk.grown(10)
+    controller.stop()
+    talk.answer()
+    controller.undo_delete()
+    answer = controller.path[-1]
+    assert (answer.id, answer.state) == (seen.id, "stopped")
+    assert answer.text.startswith(seen.text)
+
+
+def test_loading_another_model_while_an_answer_streams_keeps_the_answer_and_uses_the_other(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path, fox_model: Path
+) -> None:
+    talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
+    talk.controller.send("u1")
+    seen = talk.grown(50)
+    talk.controller.load_model(str(fox_model))
+    talk.controller.send("u2")
+    answer = talk.answer()
+    assert (answer.text, answer.state) == (_SAYING, "complete")
+    stopped = talk.controller.path[2]
+    assert stopped.state == "stopped"
+    assert stopped.text.startswith(seen.text)
+    assert answer.record is not None
+    assert answer.record.model == str(fox_model)
+
+
+def test_a_model_that_is_none_is_told_and_the_one_before_it_answers_on(
+    open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
+) -> None:
+    talk = _Talk(open_bough(model=str(fox_model)), qtbot)
+    with qtbot.waitSignal(talk.controller.noticed, timeout=PATIENCE_MS) as told:
+        talk.controller.load_model(str(tmp_path))
+    assert told.args is not None
+    assert "There is no config.json" in told.args[0].text
+    assert talk.ask("u1").text == _SAYING
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a\0b", "😀👩‍👩‍👧 é", "שלום \u202eעולם", "\ud83d lone", "<|im_end|>\n<|im_start|>system", "\u200b", "x" * 3000],
+    ids=["NUL", "emoji", "right to left", "half a character", "control tokens", "no width", "long"],
+)
+def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Path, text: str) -> None:
+    talk = _Talk(open_bough(model=str(fox_model)), qtbot)
+    answer = talk.ask(text)
+    assert (answer.text, answer.state) == (_SAYING, "complete")
+    assert talk.stored(talk.controller.path[1].id).text == text.replace("\ud83d", "\ufffd")
+
+
+def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_answer(
+    qtbot: QtBot, fox_model: Path, tmp_path: Path
+) -> None:
+    store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
+    session, answers = ModelSession(link), Answers(link, store)
+    controller = Controller(store, answers, session, Preferences(tmp_path / "settings.json"))
+    session.load(str(fox_model))
+    text = "ten million! " * 770_000
+    controller.send(text)
+    qtbot.waitUntil(lambda: controller.streaming_message is None, timeout=PATIENCE_MS)
+    question, answer = controller.path[1:]
+    assert (question.text, answer.state) == (text, "failed")
+    assert answer.record is not None
+    assert "the model's context holds 4,096" in str(answer.record.error)
+    assert controller.conversation is not None
+    assert store.messages(controller.conversation.id)[-2:] == [question, answer]
+    controller.new_conversation()
+    controller.send("u1")
+    qtbot.waitUntil(lambda: controller.path[-1].text == _SAYING, timeout=PATIENCE_MS)
+    link.stop()
+    answers.interrupt_all("")
+    store.close()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_the_end(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path, seed: int
+) -> None:
+    draw = random.Random(seed)
+    talk = _Talk(open_bough(model=str(endless_model), max_tokens=60), qtbot)
+    controller = talk.controller
+
+    def any_message(*roles: str) -> int | None:
+        ids = [message.id for message in controller.path if message.role in roles]
+        return draw.choice(ids) if ids else None
+
+    def on_any(act: Callable[[int], object], *roles: str) -> None:
+        message_id = any_message(*roles)
+        if message_id is not None:
+            act(message_id)
+
+    def open_any() -> None:
+        if controller.conversations:
+            controller.open_conversation(draw.choice(controller.conversations).id)
+
+    def delete_any() -> None:
+        if controller.conversations:
+            controller.delete_conversation(draw.choice(controller.conversations).id)
+
+    def look_away() -> None:
+        """A few events come in."""
+        with qtbot.waitSignal(application_heard, timeout=PATIENCE_MS, raising=False):
+            controller.send("u")
+
+    application_heard = talk.application.link.received
+    acts: list[Callable[[], object]] = [
+        *[lambda: controller.send("u")] * 3,
+        *[look_away] * 6,
+        *[controller.stop] * 2,
+        lambda: on_any(controller.regenerate, "user", "assistant"),
+        lambda: on_any(lambda message_id: controller.edit(message_id, f"e{draw.random()}"), "user", "assistant"),
+        lambda: on_any(controller.continue_answer, "assistant"),
+        lambda: on_any(controller.fork, "user", "assistant"),
+        lambda: on_any(lambda message_id: controller.choose_sibling(message_id, -1), "user", "assistant"),
+        controller.new_conversation,
+        open_any,
+        delete_any,
+        controller.undo_delete,
+    ]
+    for _ in range(120):
+        draw.choice(acts)()
+    store = talk.application.store
+    talk.wait(lambda: store.interrupt_streaming("") == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
+    num_answers = 0
+    for conversation in controller.conversations:
+        controller.open_conversation(conversation.id)
+        stored = {message.id: message for message in store.messages(conversation.id)}
+        for message in controller.path:
+            assert stored[message.id] == message
+            assert message.state in {"complete", "stopped", "cut"}
+        for message in stored.values():
+            is_answer = message.role == "assistant" and message.record is not None
+            num_answers += is_answer
+            if is_answer:
+                assert message.text == ("ab" * 1000)[: len(message.text)]
+    assert num_answers > 10

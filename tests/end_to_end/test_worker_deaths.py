@@ -1,0 +1,187 @@
+"""Workers that die: noticed at once, nothing lost, a fresh one in their place, as often as it happens."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import statistics
+import threading
+import time
+
+import psutil
+import pytest
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from app.application import Application
+from app.controller import Notice
+from app.model.message import Message
+from app.model.store import Store
+from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+
+_NUM_DEATHS = 50
+
+
+class _Deaths:
+    """Kills the workers of a program and watches what it makes of it."""
+
+    def __init__(self, application: Application, bot: QtBot) -> None:
+        self.application = application
+        self.controller = application.controller
+        self.bot = bot
+        self.draw = random.Random(1)
+        self.noticed_after_s: list[float] = []
+        self.num_noticed = 0
+        self._killed_at = 0.0
+        self.controller.noticed.connect(self._on_notice)
+
+    def kill(self) -> None:
+        pid = self.application.link.pid
+        assert pid is not None
+        self._killed_at = time.monotonic()
+        os.kill(pid, signal.SIGKILL)
+
+    def _on_notice(self, notice: Notice) -> None:
+        assert "SIGKILL" in notice.text
+        assert "A fresh worker is starting; your next message will work." in notice.text
+        self.noticed_after_s.append(time.monotonic() - self._killed_at)
+        self.num_noticed += 1
+
+    def wait_for_notice(self) -> None:
+        num = self.num_noticed + 1
+        self.kill()
+        self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
+
+    def wait_until_ready(self) -> None:
+        self.bot.waitUntil(lambda: self.application.session.state == "ready", timeout=PATIENCE_MS)
+
+    def answer(self) -> Message:
+        self.bot.waitUntil(lambda: self.controller.streaming_message is None, timeout=PATIENCE_MS)
+        return self.controller.path[-1]
+
+    # --- moments -------------------------------------------------------------------------------------------
+
+    def while_idle(self) -> None:
+        self.wait_for_notice()
+
+    def while_loading(self) -> None:
+        self.wait_for_notice()
+        num = self.num_noticed + 1
+        QTimer.singleShot(self.draw.randrange(900), self.kill)
+        self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
+
+    def while_reading(self) -> None:
+        num = self.num_noticed + 1
+        self.controller.send("How do I fork a message? " * self.draw.randrange(100, 200))
+        with self.bot.waitSignal(self.controller.reading, timeout=PATIENCE_MS):
+            pass
+        self.kill()
+        self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
+        assert self.controller.path[-1].state == "stopped"
+
+    def while_streaming(self) -> None:
+        num, num_pieces = self.num_noticed + 1, self.draw.randrange(1, 12)
+        pieces: list[str] = []
+
+        def take(_message_id: int, text: str) -> None:
+            pieces.append(text)
+            if len(pieces) == num_pieces:
+                self.kill()
+
+        self.controller.text_appended.connect(take)
+        self.controller.send("What is a branch, and how do I fork a message?")
+        self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
+        self.controller.text_appended.disconnect(take)
+        answer = self.controller.path[-1]
+        assert (answer.state, answer.text) == ("stopped", "".join(pieces))
+        assert answer.record is not None
+        assert "SIGKILL" in str(answer.record.error)
+        view = self.application.window.transcript.view(answer.id)
+        assert view is not None
+        assert view.text.content == answer.text
+        self.check_store(answer)
+        if self.draw.random() < 0.5:
+            self.controller.continue_answer(answer.id)
+            whole = self.answer()
+            assert whole.id == answer.id
+            assert whole.state == "complete"
+            assert whole.text.startswith(answer.text)
+
+    def check_store(self, message: Message) -> None:
+        assert self.controller.conversation is not None
+        other = Store(self.application.store.path)
+        assert message in other.messages(self.controller.conversation.id)
+        other.close()
+
+
+def test_fifty_workers_die_at_any_moment_and_the_next_message_works(open_bough: OpenBough, qtbot: QtBot) -> None:
+    application = open_bough()
+    deaths = _Deaths(application, qtbot)
+    deaths.wait_until_ready()
+    moments = [deaths.while_idle, deaths.while_loading, deaths.while_reading, deaths.while_streaming]
+    num_files = 0
+    while deaths.num_noticed < _NUM_DEATHS:
+        deaths.controller.new_conversation()
+        deaths.draw.choice(moments)()
+        deaths.controller.new_conversation()
+        deaths.controller.send("What is a branch?")
+        answer = deaths.answer()
+        assert answer.state == "complete"
+        assert answer.text
+        num_files = num_files or psutil.Process().num_fds()
+    assert statistics.median(deaths.noticed_after_s) < 1
+    assert psutil.Process().num_fds() <= num_files + 4
+    assert [thread.name for thread in threading.enumerate()].count("worker link") == 1
+
+
+def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(
+    open_bough: OpenBough, qtbot: QtBot
+) -> None:
+    application = open_bough()
+    controller, link = application.controller, application.link
+    notices: list[Notice] = []
+    controller.noticed.connect(notices.append)
+    for number in range(3):
+        assert link.pid is not None
+        os.kill(link.pid, signal.SIGKILL)
+        qtbot.waitUntil(lambda number=number: len(notices) == number + 1, timeout=PATIENCE_MS)
+    assert application.session.state == "failed"
+    assert link.pid is None
+    assert "died 3 times while it loaded 'guide'" in notices[-1].text
+    assert "Choose another model" in notices[-1].text
+    controller.send("What is a branch?")
+    assert controller.path[-1].state == "failed"
+    controller.load_model("guide")
+    qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    controller.regenerate(controller.path[-1].id)
+    qtbot.waitUntil(lambda: controller.path[-1].state == "complete", timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("moment", ["loading", "idle", "streaming"])
+def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
+    open_bough: OpenBough, qtbot: QtBot, moment: str, endless_model: object
+) -> None:
+    application = open_bough(model=str(endless_model), max_tokens=900_000)
+    controller = application.controller
+    if moment != "loading":
+        qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    if moment == "streaming":
+        controller.send("Say a and b.")
+        controller.send("And then?")
+        qtbot.waitUntil(lambda: len(controller.path[2].text) > 100, timeout=PATIENCE_MS)
+    pid = application.link.pid
+    assert pid is not None
+    worker = psutil.Process(pid)
+    seen = controller.path
+    application.window.close()
+    assert not worker.is_running()
+    if moment == "streaming":
+        again = open_bough()
+        answer, waiting = again.controller.path[2], again.controller.path[4]
+        assert answer.text.startswith(seen[2].text)
+        assert set(answer.text) == {"a", "b"}
+        assert (answer.state, waiting.state) == ("stopped", "stopped")
+        # The worker's last words were taken in: its ids are exact.
+        assert answer.record is not None
+        assert len(answer.record.token_ids) == len(answer.text)
