@@ -1,0 +1,258 @@
+"""What is read again and what is not, by the figures that the worker gives, for layers of all kinds.
+
+What is expected is worked out here from ids alone: the tokens that the model holds, and how many of them the next
+prompt begins with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.driver import Event, StdioWorker
+from tests.models import byte_level_tokenizer
+
+NUM_NEW = 9
+NEVER = "<|never|>"
+
+CONFIGS = {
+    "llama": small_llama(0),
+    "gemma3": small_gemma3(window=24),
+    "lfm2": small_lfm2(),
+    "mamba": small_mamba(),
+}
+
+Messages = list[dict[str, Any]]
+
+
+@dataclass
+class Talk:
+    """One model in a worker."""
+
+    worker: StdioWorker
+    folder: Path
+    is_trimmable: bool
+
+    def fresh(self) -> Talk:
+        """Load the model anew: nothing is kept."""
+        self.worker.load(self.folder)
+        return self
+
+    def ids(self, messages: Messages) -> list[int]:
+        return self.worker.result("tokenize", messages=messages)["token_ids"]
+
+    def ask(self, messages: Messages, **fields: Any) -> Event:
+        finished = self.worker.result("generate", messages=messages, **{"max_tokens": NUM_NEW, **fields})
+        assert finished["type"] == "finished", finished
+        assert finished["choices"][0]["reason"] == "length"
+        return finished
+
+    def cost(self, messages: Messages) -> tuple[int, int]:
+        """Ask; return how many tokens of the prompt were kept and how many were read."""
+        plan = self.worker.result("plan", prompts=[{"messages": messages}])["plans"][0]
+        usage = self.ask(messages)["usage"]
+        assert usage["prompt_tokens"] == usage["cached_tokens"] + usage["prefilled_tokens"] == len(self.ids(messages))
+        assert plan["prompt_tokens"] == usage["prompt_tokens"]
+        assert plan["cached_tokens"] == usage["cached_tokens"]
+        return usage["cached_tokens"], usage["prefilled_tokens"]
+
+
+def endless_tokenizer() -> Tokenizer:
+    """One whose every answer goes on to its last allowed token: no parts of characters, an end beyond the model."""
+    described = json.loads(byte_level_tokenizer().to_str())
+    vocabulary = described["model"]["vocab"]
+    ascii_only = [piece for piece in vocabulary if all(character < "\x7f" or character in "ĠĊ" for character in piece)]
+    described["model"]["vocab"] = {piece: index for index, piece in enumerate(ascii_only)}
+    merges = described["model"]["merges"]
+    described["model"]["merges"] = [merge for merge in merges if {*merge, "".join(merge)} <= set(ascii_only)]
+    tokenizer = Tokenizer.from_str(json.dumps(described))
+    tokenizer.add_special_tokens([NEVER])
+    return tokenizer
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    tokenizer = endless_tokenizer()
+    never = tokenizer.token_to_id(NEVER)
+    config = CONFIGS[request.param] | {"vocab_size": never, "eos_token_id": never}
+    folder = write_random_model(tmp_path_factory.mktemp("models") / request.param, tokenizer, config)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"eos_token": NEVER}))
+    with StdioWorker() as worker:
+        kind = worker.load(folder)["cache_kind"]
+        assert kind == ("trimmable" if request.param == "llama" else "snapshot")
+        yield Talk(worker, folder, kind == "trimmable")
+
+
+def user(content: str) -> dict[str, Any]:
+    return {"role": "user", "content": content}
+
+
+def turn(finished: Event) -> dict[str, Any]:
+    choice = finished["choices"][0]
+    return {"role": "assistant", "content": choice["text"], "token_ids": choice["turn_token_ids"]}
+
+
+def common(a: list[int], b: list[int]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+
+
+SYSTEM = {"role": "system", "content": "Answer briefly, and only about trees. The quick brown fox is no tree."}
+
+
+def test_asking_reads_all_and_asking_again_reads_one_token(talk: Talk):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch of the tree that grows into the sky?")]
+    length = len(talk.ids(messages))
+    assert talk.cost(messages) == (0, length)
+    for _ in range(3):
+        assert talk.cost(messages) == (length - 1, 1)
+
+
+def test_another_question_reads_only_what_is_new(talk: Talk):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch?")]
+    held: list[int] = []
+    for question in ("And a leaf?", "And the sky?", "Why?"):
+        first = talk.ids(messages)
+        assert talk.cost(messages)[0] == common(held, first)
+        finished = talk.ask(messages)
+        held = first + finished["choices"][0]["token_ids"][:-1]
+        messages = [*messages, turn(finished), user(question)]
+        # All of the answer but its last token, which nothing was asked behind yet.
+        assert talk.ids(messages)[: len(held)] == held
+        assert talk.worker.result("plan", prompts=[{"messages": messages}])["plans"][0]["cached_tokens"] == len(held)
+
+
+def test_an_edited_question_reads_only_itself(talk: Talk):
+    talk.fresh()
+    first = [SYSTEM, user("What is a branch?")]
+    answer = talk.ask(first)
+    held = talk.ids(first) + answer["choices"][0]["token_ids"][:-1]
+    told = [*first, turn(answer), user("And a leaf?")]
+    edited = [*first, turn(answer), user("Or else the sky of Tokyo?")]
+    fork = common(talk.ids(told), talk.ids(edited))
+    talk.ask(told)
+    # Layers that can't be trimmed go back to the end of the answer, a few control tokens before the fork …
+    expected = fork if talk.is_trimmable else len(held)
+    assert 0 < fork - len(held) < 12
+    assert talk.cost(edited)[0] == expected
+    # … and from then on to the fork itself.
+    again = [*first, turn(answer), user("Still another wording?")]
+    assert common(talk.ids(again), talk.ids(edited)) == fork
+    assert talk.cost(again)[0] == fork
+
+
+def test_an_edited_first_question_keeps_the_system_prompt(talk: Talk):
+    talk.fresh()
+    one, other, third = ([SYSTEM, user(content)] for content in ("Is it green?", "Who was that?", "Tell me."))
+    fork = common(talk.ids(one), talk.ids(other))
+    assert fork > 20
+    talk.ask(one)
+    assert talk.cost(other)[0] == (fork if talk.is_trimmable else 0)
+    assert talk.cost(third)[0] == fork
+
+
+def test_a_fork_of_an_earlier_message_reads_from_there(talk: Talk):
+    talk.fresh()
+    first = [SYSTEM, user("What is a branch?")]
+    one = talk.ask(first)
+    second = [*first, turn(one), user("And a leaf?")]
+    two = talk.ask(second)
+    talk.ask([*second, turn(two), user("And the sky?")])
+    forked = [*first, turn(one), user("Is it green?")]
+    held = talk.ids(first) + one["choices"][0]["token_ids"][:-1]
+    assert talk.cost(forked)[0] == (common(talk.ids(second), talk.ids(forked)) if talk.is_trimmable else len(held))
+
+
+def test_going_on_with_an_answer_reads_one_token(talk: Talk):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch?")]
+    ids = talk.ids(messages)
+    begun = talk.ask(messages)["choices"][0]
+    finished = talk.ask(messages, continuation={"token_ids": begun["token_ids"]})
+    usage = finished["usage"]
+    assert usage["prompt_tokens"] == len(ids) + NUM_NEW
+    assert (usage["cached_tokens"], usage["prefilled_tokens"]) == (len(ids) + NUM_NEW - 1, 1)
+    whole = talk.fresh().ask(messages, max_tokens=2 * NUM_NEW)["choices"][0]
+    assert begun["token_ids"] + finished["choices"][0]["token_ids"] == whole["token_ids"]
+    assert finished["choices"][0]["turn_token_ids"] == whole["token_ids"]
+
+
+def test_what_was_read_of_a_cancelled_prompt_is_kept(talk: Talk):
+    talk.fresh()
+    prompt = list(range(3, 103)) * 30
+    request_id = talk.worker.send("generate", token_ids=prompt, max_tokens=1)
+    event = talk.worker.next_event()
+    while event["request_id"] != request_id or event.get("done") == 0:
+        event = talk.worker.next_event()
+    assert event["type"] == "prefill_progress", event
+    talk.worker.result("cancel", target=request_id)
+    events = talk.worker.events_until_end(request_id)
+    read = max(event["done"] for event in events if event["type"] == "prefill_progress")
+    finished = events[-1]
+    assert finished["choices"][0]["reason"] == "cancelled"
+    assert finished["choices"][0]["text"] == ""
+    assert 0 < read < len(prompt) - 1
+    assert finished["usage"]["prefilled_tokens"] == read
+    assert finished["usage"]["cached_tokens"] == 0
+    usage = talk.worker.result("generate", token_ids=prompt, max_tokens=1)["usage"]
+    assert (usage["cached_tokens"], usage["prefilled_tokens"]) == (read, len(prompt) - read)
+
+
+@pytest.mark.parametrize("sampling", [{}, {"temperature": 1.3, "seed": 5, "top_p": 0.95}])
+def test_the_text_is_the_same_with_and_without_reuse(talk: Talk, sampling: dict[str, Any]):
+    talk.fresh()
+    first = [SYSTEM, user("What is a branch?")]
+    one = talk.ask(first, sampling=sampling)
+    second = [*first, turn(one), user("And a leaf?")]
+    asked = [
+        second,
+        [*first, turn(one), user("Or else the sky?")],
+        [SYSTEM, user("Another beginning, then?")],
+        second,
+        first,
+        [*first, turn(one), user("Or else the sky?")],
+        [user("No system prompt at all.")],
+        second,
+    ]
+    reused = [talk.ask(messages, sampling=sampling)["choices"][0]["token_ids"] for messages in asked]
+    afresh = [talk.fresh().ask(messages, sampling=sampling)["choices"][0]["token_ids"] for messages in asked]
+    assert reused == afresh
+
+
+def test_a_fork_and_a_return_leave_no_trace_in_sampled_text(talk: Talk):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch?")]
+    sampling = {"temperature": 1.0, "seed": 11}
+    once = talk.ask(messages, sampling=sampling)
+    talk.ask([SYSTEM, user("What is a fork, then?")], sampling={"temperature": 2.0})
+    talk.ask([*messages, turn(once), user("And then?")], sampling={"temperature": 2.0})
+    again = talk.ask(messages, sampling=sampling)
+    assert again["choices"][0]["token_ids"] == once["choices"][0]["token_ids"]
+    assert again["choices"][0]["seed"] == 11
+
+
+def test_cache_stats_count_the_tokens_that_are_held(talk: Talk):
+    talk.fresh()
+    empty = talk.worker.result("cache_stats")
+    assert (empty["tokens"], empty["bytes"]) == (0, 0)
+    messages = [SYSTEM, user("What is a branch?")]
+    answer = talk.ask(messages)
+    one = talk.ids(messages) + answer["choices"][0]["token_ids"][:-1]
+    stats = talk.worker.result("cache_stats")
+    assert stats["tokens"] == len(one)
+    assert 0 < stats["bytes"] < stats["limit_bytes"]
+    assert (stats["disk_tokens"], stats["disk_bytes"]) == (0, 0)
+    other = [SYSTEM, user("Who was that?")]
+    two = talk.ids(other) + talk.ask(other)["choices"][0]["token_ids"][:-1]
+    distinct = len(two) if talk.is_trimmable else len(one) + len(two) - common(one, two)
+    assert talk.worker.result("cache_stats")["tokens"] == distinct
