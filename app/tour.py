@@ -10,8 +10,10 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import msgspec
@@ -37,13 +39,17 @@ class _UnexpectedError(Exception):
 
 def play_tour(out: Path, theme: ThemeName = "light") -> int:
     """Play the tour; write numbered pictures, the transcript and `tour.json` to `out`; return the exit code."""
-    out.mkdir(parents=True, exist_ok=True)
-    for old in (*out.glob("[0-9][0-9]-*.png"), out / "transcript.md", out / "tour.json"):
-        old.unlink(missing_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for old in (*out.glob("[0-9][0-9]-*.png"), out / "transcript.md", out / "tour.json"):
+            old.unlink(missing_ok=True)
+    except OSError as failure:
+        print(f"The tour can't write to {out} ({failure.strerror}). Name another folder.", file=sys.stderr)  # noqa: T201
+        return 1
     data = Path(tempfile.mkdtemp(prefix="bough-tour-"))
+    _qt_application = make_qt_application(sys.argv[:1])
     try:
         save_settings(data / "settings.json", Settings(theme=theme))
-        make_qt_application(sys.argv[:1])
         tour = _Tour(out, Application(Places.under(data)))
         error = tour.play()
     finally:
@@ -60,12 +66,30 @@ class _Tour:
     def __init__(self, out: Path, application: Application) -> None:
         self.steps: list[dict[str, Any]] = []
         self._out = out
-        self._application = application
         self._controller = application.controller
         self._window = application.window
+        self._why_not_loaded = ""
+        application.session.load_failed.connect(self._on_load_failed)
 
     def play(self) -> str | None:
         """Play all steps; return what went wrong."""
+        # An exception in a slot is printed and survived; here it is also something wrong.
+        in_slots: list[str] = []
+        print_it = sys.excepthook
+
+        def remember(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+            in_slots.append(f"{kind.__name__}: {error}")
+            print_it(kind, error, trace)
+
+        sys.excepthook = remember
+        try:
+            error = self._play_steps()
+            self._window.close()
+            return error or next(iter(in_slots), None)
+        finally:
+            sys.excepthook = print_it
+
+    def _play_steps(self) -> str | None:
         self._window.resize(*_SIZE)
         self._window.show()
         try:
@@ -85,12 +109,11 @@ class _Tour:
                 seconds = round(time.perf_counter() - began, 3)
                 self.steps.append({"step": name, "seconds": seconds, **facts})
                 self._picture(name)
-        except _UnexpectedError as error:
+        except Exception as error:  # noqa: BLE001 (whatever it is, the tour went wrong, and its report says so)
+            if not isinstance(error, _UnexpectedError):
+                traceback.print_exception(error)
             self._picture("failed")
-            return str(error)
-        finally:
-            self._window.close()
-            self._application.close()
+            return str(error) or type(error).__name__
         return None
 
     # --- steps ---------------------------------------------------------------------------------------------
@@ -101,7 +124,7 @@ class _Tour:
         self._wait("the model to load", lambda: session.state != "loading")
         info = session.info
         if info is None:
-            raise _UnexpectedError("The guide model did not load")
+            raise _UnexpectedError(f"The guide model did not load: {self._why_not_loaded}")
         return {"model": info.model, "parameters": info.num_parameters, "context": info.context_length}
 
     def _ask(self) -> dict[str, Any]:
@@ -169,6 +192,9 @@ class _Tour:
         for message in self._controller.path:
             _expect(message.text.strip() in text, f"the transcript lacks {message.text[:40]!r}")
         return {"characters": len(text)}
+
+    def _on_load_failed(self, why: str) -> None:
+        self._why_not_loaded = why
 
     # --- hands and eyes ------------------------------------------------------------------------------------
 

@@ -1,0 +1,104 @@
+"""The app killed from outside: its worker ends with it, whatever it is doing, and nothing stays half done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing.connection
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import psutil
+import pytest
+from tokenizers import Tokenizer
+
+from app.model.message import Sampling
+from app.model.settings import Settings, save_settings
+from app.model.store import Store
+from tests.driver import ROOT
+from tests.models import write_scripted_model
+
+_LONG = 20_000
+"""Words of a question that takes seconds to read."""
+
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells of the death of others' children")
+
+
+@pytest.fixture(scope="module")
+def slow_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    """The endless model, for questions that are read for long."""
+    a, b, line_break = (byte_level.encode(text).ids[0] for text in ("a", "b", "\n"))
+    folder = tmp_path_factory.mktemp("models") / "slow"
+    return write_scripted_model(folder, byte_level, {line_break: a, a: b, b: a}, context_length=1_000_000)
+
+
+@contextlib.contextmanager
+def _bough(folder: Path, model: Path, question: str) -> Generator[subprocess.Popen[str]]:
+    save_settings(
+        folder / "settings.json",
+        Settings(model=str(model), sampling=Sampling(temperature=0.0, max_tokens=900_000)),
+    )
+    command = [sys.executable, "-m", "tests.end_to_end.run_bough", str(folder), question]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bough:
+        try:
+            yield bough
+        finally:
+            bough.kill()
+
+
+def _until(bough: subprocess.Popen[str], word: str) -> str:
+    assert bough.stdout is not None
+    return next(line for line in bough.stdout if line.startswith(word))
+
+
+def _seconds_until_the_worker_ends(bough: subprocess.Popen[str]) -> float:
+    """Kill the app; every process that it had started must end by itself."""
+    children = psutil.Process(bough.pid).children(recursive=True)
+    assert children
+    # A process that nobody has buried yet still has its number; its descriptor tells of its death.
+    ends = [os.pidfd_open(child.pid) for child in children]
+    killed_at = time.monotonic()
+    bough.kill()
+    alive = [child for child, end in zip(children, ends, strict=True) if not multiprocessing.connection.wait([end], 30)]
+    seconds = time.monotonic() - killed_at
+    for end in ends:
+        os.close(end)
+    for child in alive:
+        child.kill()
+    assert alive == []
+    return seconds
+
+
+def test_a_killed_app_takes_its_worker_with_it_idle_or_busy(tmp_path: Path, slow_model: Path) -> None:
+    seconds: list[float] = []
+    for moment, question in (("worker", ""), ("ready", ""), ("reading", "word " * _LONG), ("streaming", "Go on.")):
+        with _bough(tmp_path / moment, slow_model, question) as bough:
+            _until(bough, "worker")
+            if moment != "worker":
+                _until(bough, moment)
+            seconds.append(_seconds_until_the_worker_ends(bough))
+    assert statistics.median(seconds) < 1, json.dumps(seconds)
+
+
+def test_after_a_kill_the_answer_is_there_as_far_as_it_was_stored_and_streams_no_more(
+    tmp_path: Path, slow_model: Path
+) -> None:
+    with _bough(tmp_path, slow_model, "Go on.") as bough:
+        _until(bough, "streaming")
+        _seconds_until_the_worker_ends(bough)
+    with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:
+        (conversation,) = store.conversations()
+        question, answer = store.messages(conversation.id)[-2:]
+        assert question.text == "Go on."
+        assert answer.state == "streaming"
+        assert answer.text == ("ab" * len(answer.text))[: len(answer.text)]
+        assert len(answer.text) > 0
+        assert store.clean_up("Bough ended.")
+        ended = store.messages(conversation.id)[-1]
+        assert (ended.text, ended.state) == (answer.text, "stopped")

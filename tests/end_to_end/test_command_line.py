@@ -1,0 +1,72 @@
+"""`bough` as a program of its own: what it says where it can't open a window, and what it does not import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.driver import ROOT
+
+
+def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    without = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
+    inherited = {name: value for name, value in os.environ.items() if name not in without}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**inherited, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux runs without a display")
+def test_without_a_display_bough_says_so_and_what_works_without_one(tmp_path: Path) -> None:
+    done = _run("-m", "app", "--data-dir", str(tmp_path / "data"))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr == (
+        "Bough needs a display to open its window, and there is none here. "
+        "`bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.\n"
+    )
+    assert not (tmp_path / "data").exists()
+
+
+def _imported_by(module: str) -> set[str]:
+    code = f"import {module}, sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    done = _run("-c", code)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
+
+
+def test_the_worker_that_imports_the_apps_main_module_imports_no_qt() -> None:
+    assert not _imported_by("app.__main__") & {"PySide6", "shiboken6", "sqlite3", "msgspec"}
+
+
+@pytest.mark.parametrize("module", ["app.application", "app.tour"])
+def test_the_app_imports_no_model_libraries(module: str) -> None:
+    imported = _imported_by(module)
+    assert "PySide6" in imported
+    assert not imported & {"mlx", "mlx_lm", "transformers", "tokenizers", "torch"}
+
+
+def test_a_store_that_can_not_be_opened_is_told_on_standard_error(tmp_path: Path) -> None:
+    (tmp_path / "conversations.sqlite3").write_bytes(b"once upon a time " * 500)
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", "--data-dir", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as bough:
+        assert bough.stderr is not None
+        # The same sentence then stands in a box that waits for somebody.
+        line = next(line for line in bough.stderr if line.startswith("bough: "))
+        bough.kill()
+    assert line.startswith(f"bough: The conversations in {tmp_path / 'conversations.sqlite3'} are damaged (")

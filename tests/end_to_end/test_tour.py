@@ -1,0 +1,119 @@
+"""`bough tour`, as a program of its own: pictures, transcript and report where all is well, exit code 1 where not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.driver import ROOT
+
+_STEPS = (
+    "load", "ask", "regenerate", "regenerate again", "ask on", "edit an earlier question", "switch back", "fork",
+    "export",
+)  # fmt: skip
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def _tour(out: Path, *, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "QT_QPA_PLATFORM"}}
+    return subprocess.run(
+        [sys.executable, "-m", "app", "tour", "--out", str(out)],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+
+
+def test_the_tour_plays_every_step_and_leaves_pictures_transcript_and_report(tmp_path: Path) -> None:
+    out = tmp_path / "made" / "tour"
+    done = _tour(out)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    report = json.loads((out / "tour.json").read_text())
+    assert (report["ok"], report["error"]) == (True, None)
+    assert [step["step"] for step in report["steps"]] == list(_STEPS)
+    pictures = sorted(out.glob("*.png"))
+    assert [picture.name[:2] for picture in pictures] == [f"{number:02}" for number in range(1, len(pictures) + 1)]
+    assert len(pictures) >= len(_STEPS)
+    for picture in pictures:
+        assert picture.read_bytes().startswith(_PNG)
+    transcript = (out / "transcript.md").read_text()
+    assert "## You\n\nWhat is a branch?" in transcript
+    assert "## Answer · guide · " in transcript
+    # A second tour to the same folder leaves nothing of the first.
+    (out / "99-old.png").touch()
+    assert _tour(out).returncode == 0
+    assert not (out / "99-old.png").exists()
+
+
+@pytest.fixture
+def broken_checkout(tmp_path: Path) -> Path:
+    """The program with a guide model whose weights end in the middle."""
+    root = tmp_path / "checkout"
+    for folder in ("app", "worker", "resources"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for weights in (root / "resources" / "guide").glob("*.safetensors"):
+        weights.write_bytes(weights.read_bytes()[:100_000])
+    return root
+
+
+def test_a_tour_without_a_model_that_loads_says_why_and_exits_1(tmp_path: Path, broken_checkout: Path) -> None:
+    done = _tour(tmp_path / "tour", root=broken_checkout)
+    assert done.returncode == 1
+    report = json.loads((tmp_path / "tour" / "tour.json").read_text())
+    assert (report["ok"], report["steps"]) == (False, [])
+    assert "The guide model did not load: " in report["error"]
+    assert "bytes are missing at the end of" in report["error"]
+    assert report["error"] in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_tour_that_goes_wrong_in_a_slot_exits_1(tmp_path: Path) -> None:
+    """Qt survives an exception in a slot; a tour must not."""
+    broken = """
+import sys
+from pathlib import Path
+from PySide6.QtCore import QTimer
+import app.tour
+
+def fail():
+    raise RuntimeError("broken on purpose")
+
+def make(arguments, make=app.tour.make_qt_application):
+    application = make(arguments)
+    QTimer.singleShot(0, fail)
+    return application
+
+app.tour.make_qt_application = make
+if __name__ == "__main__":
+    sys.exit(app.tour.play_tour(Path(sys.argv[1])))
+"""
+    script = tmp_path / "broken.py"
+    script.write_text(broken)
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "tour")],
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "broken on purpose" in json.loads((tmp_path / "tour" / "tour.json").read_text())["error"]
+
+
+def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = _tour(tmp_path / "file")
+    assert done.returncode == 1
+    assert done.stderr == f"The tour can't write to {tmp_path / 'file'} (File exists). Name another folder.\n"
