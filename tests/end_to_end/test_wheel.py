@@ -1,0 +1,97 @@
+"""The wheel with its extra `cpu` in an empty environment, away from the checkout: both programs work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.driver import ROOT
+
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(sys.platform != "linux", reason="The extra `cpu` is Linux's; elsewhere MLX brings its backend"),
+]
+
+
+def _run(command: list[str | Path], folder: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder that is not the checkout, and with nothing of the checkout in its environment."""
+    ours = ("PYTHON", "VIRTUAL_ENV", "QT_", "DISPLAY", "WAYLAND_DISPLAY", "PYTEST_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=inherited,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=800,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the programs in an environment that has the wheel, and what it asks for, at the locked versions."""
+    folder = tmp_path_factory.mktemp("wheel")
+    # Hatchling is here already: building needs no environment of its own.
+    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist"], ROOT)
+    (wheel,) = (folder / "dist").glob("bough-*.whl")
+    constraints = folder / "constraints.txt"
+    constraints.write_text("\n".join(_pinned((ROOT / "packaging" / "requirements.lock").read_text())))
+    venv.create(folder / "env", with_pip=True)
+    python = folder / "env" / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--constraint", constraints]
+    _run([*pip, f"{wheel}[cpu]"], folder)
+    return folder / "env" / "bin"
+
+
+def _pinned(lock: str) -> list[str]:
+    """The lock's lines without their hashes."""
+    return re.findall(r"^([a-z0-9][^\s;]*==[^\s;]+(?: ; [^\\\n]+?)?) *\\?$", lock, re.MULTILINE)
+
+
+def test_every_locked_version_is_a_constraint() -> None:
+    lock = (ROOT / "packaging" / "requirements.lock").read_text()
+    assert len(_pinned(lock)) == sum(line[:1].isalnum() for line in lock.splitlines())
+    assert any(line.startswith("pyside6-essentials==") for line in _pinned(lock))
+
+
+def test_what_is_installed_is_the_wheel_and_not_the_checkout(programs: Path, tmp_path: Path) -> None:
+    code = "import app, worker, resources; print(app.__file__, worker.__file__, *resources.__path__)"
+    found = _run([programs / "python", "-c", code], tmp_path).stdout.split()
+    assert all(place.startswith(str(programs.parent)) for place in found)
+
+
+def test_the_installed_worker_answers_a_question_over_standard_input(programs: Path, tmp_path: Path) -> None:
+    commands = [
+        {"type": "load_model", "request_id": "load", "model": "guide"},
+        {
+            "type": "generate",
+            "request_id": "ask",
+            "messages": [{"role": "user", "content": "What is a branch?"}],
+            "max_tokens": 60,
+        },
+    ]
+    given = "".join(json.dumps(command) + "\n" for command in commands)
+    done = _run([programs / "bough-worker", "--stdio"], tmp_path, given)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    ends = {event["request_id"]: event for event in events if event["type"] in {"model_loaded", "finished", "failed"}}
+    assert ends["load"]["type"] == "model_loaded"
+    assert ends["ask"]["type"] == "finished"
+    assert "branch" in ends["ask"]["choices"][0]["text"].lower()
+
+
+def test_the_installed_program_plays_its_tour(programs: Path, tmp_path: Path) -> None:
+    done = _run([programs / "bough", "tour", "--out", "tour"], tmp_path)
+    assert "Traceback" not in done.stderr
+    assert json.loads((tmp_path / "tour" / "tour.json").read_text())["ok"]
+    assert "What is a branch?" in (tmp_path / "tour" / "transcript.md").read_text()
