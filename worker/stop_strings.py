@@ -4,13 +4,16 @@ Aho and Corasick, "Efficient string matching: an aid to bibliographic search", C
 the longest suffix of the text so far that is a prefix of some stop string, so its depth is exactly what must be
 held back: nothing shorter is safe, nothing longer is needed.
 
-Nodes and the steps between them are made when a text first needs them: of a thousand long stop strings it sees
-little more than the first characters.
+The nodes that any text comes to are made at once, the others and the steps between nodes when one first needs them:
+of a thousand long stop strings it sees little more than the first characters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+_NUM_AT_ONCE = 3
+"""Characters of each stop string that are nodes from the beginning."""
 
 
 class Node(dict[str, "Node"]):
@@ -58,6 +61,8 @@ class StopStrings:
             raise ValueError("A stop string must not be empty")
         self.start = Node(distinct, 0, None)
         self._max_length = max(map(len, distinct), default=0)
+        for stop in distinct:
+            self.after(stop[:_NUM_AT_ONCE])
 
     def after(self, text: str) -> Node:
         """Return the node that `text` leads to; stop strings that end within it are passed over."""

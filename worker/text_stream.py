@@ -1,20 +1,16 @@
 """The text of an answer as it may be shown; there is no model and no tokenizer inside.
 
 Token bytes go in, from wherever they come; what comes out is text that will never be taken back because a stop
-string came late, and all of it as soon as it is certain. What is known after a token is one immutable record that
-links to the one before: a copy shares them, a rewind walks back.
+string came late, and all of it as soon as it is certain. What was known after each token is remembered, so that the
+last ones can be forgotten again.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from worker.characters import num_bytes_of, split_characters
-from worker.stop_strings import Node, StopStrings
-
-# After a token: the record before it; its bytes; the characters that it completed; where the automaton is; bytes
-# that may yet become a character; the number of new characters so far. A plain tuple, for one is made each token.
-_Record: TypeAlias = "tuple[_Record | None, bytes, str, Node, bytes, int]"
+from worker.stop_strings import StopStrings
 
 
 class Kept(NamedTuple):
@@ -31,12 +27,18 @@ class TextStream:
     end inside a character; it is never shown and never cut.
     """
 
-    __slots__ = ("_held", "_record", "stop")
+    __slots__ = ("_held", "_nodes", "_num_shown", "_pending", "_texts", "_tokens", "stop")
 
     def __init__(self, stops: StopStrings | None = None, given: bytes = b"") -> None:
         text, pending = split_characters(given)
-        node = (stops or StopStrings()).after(text)
-        self._record: _Record = (None, b"", "", node, pending, 0)
+        # For each token its bytes and the characters that it completed; before the first one and after each, where
+        # the automaton is and the bytes that may yet become a character. Lists of plain values, no record a token:
+        # Python's garbage collector would visit those again and again.
+        self._tokens: list[bytes] = []
+        self._texts: list[str] = []
+        self._nodes = [(stops or StopStrings()).after(text)]
+        self._pending = [pending]
+        self._num_shown = 0
         self._held = ""
         """The end of the new text that is not shown: it may yet become a stop string, or it has."""
         self.stop: str | None = None
@@ -44,60 +46,60 @@ class TextStream:
 
     def push(self, data: bytes) -> str:
         """Take the bytes of the next token; return the text that is now safe, often its own."""
-        before = self._record
-        _, _, _, node, pending, num_chars = before
-        text, pending = split_characters(pending + data)
+        node = self._nodes[-1]
+        text, pending = split_characters(self._pending[-1] + data)
         unread = iter(text)
         for character in unread:
             node = node[character]
             if node.stop is not None:
                 # What follows the stop string is of no interest.
-                return self._end(node, data, text.removesuffix("".join(unread)))
-        self._record = (before, data, text, node, pending, num_chars + len(text))
-        depth = node.depth
-        if not depth and not self._held:
-            return text
-        text = self._held + text
-        # The automaton may be in the given text still: deeper than the new text is long.
-        num_safe = len(text) - depth if depth < len(text) else 0
-        self._held = text[num_safe:]
-        return text[:num_safe]
-
-    def _end(self, node: Node, data: bytes, text: str) -> str:
-        """Take the token whose characters `text` complete a stop string: all of that, as far as it is new, is cut."""
-        assert node.stop is not None
-        before = self._record
-        self._record = (before, data, text, node, b"", before[-1] + len(text))
-        text = self._held + text
-        self.stop = node.stop
-        self._held = text[-len(node.stop) :]
-        return text[: -len(node.stop)]
+                text, pending = text.removesuffix("".join(unread)), b""
+                self.stop = node.stop
+                break
+        self._tokens.append(data)
+        self._texts.append(text)
+        self._nodes.append(node)
+        self._pending.append(pending)
+        if node.depth or self._held:
+            text = self._held + text
+            # The automaton may be in the given text still: deeper than the new text is long.
+            num_held = node.depth if self.stop is None else len(self.stop)
+            num_safe = len(text) - num_held if num_held < len(text) else 0
+            self._held = text[num_safe:]
+            text = text[:num_safe]
+        self._num_shown += len(text)
+        return text
 
     def finish(self) -> str:
         """End the answer for another reason than a stop string; return what was held back."""
         if self.stop is not None:
             return ""
         held, self._held = self._held, ""
+        self._num_shown += len(held)
         return held
 
     def rewind(self, num_tokens: int) -> int:
         """Forget the last tokens, as if they had never come; return how many shown characters that takes back."""
-        num_shown = self.num_shown
-        record = self._record
-        for _ in range(num_tokens):
-            if record[0] is None:
-                raise ValueError(f"Cannot rewind {num_tokens} tokens: there are fewer")
-            record = record[0]
-        if num_tokens:
-            self._record = record
-            self._held = _held_after(record)
-            self.stop = None
-        return num_shown - self.num_shown
+        if not num_tokens:
+            return 0
+        num_left = len(self._tokens) - num_tokens
+        if num_left < 0:
+            raise ValueError(f"Cannot rewind {num_tokens} tokens: there are {len(self._tokens)}")
+        num_chars = self._num_shown + len(self._held) - sum(map(len, self._texts[num_left:]))
+        del self._tokens[num_left:], self._texts[num_left:], self._nodes[num_left + 1 :], self._pending[num_left + 1 :]
+        self.stop = None
+        self._held = self._end_of_text(self._nodes[-1].depth)
+        num_shown_before, self._num_shown = self._num_shown, num_chars - len(self._held)
+        return num_shown_before - self._num_shown
 
     def copy(self) -> TextStream:
-        """Return an independent stream in the same state; costs the same however long the text is."""
+        """Return an independent stream in the same state."""
         other = object.__new__(TextStream)
-        other._record = self._record
+        other._tokens = self._tokens.copy()
+        other._texts = self._texts.copy()
+        other._nodes = self._nodes.copy()
+        other._pending = self._pending.copy()
+        other._num_shown = self._num_shown
         other._held = self._held
         other.stop = self.stop
         return other
@@ -105,7 +107,7 @@ class TextStream:
     @property
     def num_shown(self) -> int:
         """Characters shown so far."""
-        return self._record[-1] - len(self._held)
+        return self._num_shown
 
     @property
     def num_held(self) -> int:
@@ -114,44 +116,27 @@ class TextStream:
 
     def kept(self) -> Kept:
         """Return what of the tokens the shown text consists of. Linear in their number; meant for the end."""
-        num_shown = self.num_shown
-        if not num_shown:
+        if not self._num_shown:
             return Kept(0, b"")
-        records = self._records()
         # The last character shown is among those that the first token to reach their number has completed.
-        index = next(index for index, record in enumerate(records) if record[-1] >= num_shown)
-        _, _, _, _, pending, num_chars = records[index - 1]
-        tokens = [record[1] for record in records[1:]]
-        num_bytes = sum(map(len, tokens[: index - 1]))
-        num_bytes += num_bytes_of(pending + tokens[index - 1], num_shown - num_chars) - len(pending)
-        for num_whole, data in enumerate(tokens):
+        index = num_chars = 0
+        while num_chars + len(self._texts[index]) < self._num_shown:
+            num_chars += len(self._texts[index])
+            index += 1
+        pending = self._pending[index]
+        num_bytes = sum(map(len, self._tokens[:index])) - len(pending)
+        num_bytes += num_bytes_of(pending + self._tokens[index], self._num_shown - num_chars)
+        for num_whole, data in enumerate(self._tokens):
             if num_bytes < len(data):
                 return Kept(num_whole, data[:num_bytes])
             num_bytes -= len(data)
-        return Kept(len(tokens), b"")
+        return Kept(len(self._tokens), b"")
 
-    def _records(self) -> list[_Record]:
-        """All records, the one before the first token first."""
-        records: list[_Record] = []
-        record: _Record | None = self._record
-        while record is not None:
-            records.append(record)
-            record = record[0]
-        records.reverse()
-        return records
-
-
-def _held_after(record: _Record) -> str:
-    """The end of the new text, as long as the automaton is deep."""
-    _, _, _, node, _, num_chars = record
-    num_held = min(node.depth, num_chars)
-    pieces: list[str] = []
-    length = 0
-    while length < num_held:
-        before, _, text, _, _, _ = record
-        pieces.append(text)
-        length += len(text)
-        assert before is not None
-        record = before
-    pieces.reverse()
-    return "".join(pieces)[length - num_held :]
+    def _end_of_text(self, num_chars: int) -> str:
+        """The last characters of the new text, all of it where it is shorter."""
+        end = ""
+        for text in reversed(self._texts):
+            if len(end) >= num_chars:
+                break
+            end = text + end
+        return end[max(0, len(end) - num_chars) :]
