@@ -45,17 +45,19 @@ def serve() -> int:
             os._exit(0)
 
     signal.signal(signal.SIGINT, interrupt)
-    threading.Thread(target=_read, args=(sys.stdin.buffer, inbox), name="stdin", daemon=True).start()
+    threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     Server(inbox, emit).run()
     return exit_code
 
 
-def _read(stream: BinaryIO, inbox: queue.SimpleQueue[Incoming]) -> None:
+def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
     from worker.encoding import command_from_json
     from worker.server import EndOfInput
 
+    # Not `sys.stdin`: Python closes that when it ends, and aborts where a thread still reads it.
+    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
     try:
-        for line in stream:
+        for line in lines:
             if not line.isspace():
                 inbox.put(command_from_json(line))
     finally:

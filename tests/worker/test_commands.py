@@ -1,0 +1,375 @@
+"""Every command ends in exactly one terminal event: cancelled, overtaken, doubled, at shutdown, at the input's end."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.driver import TERMINAL, Event, StdioWorker, shown_text
+
+PROMPT: dict[str, Any] = {"text": "Hello"}
+
+
+@pytest.fixture
+def worker(shared_worker: StdioWorker) -> StdioWorker:
+    """A worker without a model, idle, that has been busy before."""
+    assert shared_worker.result("unload_model")["type"] == "done"
+    return shared_worker
+
+
+def wait_for(worker: StdioWorker, request_id: str, kind: str) -> Event:
+    """Wait for one event of a request; it must come before the request's end."""
+    while True:
+        event = worker.next_event()
+        if event["request_id"] == request_id:
+            if event["type"] == kind:
+                return event
+            assert event["type"] not in TERMINAL, event
+
+
+def drain(worker: StdioWorker) -> list[Event]:
+    """All events that are still to come, until the output ends."""
+    try:
+        while True:
+            worker.next_event()
+    except EOFError:
+        return worker.events
+
+
+def ends(events: list[Event]) -> Counter[Any]:
+    """How many terminal events each request had."""
+    return Counter(event["request_id"] for event in events if event["type"] in TERMINAL)
+
+
+def end_of(events: list[Event], request_id: str) -> Event:
+    return next(event for event in events if event["request_id"] == request_id and event["type"] in TERMINAL)
+
+
+# --- cancel ----------------------------------------------------------------------------------------------------
+
+
+def test_a_running_answer_that_is_cancelled_keeps_what_it_said(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    request_id = worker.send("generate", **PROMPT)
+    wait_for(worker, request_id, "chunk")
+    assert worker.result("cancel", target=request_id)["type"] == "done"
+    events = worker.events_until_end(request_id)
+    choice = events[-1]["choices"][0]
+    assert choice["reason"] == "cancelled"
+    assert choice["text"] == shown_text(events)
+    assert choice["text"].startswith("a")
+
+
+def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    running = worker.send("generate", **PROMPT)
+    wait_for(worker, running, "chunk")
+    waiting = worker.send("generate", **PROMPT)
+    worker.send("cancel", target=waiting)
+    finished = worker.events_until_end(waiting)[-1]
+    assert finished["choices"][0]["reason"] == "cancelled"
+    assert finished["choices"][0]["text"] == ""
+    assert finished["usage"]["prefilled_tokens"] == 0
+    assert running not in ends(worker.events)
+    worker.send("cancel", target=running)
+    worker.events_until_end(running)
+
+
+def test_one_choice_of_one_can_be_cancelled_and_others_do_not_exist(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    request_id = worker.send("generate", **PROMPT)
+    wait_for(worker, request_id, "chunk")
+    assert worker.result("cancel", target=request_id, choice=1)["type"] == "done"
+    wait_for(worker, request_id, "chunk")
+    worker.result("cancel", target=request_id, choice=0)
+    assert worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
+
+
+def test_cancelling_what_ended_or_never_was_is_done_and_changes_nothing(worker: StdioWorker, random_llama: Path):
+    worker.load(random_llama)
+    request_id = worker.send("generate", max_tokens=3, **PROMPT)
+    worker.events_until_end(request_id)
+    assert worker.result("cancel", target=request_id)["type"] == "done"
+    assert worker.result("cancel", target="nobody")["type"] == "done"
+    assert worker.result("cancel", target=17)["type"] == "done"
+    # The id is free again, and what comes under it is not cancelled.
+    again = worker.send("generate", request_id=request_id, max_tokens=3, **PROMPT)
+    finished = wait_for(worker, again, "finished")
+    assert finished["choices"][0]["reason"] != "cancelled"
+    assert ends(worker.events)[request_id] == 2
+
+
+def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioWorker, random_llama: Path):
+    worker.load(random_llama)
+    for fraction in (0.0, 0.1):
+        request_id = worker.send("load_model", model="guide")
+        while wait_for(worker, request_id, "model_loading")["fraction"] < fraction:
+            pass
+        worker.send("cancel", target=request_id)
+        end = worker.events_until_end(request_id)[-1]
+        answer = worker.result("tokenize", **PROMPT)
+        if end["type"] == "model_loaded":  # before the cancel was seen
+            assert answer["type"] == "tokenized"
+        elif "What was loaded before still is." in end["message"]:
+            assert end["kind"] == "cancelled"
+            assert answer["type"] == "tokenized"
+        else:
+            assert end["kind"] == "cancelled"
+            assert "No model is loaded now." in end["message"]
+            assert answer["kind"] == "model_not_loaded"
+    assert worker.load(random_llama)["type"] == "model_loaded"
+
+
+def test_a_waiting_load_that_is_cancelled_leaves_the_model_alone(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    running = worker.send("generate", **PROMPT)
+    wait_for(worker, running, "chunk")
+    load = worker.send("load_model", model="guide")
+    worker.send("cancel", target=load)
+    end = worker.events_until_end(load)[-1]
+    assert (end["type"], end["kind"]) == ("failed", "cancelled")
+    worker.send("cancel", target=running)
+    worker.events_until_end(running)
+    assert worker.result("generate", max_tokens=4, **PROMPT)["choices"][0]["text"] == "abab"
+
+
+# --- order -----------------------------------------------------------------------------------------------------
+
+
+def test_answers_come_in_the_order_in_which_they_were_asked_for(worker: StdioWorker, random_llama: Path):
+    worker.load(random_llama)
+    asked = [worker.send("generate", max_tokens=5, **PROMPT) for _ in range(6)]
+    for request_id in asked:
+        worker.events_until_end(request_id)
+    spoke = [event["request_id"] for event in worker.events if event["request_id"] in asked]
+    assert spoke == sorted(spoke, key=asked.index)
+    assert all(ends(worker.events)[request_id] == 1 for request_id in asked)
+
+
+def test_questions_overtake_answers(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    running = worker.send("generate", **PROMPT)
+    wait_for(worker, running, "chunk")
+    waiting = worker.send("generate", **PROMPT)
+    assert worker.result("tokenize", **PROMPT)["type"] == "tokenized"
+    assert worker.result("plan", prompts=[PROMPT, PROMPT])["type"] == "planned"
+    assert worker.result("cache_stats")["type"] == "cache_stats"
+    assert not ends(worker.events).keys() & {running, waiting}
+    for request_id in (running, waiting):
+        worker.result("cancel", target=request_id)
+        worker.events_until_end(request_id)
+
+
+@pytest.mark.parametrize(
+    ("question", "fields"), [("tokenize", PROMPT), ("plan", {"prompts": [PROMPT]}), ("cache_stats", {})]
+)
+def test_questions_never_overtake_a_load(
+    worker: StdioWorker, random_llama: Path, question: str, fields: dict[str, Any]
+):
+    worker.load(random_llama)
+    vocabulary = worker.result("tokenize", **PROMPT)["token_ids"]
+    load = worker.send("load_model", model="guide")
+    asked = worker.send(question, **fields)
+    answer = worker.events_until_end(asked)[-1]
+    assert ends(worker.events)[load] == 1
+    if question == "tokenize":
+        assert answer["token_ids"] != vocabulary
+    unload = worker.send("unload_model")
+    asked = worker.send(question, **fields)
+    answer = worker.events_until_end(asked)[-1]
+    assert (answer["type"], answer["kind"]) == ("failed", "model_not_loaded")
+    assert ends(worker.events)[unload] == 1
+
+
+def test_questions_between_loads_are_answered_by_the_model_that_was_meant(worker: StdioWorker, random_llama: Path):
+    sent = [
+        worker.send("load_model", model=str(random_llama)),
+        worker.send("tokenize", **PROMPT),
+        worker.send("load_model", model="guide"),
+        worker.send("tokenize", **PROMPT),
+    ]
+    results = [worker.events_until_end(request_id)[-1] for request_id in sent]
+    assert [result["type"] for result in results] == ["model_loaded", "tokenized", "model_loaded", "tokenized"]
+    assert results[1]["token_ids"] != results[3]["token_ids"]
+
+
+# --- loads that follow one another -----------------------------------------------------------------------------
+
+
+def test_of_two_loads_in_a_row_the_first_is_superseded(worker: StdioWorker, random_llama: Path):
+    first = worker.send("load_model", model="guide")
+    second = worker.send("load_model", model=str(random_llama))
+    assert worker.events_until_end(second)[-1]["type"] == "model_loaded"
+    end = worker.events_until_end(first)[-1]
+    assert (end["type"], end["kind"]) == ("failed", "superseded")
+    worker.result("cache_stats")
+    assert ends(worker.events)[first] == ends(worker.events)[second] == 1
+    assert worker.result("generate", max_tokens=2, **PROMPT)["type"] == "finished"
+
+
+def test_many_loads_in_a_row_end_once_each_and_the_last_one_stays(worker: StdioWorker, random_llama: Path):
+    loads = [worker.send("load_model", model=model) for model in ["guide", str(random_llama)] * 10]
+    assert worker.events_until_end(loads[-1])[-1]["model"] == str(random_llama)
+    for request_id in loads[:-1]:
+        end = worker.events_until_end(request_id)[-1]
+        # One that had come through before the next was seen is loaded, not superseded.
+        assert end["type"] == "model_loaded" or end["kind"] == "superseded"
+    worker.result("cache_stats")
+    assert all(ends(worker.events)[request_id] == 1 for request_id in loads)
+
+
+def test_loads_sent_while_others_end_are_never_answered_twice(worker: StdioWorker, random_llama: Path):
+    # Each is sent as soon as another one is loaded: the moment in which it could still be superseded.
+    loads: list[str] = []
+    for _ in range(15):
+        loads.append(worker.send("load_model", model=str(random_llama)))
+        wait_for(worker, loads[-1], "model_loaded")
+    worker.result("cache_stats")
+    assert all(ends(worker.events)[request_id] == 1 for request_id in loads)
+
+
+def test_a_load_that_can_not_be_does_not_take_the_place_of_one_that_can(
+    worker: StdioWorker, random_llama: Path, tmp_path: Path
+):
+    good = worker.send("load_model", model=str(random_llama))
+    bad = worker.send("load_model", model=str(tmp_path / "nothing"))
+    later = worker.send("load_model", model="guide", draft_model="guide")
+    assert worker.events_until_end(bad)[-1]["kind"] == "model_not_found"
+    assert worker.events_until_end(later)[-1]["kind"] == "bad_request"
+    assert worker.events_until_end(good)[-1]["type"] == "model_loaded"
+
+
+# --- what is wrong with a command ------------------------------------------------------------------------------
+
+
+def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWorker, endless_model: Path):
+    worker.load(endless_model)
+    running = worker.send("generate", request_id="twice", max_tokens=2000, **PROMPT)
+    wait_for(worker, running, "chunk")
+    worker.send("tokenize", request_id="twice", **PROMPT)
+    failed = worker.next_event()
+    while failed["type"] == "chunk":
+        failed = worker.next_event()
+    assert (failed["kind"], failed["request_id"]) == ("bad_request", "twice")
+    assert "in use" in failed["message"]
+    assert wait_for(worker, "twice", "finished")["choices"][0]["reason"] == "length"
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "named"),
+    [
+        ("generate", {"n": 2}, "n"),
+        ("generate", {"constraint": {"kind": "regex", "value": "a*"}}, "constraint"),
+        ("generate", {"segments": [{"max_tokens": 2}]}, "segments"),
+        ("generate", {"segments": []}, "segments"),
+        ("generate", {"hooks": ["some"]}, "hooks"),
+        ("load_model", {"model": "guide", "draft_model": "guide"}, "draft_model"),
+        ("validate", {"constraint": {"kind": "lark", "value": "start: A"}}, "validate"),
+    ],
+)
+@pytest.mark.parametrize("is_loaded", [True, False], ids=["loaded", "unloaded"])
+def test_what_comes_in_a_later_version_is_refused_by_its_name(
+    worker: StdioWorker, random_llama: Path, is_loaded: bool, command: str, fields: dict[str, Any], named: str
+):
+    if is_loaded:
+        worker.load(random_llama)
+    prompt = PROMPT if command == "generate" else {}
+    failed = worker.result(command, **prompt, **fields)
+    assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
+    assert f"`{named}`" in failed["message"]
+    if is_loaded:
+        assert worker.result("generate", max_tokens=1, **PROMPT)["type"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("command", "fields"),
+    [("generate", PROMPT), ("tokenize", PROMPT), ("plan", {"prompts": [PROMPT]}), ("cache_stats", {})],
+)
+def test_without_a_model_nothing_is_answered_but_that(worker: StdioWorker, command: str, fields: dict[str, Any]):
+    failed = worker.result(command, **fields)
+    assert (failed["type"], failed["kind"]) == ("failed", "model_not_loaded")
+    assert "load_model" in failed["message"]
+
+
+def test_unloading_nothing_is_done_and_unloading_forgets(worker: StdioWorker, random_llama: Path):
+    assert worker.result("unload_model")["type"] == "done"
+    worker.load(random_llama)
+    assert worker.result("unload_model")["type"] == "done"
+    assert worker.result("generate", **PROMPT)["kind"] == "model_not_loaded"
+
+
+# --- the end ---------------------------------------------------------------------------------------------------
+
+
+def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: StdioWorker, endless_model: Path):
+    loaded = stdio_worker.load(endless_model)["request_id"]
+    running = stdio_worker.send("generate", **PROMPT)
+    wait_for(stdio_worker, running, "chunk")
+    waiting = [stdio_worker.send("generate", **PROMPT) for _ in range(3)]
+    load = stdio_worker.send("load_model", model="guide")
+    asked = stdio_worker.send("tokenize", **PROMPT)
+    unload = stdio_worker.send("unload_model")
+    shutdown = stdio_worker.send("shutdown")
+    events = drain(stdio_worker)
+    assert stdio_worker.process.wait() == 0
+    assert ends(events) == dict.fromkeys([loaded, running, *waiting, load, asked, unload, shutdown], 1)
+    assert events[-1] == {"type": "done", "request_id": shutdown}
+    for request_id in (running, *waiting):
+        assert end_of(events, request_id)["choices"][0]["reason"] == "cancelled"
+    assert end_of(events, load)["kind"] == "cancelled"
+    assert end_of(events, asked)["type"] == "tokenized"
+
+
+def test_an_idle_worker_shuts_down(stdio_worker: StdioWorker):
+    shutdown = stdio_worker.send("shutdown")
+    assert drain(stdio_worker) == [{"type": "done", "request_id": shutdown}]
+    assert stdio_worker.process.wait() == 0
+
+
+def test_what_comes_while_the_worker_shuts_down_is_refused(stdio_worker: StdioWorker, endless_model: Path):
+    stdio_worker.load(endless_model)
+    # One write, so that all is read before the answer's next step.
+    commands = [
+        {"type": "generate", "request_id": "running", **PROMPT},
+        {"type": "shutdown", "request_id": "end"},
+        {"type": "shutdown", "request_id": "again"},
+        {"type": "tokenize", "request_id": "late", **PROMPT},
+        {"type": "nonsense", "request_id": "broken"},
+    ]
+    stdio_worker.send_line(b"\n".join(json.dumps(command).encode() for command in commands))
+    events = drain(stdio_worker)
+    assert stdio_worker.process.wait() == 0
+    counts = ends(events)
+    assert counts["running"] == counts["end"] == 1
+    assert all(counts[late] <= 1 for late in ("again", "late", "broken"))
+    assert events[-1] == {"type": "done", "request_id": "end"}
+
+
+def test_at_the_end_of_input_what_runs_and_waits_is_finished(stdio_worker: StdioWorker, endless_model: Path):
+    load = stdio_worker.send("load_model", model=str(endless_model))
+    asked = [stdio_worker.send("generate", max_tokens=300, **PROMPT) for _ in range(3)]
+    last = stdio_worker.send("tokenize", **PROMPT)
+    assert stdio_worker.close_input() == 0
+    events = drain(stdio_worker)
+    assert ends(events) == dict.fromkeys([load, *asked, last], 1)
+    for request_id in asked:
+        finished = end_of(events, request_id)
+        assert finished["choices"][0]["reason"] == "length"
+        assert finished["choices"][0]["text"] == "ab" * 150
+
+
+def test_a_last_line_without_a_line_break_counts(stdio_worker: StdioWorker):
+    assert stdio_worker.process.stdin is not None
+    stdio_worker.process.stdin.write(b'{"type": "cache_stats", "request_id": "last"}')
+    assert stdio_worker.close_input() == 0
+    assert ends(drain(stdio_worker)) == {"last": 1}
+
+
+def test_an_input_that_ends_at_once_is_no_error(stdio_worker: StdioWorker):
+    assert stdio_worker.close_input() == 0
+    assert drain(stdio_worker) == []
+    assert not [line for line in stdio_worker.errors if "Traceback" in line]
