@@ -17,7 +17,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
-from app.ui.markdown_document import QUOTE_DEPTH, QUOTE_INDENT_PX, MarkdownDocument
+from app.ui.markdown_document import MarkdownDocument
+from app.ui.markdown_writer import QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.theme import Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}

@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
-    QPlainTextEdit,
-    QProgressBar,
-    QPushButton,
-    QToolButton,
     QVBoxLayout,
-    QWidget,
 )
 from typing_extensions import override
 
 from app.model.message import Figures, Message
 from app.ui.clusters import split_open_cluster
+from app.ui.message_actions import ACTION_KEYS, ActionName, MessageActions
+from app.ui.message_editor import MessageEditor
 from app.ui.message_text import MessageText
-from app.ui.theme import Theme, icon
+from app.ui.reading_progress import ReadingProgress
+from app.ui.theme import Theme
 
-ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
-
-_LABELS: dict[ActionName, tuple[str, str]] = {
-    "edit": ("Edit", "E"),
-    "regenerate": ("Regenerate", "R"),
-    "fork": ("Fork", "F"),
-    "continue": ("Continue", "C"),
-    "copy": ("Copy", "Ctrl+C"),
-}
-_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
 _ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer"}
-_ACTION_ROW_PX = 28
-_EDITOR_PX = (72, 320)
 
 
 @dataclass(frozen=True)
@@ -69,7 +52,7 @@ class MessageView(QFrame):
         self._shown = shown
         self._theme = theme
         self._unrendered: list[str] = []
-        self._editor: _Editor | None = None
+        self._editor: MessageEditor | None = None
         role = shown.message.role
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
@@ -89,14 +72,15 @@ class MessageView(QFrame):
             self._body.addWidget(label)
         self._body.addWidget(self.text)
 
-        self._reading = _Reading()
+        self._reading = ReadingProgress()
         self._status = QLabel()
         self._status.setWordWrap(True)
         self._status.setVisible(False)
         self._figures = QLabel()
         self._figures.setObjectName("quiet")
         self._figures.setContentsMargins(0, 4, 0, 0)
-        self._row = _ActionRow(theme, self._ask)
+        self._row = MessageActions(theme)
+        self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
 
         layout = QVBoxLayout(self)
@@ -140,7 +124,7 @@ class MessageView(QFrame):
         self._show_status()
         self._show_figures()
         self._row.show_siblings(shown.siblings, message.id)
-        self._row.show_actions(shown.actions, _ask_label(message))
+        self._row.show_actions(shown.actions, message)
         self._show_row()
         self.text.setAccessibleName(self._accessible_name())
 
@@ -172,7 +156,7 @@ class MessageView(QFrame):
         """Let the person write another version in the place of the text."""
         if self._editor is not None:
             return
-        editor = self._editor = _Editor(self.message)
+        editor = self._editor = MessageEditor(self.message)
         editor.ended.connect(self._end_edit)
         self.text.setVisible(False)
         self._card.setVisible(True)
@@ -201,7 +185,7 @@ class MessageView(QFrame):
         self.action_asked.emit(self.message.id, name)
 
     def _on_key(self, event: QKeyEvent) -> None:
-        name = _KEYS.get(event.text().lower())
+        name = ACTION_KEYS.get(event.text().lower())
         if name is not None and name in self._shown.actions:
             self._ask(name)
 
@@ -278,159 +262,6 @@ class MessageView(QFrame):
         near = self.underMouse() or (focus is not None and self.isAncestorOf(focus))
         is_at_rest = not self._shown.is_streaming and self._editor is None
         self._row.show_buttons((near or self._shown.is_last) and is_at_rest)
-
-
-class _ActionRow(QWidget):
-    """‹ 2/3 › and the actions; its height is always there, so that showing them moves nothing."""
-
-    sibling_asked = Signal(int)
-
-    def __init__(self, theme: Theme, ask: Callable[[ActionName], None]) -> None:
-        super().__init__()
-        self.setFixedHeight(_ACTION_ROW_PX)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        self._previous = self._arrow("left", "Previous version (Alt+Left)", -1)
-        self._count = QLabel()
-        self._count.setObjectName("quiet")
-        self._next = self._arrow("right", "Next version (Alt+Right)", +1)
-        for widget in (self._previous, self._count, self._next):
-            layout.addWidget(widget)
-        self._buttons: dict[ActionName, QToolButton] = {}
-        for name, (label, key) in _LABELS.items():
-            button = QToolButton()
-            button.setObjectName("action")
-            button.setText(label)
-            button.setToolTip(f"{label} ({key})")
-            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(partial(_ignoring_checked, ask, name))
-            self._buttons[name] = button
-            layout.addWidget(button)
-        layout.addStretch(1)
-        self._actions: Sequence[ActionName] = ()
-        self.set_theme(theme)
-
-    def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName("action")
-        button.setProperty("icon_name", icon_name)
-        button.setToolTip(tip)
-        button.setAccessibleName(tip.split(" (")[0])
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda: self.sibling_asked.emit(step))
-        return button
-
-    def set_theme(self, theme: Theme) -> None:
-        for name, button in self._buttons.items():
-            button.setIcon(icon(name, theme.quiet_text))
-        for arrow in (self._previous, self._next):
-            arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
-
-    def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
-        has_others = len(siblings) > 1
-        for widget in (self._previous, self._count, self._next):
-            widget.setVisible(has_others)
-        if has_others:
-            number = list(siblings).index(message_id) + 1
-            self._count.setText(f"{number}/{len(siblings)}")
-            self._count.setAccessibleName(f"Version {number} of {len(siblings)}")
-            self._previous.setEnabled(number > 1)
-            self._next.setEnabled(number < len(siblings))
-
-    def show_actions(self, actions: Sequence[ActionName], ask_label: str) -> None:
-        """`ask_label`: what asking the model is called here."""
-        self._actions = actions
-        self._buttons["regenerate"].setText(ask_label)
-
-    def show_buttons(self, shown: bool) -> None:
-        for name, button in self._buttons.items():
-            button.setVisible(shown and name in self._actions)
-
-
-def _ignoring_checked(ask: Callable[[ActionName], None], name: ActionName, _checked: bool = False) -> None:
-    ask(name)
-
-
-class _Reading(QWidget):
-    """How far the prompt is read: a slim bar and a line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 4, 0, 4)
-        layout.setSpacing(4)
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName("Reading")
-        self._label = QLabel()
-        self._label.setObjectName("quiet")
-        layout.addWidget(self._bar)
-        layout.addWidget(self._label)
-        self.setVisible(False)
-
-    def show_progress(self, done: int, total: int, kept: int) -> None:
-        self._bar.setMaximum(max(total - kept, 1))
-        self._bar.setValue(done - kept)
-        self._label.setText(f"reading {done:,} of {total:,} · {kept:,} kept")
-        self.setVisible(total - kept > 64)
-
-
-class _Editor(QWidget):
-    """Another version of a message, as it is written. Enter sends it, Shift+Enter breaks the line, Esc gives up."""
-
-    ended = Signal(object)
-    """The new text, None where there is to be none."""
-
-    def __init__(self, message: Message) -> None:
-        super().__init__()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 4)
-        layout.setSpacing(8)
-        self.text = QPlainTextEdit(message.text)
-        self.text.setObjectName("editor")
-        self.text.setAccessibleName("New version")
-        self.text.setTabChangesFocus(True)
-        self.text.installEventFilter(self)
-        lines = self.text.document().blockCount() + 1
-        self.text.setFixedHeight(min(max(lines * 24, _EDITOR_PX[0]), _EDITOR_PX[1]))
-        layout.addWidget(self.text)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        hint = QLabel("The old version stays beside it.")
-        hint.setObjectName("quiet")
-        row.addWidget(hint)
-        row.addStretch(1)
-        cancel = QPushButton("Cancel")
-        cancel.clicked.connect(lambda: self.ended.emit(None))
-        save = QPushButton("Ask again" if message.role == "user" else "Save as new version")
-        save.setObjectName("primary")
-        save.clicked.connect(self._save)
-        row.addWidget(cancel)
-        row.addWidget(save)
-        layout.addLayout(row)
-
-    def _save(self) -> None:
-        self.ended.emit(self.text.toPlainText())
-
-    @override
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() == Qt.Key.Key_Escape:
-                self.ended.emit(None)
-                return True
-            is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
-            if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-                self._save()
-                return True
-        return super().eventFilter(watched, event)
-
-
-def _ask_label(message: Message) -> str:
-    if message.role == "user":
-        return "Answer"
-    return "Try again" if message.state == "failed" else _LABELS["regenerate"][0]
 
 
 def figures_line(figures: Figures) -> str:

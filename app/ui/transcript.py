@@ -9,7 +9,8 @@ from typing_extensions import override
 
 from app.controller import Controller
 from app.model.message import Message, MessageId
-from app.ui.message_view import ActionName, MessageView, Shown
+from app.ui.message_actions import ActionName
+from app.ui.message_view import MessageView, Shown
 from app.ui.theme import COLUMN_PX, Theme
 
 _TICK_MS = 33

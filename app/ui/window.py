@@ -1,4 +1,4 @@
-"""The main window: conversations, transcript, composer, and the menus with every action."""
+"""The main window: its parts, put together, and what each of its actions does."""
 
 from __future__ import annotations
 
@@ -7,45 +7,27 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import (
-    QAction,
-    QActionGroup,
-    QCloseEvent,
-    QDesktopServices,
-    QGuiApplication,
-    QKeySequence,
-    QResizeEvent,
-)
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QInputDialog,
-    QLabel,
-    QMainWindow,
-    QMenu,
-    QMessageBox,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtGui import QAction, QCloseEvent, QDesktopServices, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controller import Controller, Notice
 from app.model.message import MessageId
-from app.model.settings import Theme as ThemeName
+from app.ui import dialogs
 from app.ui.banner import Banner
 from app.ui.composer import Composer
-from app.ui.message_view import ActionName, MessageView
+from app.ui.header import Header, model_label
+from app.ui.menus import Menus
+from app.ui.message_actions import ActionName
+from app.ui.message_view import MessageView
 from app.ui.sampling_popover import SamplingPopover
 from app.ui.sidebar import Sidebar
-from app.ui.theme import Theme, icon, system_scheme, theme
+from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
 from app.ui.welcome import Welcome
 
 _NARROW_PX = 900
-_THEMES: tuple[tuple[ThemeName, str], ...] = (("system", "System"), ("light", "Light"), ("dark", "Dark"))
+_MESSAGE_ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "copy")
 
 
 class MainWindow(QMainWindow):
@@ -62,44 +44,27 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
         self.setMinimumSize(520, 420)
+        self._menus = Menus(self, self._slots())
         self._build()
-        self._build_menus()
         self._connect()
+        self._menus[f"theme_{controller.settings.theme}"].setChecked(True)
+        self._show_sidebar(controller.settings.sidebar_visible)
         self._apply_theme()
         self._show_branch()
         self._show_model()
         self._show_sampling()
+        self._fill_models_menu()
         self.composer.text.setFocus()
 
     # --- parts ---------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
         self.sidebar = Sidebar(self._controller, self._theme)
+        self.header = Header(self._menus.menu("Models"))
         self.banner = Banner(self._theme)
         self.transcript = Transcript(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
-        self._title = QLabel()
-        self._title.setObjectName("title")
-        self.model_button = QToolButton()
-        self.model_button.setObjectName("action")
-        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self._sidebar_button = QToolButton()
-        self._sidebar_button.setAccessibleName("Show or hide the conversations")
-        self._sidebar_button.setToolTip("Sidebar (Ctrl+B)")
-        self._sidebar_button.clicked.connect(lambda: self._actions["sidebar"].trigger())
-
-        header = QFrame()
-        header.setObjectName("header")
-        header.setFixedHeight(48)
-        row = QHBoxLayout(header)
-        row.setContentsMargins(12, 0, 16, 0)
-        row.setSpacing(8)
-        row.addWidget(self._sidebar_button)
-        row.addWidget(self._title, 1)
-        row.addWidget(self.model_button)
-
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.transcript)
@@ -108,7 +73,7 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(header)
+        column.addWidget(self.header)
         column.addWidget(self.banner)
         column.addWidget(self._pages, 1)
         column.addWidget(self.composer)
@@ -120,79 +85,34 @@ class MainWindow(QMainWindow):
         whole.addWidget(middle, 1)
         self.setCentralWidget(centre)
 
-    def _build_menus(self) -> None:
-        self._actions: dict[str, QAction] = {}
-        add = self._add_action
-        file = self.menuBar().addMenu("&File")
-        add(file, "new", "New conversation", "Ctrl+N", self._new)
-        add(file, "rename", "Rename conversation…", "F2", self._rename)
-        add(file, "delete", "Delete conversation", "", self._delete)
-        file.addSeparator()
-        add(file, "export", "Export branch…", "Ctrl+Shift+E", self._export)
-        add(file, "data", "Show data folder", "", self._show_data_folder)
-        file.addSeparator()
-        add(file, "quit", "Quit", "Ctrl+Q", self.close)
-
-        message = self.menuBar().addMenu("&Message")
-        letters: tuple[tuple[ActionName, str, str], ...] = (
-            ("edit", "Edit", "E"),
-            ("regenerate", "Regenerate", "R"),
-            ("fork", "Fork", "F"),
-            ("continue", "Continue", "C"),
-            ("copy", "Copy message", ""),
-        )
-        for name, text, key in letters:
-            # The letter works on the message that has the focus; it is no shortcut of the window.
-            add(message, name, text, "", partial(self._on_current, name), hint=key)
-        message.addSeparator()
-        add(message, "previous_sibling", "Previous version", "Alt+Left", partial(self._step_sibling, -1))
-        add(message, "next_sibling", "Next version", "Alt+Right", partial(self._step_sibling, +1))
-        add(message, "previous_message", "Previous message", "Alt+Up", partial(self._step_message, -1))
-        add(message, "next_message", "Next message", "Alt+Down", partial(self._step_message, +1))
-        message.addSeparator()
-        add(message, "stop", "Stop", "Esc", self._controller.stop)
-        message.aboutToShow.connect(self._update_message_actions)
-
-        self._models_menu = self.menuBar().addMenu("M&odels")
-        self._models_menu.aboutToShow.connect(self._fill_models_menu)
-        self.addAction(self._new_action("open_model", "Open folder…", "Ctrl+O", self._open_model))
-        self.model_button.setMenu(self._models_menu)
-        self._fill_models_menu()
-
-        view = self.menuBar().addMenu("&View")
-        add(view, "sidebar", "Sidebar", "Ctrl+B", self._toggle_sidebar).setCheckable(True)
-        themes = view.addMenu("Theme")
-        group = QActionGroup(self)
-        for name, text in _THEMES:
-            action = add(themes, f"theme_{name}", text, "", partial(self._controller.set_theme, name))
-            action.setCheckable(True)
-            action.setChecked(self._controller.settings.theme == name)
-            group.addAction(action)
-
-        help_menu = self.menuBar().addMenu("&Help")
-        add(help_menu, "shortcuts", "Keyboard shortcuts", "F1", self._show_shortcuts)
-        add(help_menu, "about", "About Bough", "", self._show_about)
-        self._show_sidebar(self._controller.settings.sidebar_visible)
-
-    def _new_action(self, name: str, text: str, key: str, slot: Callable[[], object], hint: str = "") -> QAction:
-        action = QAction(f"{text}\t{hint}" if hint else text, self)
-        if key:
-            action.setShortcut(QKeySequence(key))
-        action.triggered.connect(lambda _=False: slot())
-        self._actions[name] = action
-        return action
-
-    def _add_action(
-        self, menu: QMenu, name: str, text: str, key: str, slot: Callable[[], object], hint: str = ""
-    ) -> QAction:
-        action = self._new_action(name, text, key, slot, hint)
-        menu.addAction(action)
-        self.addAction(action)
-        return action
+    def _slots(self) -> dict[str, Callable[[], object]]:
+        """What each action of the menus does."""
+        controller = self._controller
+        return {
+            "new": self._new,
+            "rename": partial(self._on_open_conversation, self._rename),
+            "delete": partial(self._on_open_conversation, controller.delete_conversation),
+            "export": self._export,
+            "data": self._show_data_folder,
+            "quit": self.close,
+            **{name: partial(self._on_current, name) for name in _MESSAGE_ACTIONS},
+            "previous_sibling": partial(self._step_sibling, -1),
+            "next_sibling": partial(self._step_sibling, +1),
+            "previous_message": partial(self._step_message, -1),
+            "next_message": partial(self._step_message, +1),
+            "stop": controller.stop,
+            "open_model": self._open_model,
+            "sidebar": self._toggle_sidebar,
+            "theme_system": partial(controller.set_theme, "system"),
+            "theme_light": partial(controller.set_theme, "light"),
+            "theme_dark": partial(controller.set_theme, "dark"),
+            "shortcuts": lambda: dialogs.show_shortcuts(self, self._menus.keys()),
+            "about": partial(dialogs.show_about, self),
+        }
 
     def action(self, name: str) -> QAction:
         """Return an action of the menus by its name."""
-        return self._actions[name]
+        return self._menus[name]
 
     def _connect(self) -> None:
         controller = self._controller
@@ -205,6 +125,7 @@ class MainWindow(QMainWindow):
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
         self.sidebar.menu_asked.connect(self._show_conversation_menu)
         self.sidebar.new_asked.connect(self._new)
+        self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.composer.sent.connect(controller.send)
         self.composer.stop_asked.connect(controller.stop)
         self.composer.sampling_asked.connect(self._show_sampling_popover)
@@ -212,6 +133,8 @@ class MainWindow(QMainWindow):
         self.transcript.action_asked.connect(self._on_action)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.banner.action_asked.connect(self._on_banner_action)
+        self._menus.menu("Message").aboutToShow.connect(self._update_message_actions)
+        self._menus.menu("Models").aboutToShow.connect(self._fill_models_menu)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
 
     # --- what is shown -------------------------------------------------------------------------------------
@@ -225,33 +148,19 @@ class MainWindow(QMainWindow):
     def _show_title(self) -> None:
         conversation = self._controller.conversation
         name = conversation.name if conversation is not None else "New conversation"
-        self._title.setText(name)
+        self.header.show_title(name)
         self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
         for action in ("rename", "delete", "export"):
-            self._actions[action].setEnabled(conversation is not None)
+            self._menus[action].setEnabled(conversation is not None)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
         streaming = self._controller.streaming_message is not None
         self.composer.set_streaming(streaming)
-        self._actions["stop"].setEnabled(streaming)
+        self._menus["stop"].setEnabled(streaming)
 
     def _show_model(self) -> None:
         session = self._controller.session
-        name = _model_label(session.name)
-        if session.state == "loading":
-            text = f"{name} · {session.stage} {session.fraction:.0%}"
-        elif session.state == "failed":
-            text = f"{name} · not loaded"
-        else:
-            text = name
-        self.model_button.setText(f"{text} ▾")
-        self.model_button.setAccessibleName(f"Model: {text}")
-        info = session.info
-        if info is not None:
-            self.model_button.setToolTip(
-                f"{info.architecture} · {info.num_parameters / 1e6:,.1f} M parameters · "
-                f"context {info.context_length:,} tokens"
-            )
+        self.header.show_model(session)
         self.composer.set_placeholder("Ask the guide about Bough" if session.name == "guide" else "Ask anything")
         self.welcome.show_model(session.name)
 
@@ -266,9 +175,7 @@ class MainWindow(QMainWindow):
         chosen = self._theme
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
-        self._sidebar_button.setIcon(icon("sidebar", chosen.quiet_text))
-        self.model_button.setIcon(icon("model", chosen.quiet_text))
-        for part in (self.sidebar, self.banner, self.transcript, self.welcome, self.composer):
+        for part in (self.sidebar, self.header, self.banner, self.transcript, self.welcome, self.composer):
             part.set_theme(chosen)
 
     def _on_settings(self) -> None:
@@ -284,51 +191,45 @@ class MainWindow(QMainWindow):
         self._controller.new_conversation()
         self.composer.text.setFocus()
 
-    def _rename(self) -> None:
+    def _on_open_conversation(self, act: Callable[[int], object]) -> None:
         conversation = self._controller.conversation
         if conversation is not None:
-            self._rename_conversation(conversation.id)
+            act(conversation.id)
 
-    def _rename_conversation(self, conversation_id: int) -> None:
+    def _rename(self, conversation_id: int) -> None:
         names = {conversation.id: conversation.name for conversation in self._controller.conversations}
-        name, accepted = QInputDialog.getText(self, "Rename conversation", "Name", text=names.get(conversation_id, ""))
-        if accepted:
+        name = dialogs.ask_name(self, names.get(conversation_id, ""))
+        if name is not None:
             self._controller.rename(conversation_id, name)
-
-    def _delete(self) -> None:
-        conversation = self._controller.conversation
-        if conversation is not None:
-            self._controller.delete_conversation(conversation.id)
 
     def _export(self) -> None:
         conversation = self._controller.conversation
-        if conversation is None:
-            return
-        name = "".join(character if character not in '\\/:*?"<>|\0' else " " for character in conversation.name)
-        file, _ = QFileDialog.getSaveFileName(self, "Export branch", f"{name.strip()}.md", "Markdown (*.md)")
-        if file and self._controller.export_markdown(Path(file)):
+        file = dialogs.ask_export_file(self, conversation.name) if conversation is not None else None
+        if file is not None and self._controller.export_markdown(file):
             self.banner.show_notice(Notice(f"The visible branch is in {file}."))
 
     def _show_data_folder(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder)))
 
     def _open_model(self) -> None:
-        folder = QFileDialog.getExistingDirectory(self, "Open a model's folder")
-        if folder:
-            self._controller.load_model(folder)
+        folder = dialogs.ask_model_folder(self)
+        if folder is not None:
+            self._controller.load_model(str(folder))
 
     def _fill_models_menu(self) -> None:
-        menu = self._models_menu
+        menu = self._menus.menu("Models")
+        open_model = self._menus["open_model"]
+        # Taken out first: `clear` deletes actions that are in no other menu.
+        menu.removeAction(open_model)
         menu.clear()
         current = self._controller.session.name
         for name in ("guide", *self._controller.settings.recent_models):
-            action = menu.addAction(_model_label(name))
+            action = menu.addAction(model_label(name), partial(self._controller.load_model, name))
             action.setToolTip(name)
             action.setCheckable(True)
             action.setChecked(name == current)
-            action.triggered.connect(lambda _=False, name=name: self._controller.load_model(name))
         menu.addSeparator()
-        menu.addAction(self._actions["open_model"])
+        menu.addAction(open_model)
 
     def _toggle_sidebar(self) -> None:
         visible = self.sidebar.isHidden()
@@ -338,11 +239,11 @@ class MainWindow(QMainWindow):
 
     def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
-        self._actions["sidebar"].setChecked(visible)
+        self._menus["sidebar"].setChecked(visible)
 
     def _show_conversation_menu(self, conversation_id: int, place: QPoint) -> None:
         menu = QMenu(self)
-        menu.addAction("Rename…", partial(self._rename_conversation, conversation_id))
+        menu.addAction("Rename…", partial(self._rename, conversation_id))
         menu.addAction("Delete", partial(self._controller.delete_conversation, conversation_id))
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.popup(place)
@@ -372,8 +273,8 @@ class MainWindow(QMainWindow):
     def _update_message_actions(self) -> None:
         view = self._current_view()
         possible = view.possible_actions if view is not None else ()
-        for name in ("edit", "regenerate", "fork", "continue", "copy"):
-            self._actions[name].setEnabled(name in possible)
+        for name in _MESSAGE_ACTIONS:
+            self._menus[name].setEnabled(name in possible)
 
     def _on_action(self, message_id: MessageId, name: str) -> None:
         match name:
@@ -416,27 +317,6 @@ class MainWindow(QMainWindow):
         elif name == "load_guide":
             self._controller.load_model("guide")
 
-    def _show_shortcuts(self) -> None:
-        rows = [(action.text().split("\t")[0], _key_of(action)) for action in self._actions.values() if _key_of(action)]
-        rows += [("Send", "Enter"), ("New line", "Shift+Enter")]
-        table = "".join(
-            f"<tr><td style='padding:3px 24px 3px 0'>{text}</td><td><b>{key}</b></td></tr>" for text, key in rows
-        )
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("Keyboard shortcuts")
-        box.setTextFormat(Qt.TextFormat.RichText)
-        box.setText(f"<table>{table}</table><p>Single letters work on the message that has the focus.</p>")
-        box.open()
-
-    def _show_about(self) -> None:
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setWindowTitle("About Bough")
-        box.setText("Bough is a chat program for local models in which a conversation is a tree.")
-        box.setInformativeText("Free software under the MIT licence. Nothing you write leaves this computer.")
-        box.open()
-
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -450,12 +330,3 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
         self.closed.emit()
-
-
-def _model_label(name: str) -> str:
-    return "Guide" if name == "guide" else Path(name).name or name
-
-
-def _key_of(action: QAction) -> str:
-    shortcut = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    return shortcut or action.text().partition("\t")[2]

@@ -1,0 +1,68 @@
+"""The line above the transcript: which conversation, which model, and how far its loading is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton
+
+from app.model_session import ModelSession
+from app.ui.theme import Theme, icon
+
+_HEIGHT_PX = 48
+
+
+class Header(QFrame):
+    """Shows names; its model button opens the window's menu of models."""
+
+    sidebar_asked = Signal()
+
+    def __init__(self, models: QMenu) -> None:
+        super().__init__()
+        self.setObjectName("header")
+        self.setFixedHeight(_HEIGHT_PX)
+        self._title = QLabel()
+        self._title.setObjectName("title")
+        self._sidebar_button = QToolButton()
+        self._sidebar_button.setAccessibleName("Show or hide the conversations")
+        self._sidebar_button.setToolTip("Sidebar (Ctrl+B)")
+        self._sidebar_button.clicked.connect(self.sidebar_asked)
+        self.model_button = QToolButton()
+        self.model_button.setObjectName("action")
+        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.model_button.setMenu(models)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 0, 16, 0)
+        row.setSpacing(8)
+        row.addWidget(self._sidebar_button)
+        row.addWidget(self._title, 1)
+        row.addWidget(self.model_button)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))
+        self.model_button.setIcon(icon("model", theme.quiet_text))
+
+    def show_title(self, title: str) -> None:
+        self._title.setText(title)
+
+    def show_model(self, session: ModelSession) -> None:
+        text = model_label(session.name)
+        if session.state == "loading":
+            text += f" · {session.stage} {session.fraction:.0%}"
+        elif session.state == "failed":
+            text += " · not loaded"
+        self.model_button.setText(f"{text} ▾")
+        self.model_button.setAccessibleName(f"Model: {text}")
+        info = session.info
+        if info is not None:
+            self.model_button.setToolTip(
+                f"{info.architecture} · {info.num_parameters / 1e6:,.1f} M parameters · "
+                f"context {info.context_length:,} tokens"
+            )
+
+
+def model_label(name: str) -> str:
+    """What a model is called: the guide, or its folder's name."""
+    return "Guide" if name == "guide" else Path(name).name or name

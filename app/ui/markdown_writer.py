@@ -1,0 +1,325 @@
+"""Parsed Markdown, block by block, into a text document; it decides how things look and parses nothing.
+
+HTML is shown as text, images by their words: nothing is fetched, nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from markdown_it.token import Token
+from PySide6.QtCore import Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextFormat,
+    QTextFrameFormat,
+    QTextLength,
+    QTextListFormat,
+    QTextTableFormat,
+)
+
+from app.ui.highlight import highlighted
+from app.ui.theme import CODE_LINE_PX, LINE_PX, TEXT_PX, Theme, code_font, text_font
+
+_HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
+_BLOCK_GAP_PX = 10
+_TIGHT_GAP_PX = 3
+_LONGEST_RUN = 5_000
+"""Characters without a space that are laid out in one go; Qt's layout takes seconds for some ten thousand."""
+
+QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
+"""A block's property: how many quotes it stands in. Who paints the document draws their bars."""
+QUOTE_INDENT_PX = 20
+
+_LINE_SEPARATOR = "\u2028"
+
+
+class MarkdownWriter:
+    """Writes parsed blocks at a cursor. `is_fresh`: the cursor stands in an empty block that the next one may use."""
+
+    def __init__(self, cursor: QTextCursor, theme: Theme, *, is_fresh: bool) -> None:
+        self.is_fresh = is_fresh
+        self._cursor = cursor
+        self._theme = theme
+        self._quote_depth = 0
+        self._lists: list[QTextListFormat] = []
+        self._pending_item: QTextListFormat | None = None
+
+    def write(self, tokens: list[Token]) -> None:
+        index = 0
+        while index < len(tokens):
+            index = self._write_block(tokens, index)
+
+    def write_plain(self, text: str) -> None:
+        for line in text.split("\n"):
+            self._begin_block(top_px=0)
+            self._insert(line, self._text_format())
+
+    def _write_block(self, tokens: list[Token], index: int) -> int:
+        """Write the block that begins at `index`; return where the next one does."""
+        token = tokens[index]
+        match token.type:
+            case "heading_open":
+                px = _HEADING_PX.get(token.tag, TEXT_PX)
+                self._begin_block(top_px=_BLOCK_GAP_PX + 6, line_px=round(px * 1.4))
+                self._inline(tokens[index + 1], self._heading_format(px))
+                return index + 3
+            case "paragraph_open":
+                self._begin_block(top_px=_TIGHT_GAP_PX if token.hidden else _BLOCK_GAP_PX)
+                self._inline(tokens[index + 1], self._text_format())
+                return index + 3
+            case "fence" | "code_block":
+                self._code(token.content, token.info.split(maxsplit=1)[0] if token.info.split() else "")
+            case "table_open":
+                end = _end_of(tokens, index, "table_close")
+                self._table(tokens[index : end + 1])
+                return end + 1
+            case "bullet_list_open" | "ordered_list_open":
+                self._lists.append(self._list_format(token))
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists.pop()
+            case "list_item_open":
+                self._pending_item = self._lists[-1]
+            case "blockquote_open":
+                self._quote_depth += 1
+            case "blockquote_close":
+                self._quote_depth -= 1
+            case "hr":
+                self._begin_block(top_px=_BLOCK_GAP_PX)
+                format_ = self._cursor.blockFormat()
+                format_.setProperty(
+                    QTextBlockFormat.Property.BlockTrailingHorizontalRulerWidth,
+                    QTextLength(QTextLength.Type.PercentageLength, 100),
+                )
+                self._cursor.setBlockFormat(format_)
+            case "html_block":
+                self._begin_block(top_px=_BLOCK_GAP_PX)
+                self._insert(token.content.rstrip("\n"), self._text_format())
+            case _:
+                pass
+        return index + 1
+
+    # --- blocks --------------------------------------------------------------------------------------------
+
+    def _begin_block(self, top_px: int, line_px: int = LINE_PX) -> None:
+        block = QTextBlockFormat()
+        is_first = self.is_fresh and self._cursor.position() == 0
+        block.setTopMargin(0 if is_first else top_px)
+        block.setLineHeight(line_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        block.setLeftMargin(QUOTE_INDENT_PX * self._quote_depth)
+        block.setProperty(QUOTE_DEPTH, self._quote_depth)
+        # A list's own format moves its items in; what follows within an item is moved as far.
+        block.setIndent(0 if self._pending_item is not None else len(self._lists))
+        text = self._text_format()
+        if self.is_fresh:
+            self._cursor.setBlockFormat(block)
+            self._cursor.setBlockCharFormat(text)
+            self.is_fresh = False
+        else:
+            self._cursor.insertBlock(block, text)
+        if self._pending_item is not None:
+            item = QTextListFormat(self._pending_item)
+            if (own := self._cursor.currentList()) is not None:
+                own.remove(self._cursor.block())
+            self._add_to_list(item)
+            self._pending_item = None
+        elif (inherited := self._cursor.currentList()) is not None:
+            inherited.remove(self._cursor.block())
+            self._cursor.setBlockFormat(block)
+
+    def _add_to_list(self, format_: QTextListFormat) -> None:
+        """Each item is a list of its own: Qt numbers it from where the source says."""
+        self._cursor.createList(format_)
+        start = format_.start()
+        self._lists[-1].setStart(start + 1)
+
+    def _list_format(self, token: Token) -> QTextListFormat:
+        format_ = QTextListFormat()
+        if token.type == "ordered_list_open":
+            format_.setStyle(QTextListFormat.Style.ListDecimal)
+            format_.setStart(int(token.attrs.get("start", 1)))
+        else:
+            styles = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle)
+            format_.setStyle(styles[len(self._lists) % 2])
+            format_.setStart(1)
+        format_.setIndent(len(self._lists) + 1)
+        return format_
+
+    def _code(self, code: str, language: str) -> None:
+        self._leave_fresh_block()
+        frame = QTextFrameFormat()
+        frame.setBackground(QBrush(QColor(self._theme.sunken)))
+        frame.setBorder(1)
+        frame.setBorderBrush(QBrush(QColor(self._theme.line)))
+        frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+        frame.setPadding(10)
+        frame.setTopMargin(_BLOCK_GAP_PX)
+        frame.setBottomMargin(_BLOCK_GAP_PX - 2)
+        inserted = self._cursor.insertFrame(frame)
+        block = QTextBlockFormat()
+        block.setLineHeight(CODE_LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        plain = self._code_format()
+        self._cursor.setBlockFormat(block)
+        self._cursor.setBlockCharFormat(plain)
+        for text, format_ in self._highlighted(code.rstrip("\n"), language, plain):
+            self._insert(text.replace("\n", _LINE_SEPARATOR), format_)
+        self._cursor.setPosition(inserted.lastPosition() + 1)
+        self.is_fresh = True
+
+    def _highlighted(self, code: str, language: str, plain: QTextCharFormat) -> list[tuple[str, QTextCharFormat]]:
+        pieces: list[tuple[str, QTextCharFormat]] = []
+        for piece in highlighted(code, language, self._theme.code_style):
+            format_ = QTextCharFormat(plain)
+            if piece.colour is not None:
+                format_.setForeground(QColor(piece.colour))
+            if piece.is_bold:
+                format_.setFontWeight(QFont.Weight.Bold)
+            format_.setFontItalic(piece.is_italic)
+            pieces.append((piece.text, format_))
+        return pieces
+
+    def _table(self, tokens: list[Token]) -> None:
+        rows = _rows_of(tokens)
+        if not rows:
+            return
+        self._leave_fresh_block()
+        format_ = QTextTableFormat()
+        format_.setBorderCollapse(True)
+        format_.setBorder(1)
+        format_.setBorderBrush(QBrush(QColor(self._theme.line)))
+        format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+        format_.setCellPadding(6)
+        format_.setTopMargin(_BLOCK_GAP_PX)
+        format_.setBottomMargin(_BLOCK_GAP_PX - 2)
+        format_.setHeaderRowCount(1)
+        table = self._cursor.insertTable(len(rows), max(map(len, rows)), format_)
+        for row, cells in enumerate(rows):
+            for column, (inline, align) in enumerate(cells):
+                cell = table.cellAt(row, column)
+                text = self._text_format()
+                if row == 0:
+                    text.setFontWeight(QFont.Weight.DemiBold)
+                    look = cell.format()
+                    look.setBackground(QBrush(QColor(self._theme.sunken)))
+                    cell.setFormat(look)
+                inner = MarkdownWriter(cell.firstCursorPosition(), self._theme, is_fresh=True)
+                block = QTextBlockFormat()
+                block.setAlignment(align)
+                inner._cursor.setBlockFormat(block)
+                inner._inline(inline, text)
+        self._cursor.setPosition(table.lastPosition() + 1)
+        self.is_fresh = True
+
+    def _leave_fresh_block(self) -> None:
+        """A frame needs a block before it; an empty one there is made as low as can be."""
+        if self.is_fresh:
+            low = QTextBlockFormat()
+            low.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+            self._cursor.setBlockFormat(low)
+
+    # --- inline --------------------------------------------------------------------------------------------
+
+    def _inline(self, token: Token, base: QTextCharFormat) -> None:
+        formats = [base]
+        for child in token.children or []:
+            match child.type:
+                case "text" | "html_inline":
+                    self._insert(child.content, formats[-1])
+                case "code_inline":
+                    self._insert(child.content, self._code_inline_format(formats[-1]))
+                case "softbreak":
+                    self._insert(" ", formats[-1])
+                case "hardbreak":
+                    self._insert(_LINE_SEPARATOR, formats[-1])
+                case "image":
+                    self._insert(f"[image: {child.content or child.attrs.get('src', '')}]", formats[-1])
+                case "strong_open":
+                    formats.append(_changed(formats[-1], lambda f: f.setFontWeight(QFont.Weight.Bold)))
+                case "em_open":
+                    formats.append(_changed(formats[-1], lambda f: f.setFontItalic(True)))
+                case "s_open":
+                    formats.append(_changed(formats[-1], lambda f: f.setFontStrikeOut(True)))
+                case "link_open":
+                    formats.append(self._link_format(formats[-1], str(child.attrs.get("href", ""))))
+                case "strong_close" | "em_close" | "s_close" | "link_close":
+                    formats.pop()
+                case _:
+                    pass
+
+    def _insert(self, text: str, format_: QTextCharFormat) -> None:
+        self._cursor.insertText(_broken(text), format_)
+
+    def _text_format(self) -> QTextCharFormat:
+        format_ = QTextCharFormat()
+        format_.setFont(text_font())
+        colour = self._theme.quiet_text if self._quote_depth else self._theme.text
+        format_.setForeground(QColor(colour))
+        return format_
+
+    def _heading_format(self, px: int) -> QTextCharFormat:
+        format_ = self._text_format()
+        font = text_font(px)
+        font.setWeight(QFont.Weight.DemiBold)
+        format_.setFont(font)
+        return format_
+
+    def _code_format(self) -> QTextCharFormat:
+        format_ = QTextCharFormat()
+        format_.setFont(code_font())
+        format_.setForeground(QColor(self._theme.text))
+        return format_
+
+    def _code_inline_format(self, base: QTextCharFormat) -> QTextCharFormat:
+        format_ = QTextCharFormat(base)
+        format_.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+        format_.setBackground(QBrush(QColor(self._theme.sunken)))
+        return format_
+
+    def _link_format(self, base: QTextCharFormat, href: str) -> QTextCharFormat:
+        format_ = QTextCharFormat(base)
+        format_.setAnchor(True)
+        format_.setAnchorHref(href)
+        format_.setToolTip(href)
+        format_.setForeground(QColor(self._theme.accent))
+        format_.setFontUnderline(True)
+        return format_
+
+
+def _changed(format_: QTextCharFormat, change: Callable[[QTextCharFormat], None]) -> QTextCharFormat:
+    copy = QTextCharFormat(format_)
+    change(copy)
+    return copy
+
+
+def _broken(text: str) -> str:
+    """Let Qt break runs without a space: a zero-width space every few thousand characters."""
+    if len(text) <= _LONGEST_RUN:
+        return text
+    return "\u200b".join(text[start : start + _LONGEST_RUN] for start in range(0, len(text), _LONGEST_RUN))
+
+
+def _end_of(tokens: list[Token], start: int, kind: str) -> int:
+    level = tokens[start].level
+    ends = (i for i in range(start, len(tokens)) if tokens[i].type == kind and tokens[i].level == level)
+    return next(ends, len(tokens) - 1)
+
+
+def _rows_of(tokens: list[Token]) -> list[list[tuple[Token, Any]]]:
+    alignments = {
+        "text-align:right": Qt.AlignmentFlag.AlignRight,
+        "text-align:center": Qt.AlignmentFlag.AlignHCenter,
+    }
+    rows: list[list[tuple[Token, Any]]] = []
+    for index, token in enumerate(tokens):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type in {"th_open", "td_open"}:
+            align = alignments.get(str(token.attrs.get("style", "")), Qt.AlignmentFlag.AlignLeft)
+            rows[-1].append((tokens[index + 1], align))
+    return rows
