@@ -134,9 +134,12 @@ class TextStream:
 
     def _end_of_text(self, num_chars: int) -> str:
         """The last characters of the new text, all of it where it is shorter."""
-        end = ""
+        pieces: list[str] = []
+        length = 0
         for text in reversed(self._texts):
-            if len(end) >= num_chars:
+            if length >= num_chars:
                 break
-            end = text + end
-        return end[max(0, len(end) - num_chars) :]
+            pieces.append(text)
+            length += len(text)
+        pieces.reverse()
+        return "".join(pieces)[max(0, length - num_chars) :]
