@@ -485,6 +485,23 @@ def test_the_text_joins_wherever_it_was_cut(say: Say, cut: int) -> None:
     assert "".join(said.worker.result("tokenize", token_ids=choice["token_ids"])["pieces"]) == choice["text"]
 
 
+@pytest.mark.parametrize("make", [sentencepiece_tokenizer, unigram_tokenizer])
+def test_no_space_is_lost_or_doubled_at_any_seam(
+    shared_worker: StdioWorker, tmp_path: Path, make: Callable[[], Tokenizer]
+) -> None:
+    tokenizer = make()
+    text = " the fox return"
+    vocabulary = Vocabulary(tokenizer)
+    own_ids = vocabulary.encode(text)
+    (start,) = vocabulary.encode("?")
+    shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, chain([start, *own_ids, eos_of(tokenizer)])))
+    for cut in range(len(text)):
+        given = text[:cut]
+        (choice,) = shared_worker.result("generate", token_ids=[start], continuation={"text": given})["choices"]
+        assert given + choice["text"] == text
+        assert choice["turn_token_ids"] == own_ids
+
+
 def test_a_stop_cuts_inside_the_token_that_heals_the_seam(say: Say) -> None:
     said = say("say", " returned", "!")
     events = said.events(stop=["ed"], continuation={"text": "say retu"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Callable
@@ -169,13 +170,9 @@ def test_any_text_is_spelled_exactly(kind: str, text: str) -> None:
     assert vocabulary.control_ids.isdisjoint(ids)
 
 
-_VOCABULARIES: dict[str, Vocabulary] = {}
-
-
+@functools.cache
 def _vocabulary_of(kind: str) -> Vocabulary:
-    if kind not in _VOCABULARIES:
-        _VOCABULARIES[kind] = Vocabulary(EXACT[kind]())
-    return _VOCABULARIES[kind]
+    return Vocabulary(EXACT[kind]())
 
 
 @pytest.mark.parametrize("text", CORPUS)
