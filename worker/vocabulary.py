@@ -118,13 +118,11 @@ class Vocabulary:
         wanted = text.encode()
         for separator in _SEPARATORS:
             ids = self._tokenized(separator + text)
-            before = b""
-            for index, token_id in enumerate(ids, 1):
-                before += self.bytes[token_id]
-                if before.lstrip(b" ") == separator.encode():
-                    if self.bytes_of(ids[index:]) == wanted:
-                        return ids[index:]
-                    break
+            # The separator is spelled by the first tokens, maybe with a space before it, or not by whole tokens.
+            for index in range(1, min(len(ids), 2) + 1):
+                before = self.bytes_of(ids[:index])
+                if before.lstrip(b" ") == separator.encode() and self.bytes_of(ids[index:]) == wanted:
+                    return ids[index:]
         return None
 
     def _tokenized(self, text: str) -> list[int]:
