@@ -63,6 +63,7 @@ class Controller(QObject):
         answers.ended.connect(self._on_answer_ended)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
+        session.changed.connect(self._on_session_changed)
         session.worker_died.connect(self._on_worker_died)
         session.load_failed.connect(self._on_load_failed)
         preferences.changed.connect(self.settings_changed)
@@ -173,7 +174,9 @@ class Controller(QObject):
             return
         with self._telling(unsent=text):
             if self._open is None:
-                conversation, question = self._store.create_conversation(name_from(text), self.system_prompt, text)
+                conversation, question = self._store.create_conversation(
+                    name_from(text), clean(self.system_prompt), text
+                )
                 self._open = OpenConversation(self._store, conversation)
                 self._preferences.change(last_conversation=conversation.id)
             else:
@@ -209,7 +212,7 @@ class Controller(QObject):
             self._ask(message.parent_id)
 
     def continue_answer(self, message_id: MessageId) -> None:
-        """Let a stopped or cut answer go on where it ended."""
+        """Let a stopped or cut answer go on where it ended; beside itself, where the conversation went on from it."""
         message = self.message(message_id)
         if not self.can_continue(message):
             return
@@ -222,12 +225,18 @@ class Controller(QObject):
             # Another model has other ids.
             token_ids=before.token_ids if before.model == self.session.name else (),
         )
-        message = msgspec.structs.replace(message, state="streaming", record=record)
+        opened = self._opened
         with self._telling():
-            self._store.update(message)
-            self._opened.put(message)
-            self._answers.ask(message, self._opened.lineage(message_id)[:-1], self._opened.conversation.id)
-            self.message_changed.emit(message_id)
+            if opened.is_leaf(message.id):
+                message = msgspec.structs.replace(message, state="streaming", record=record)
+                self._store.update(message)
+                opened.put(message)
+            else:
+                # What stands below it was said after its old text: that one stays, too.
+                assert message.parent_id is not None
+                message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
+            self._answers.ask(message, opened.lineage(message.id)[:-1], opened.conversation.id)
+            self._announce_growth()
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:
         """Show the version that is `step` further on; return its id (the same one at either end)."""
@@ -273,14 +282,11 @@ class Controller(QObject):
     def load_model(self, name: str) -> None:
         """Load another model; answers that stream are stopped, what is there of them stays."""
         self._answers.stop_all()
-        recent = self.settings.recent_models
-        if name != "guide":
-            recent = (name, *(other for other in recent if other != name))[:MAX_RECENT_MODELS]
-        self._preferences.change(model=name, recent_models=recent)
-        self.session.load(name)
+        self.session.load(clean(name))
 
     def set_sampling(self, sampling: Sampling) -> None:
-        self._preferences.change(sampling=sampling)
+        stop = tuple(clean(text) for text in sampling.stop)
+        self._preferences.change(sampling=msgspec.structs.replace(sampling, stop=stop))
 
     def set_theme(self, theme: Theme) -> None:
         self._preferences.change(theme=theme)
@@ -329,6 +335,15 @@ class Controller(QObject):
         if self._open is not None and message.id in self._open:
             self._open.put(message)
             self.message_changed.emit(message.id)
+
+    def _on_session_changed(self) -> None:
+        if self.session.state != "ready":
+            return
+        # Only what has loaded is loaded again at the next start.
+        name, recent = self.session.name, self.settings.recent_models
+        if name != "guide":
+            recent = (name, *(other for other in recent if other != name))[:MAX_RECENT_MODELS]
+        self._preferences.change(model=name, recent_models=recent)
 
     def _on_worker_died(self, how: str) -> None:
         error = f"The worker that runs the model ended {how}. What was written is kept."

@@ -13,7 +13,8 @@ from worker.protocol import Event, Failed, LoadModel, ModelLoaded, ModelLoading
 
 ModelState: TypeAlias = Literal["loading", "ready", "failed"]
 
-_MAX_DEATHS_WHILE_LOADING = 3
+_MAX_DEATHS = 3
+"""In a row, without a word of an answer in between; then a fresh worker would hardly live longer."""
 
 
 class ModelSession(QObject):
@@ -24,7 +25,7 @@ class ModelSession(QObject):
     worker_died = Signal(str)
     """A worker died; how, in words. The state is `loading` where a fresh one takes its place."""
     load_failed = Signal(str)
-    """A model could not be loaded, or its loading kills every worker; why, and what to do."""
+    """A model could not be loaded, or it kills every worker; why, and what to do."""
 
     def __init__(self, link: WorkerLink) -> None:
         super().__init__()
@@ -65,6 +66,8 @@ class ModelSession(QObject):
 
     def _on_event(self, event: Event) -> None:
         if event.request_id != self._request_id:
+            # Of an answer: this worker is of use.
+            self._num_deaths = 0
             return
         match event:
             case ModelLoading():
@@ -72,7 +75,6 @@ class ModelSession(QObject):
             case ModelLoaded():
                 self.state, self.fraction, self.info = "ready", 1.0, event
                 self._good_name = self.name
-                self._num_deaths = 0
             case Failed():
                 self._on_load_failed(event)
                 return
@@ -89,14 +91,14 @@ class ModelSession(QObject):
 
     def _on_exit(self, exit_code: int) -> None:
         how = death_in_words(exit_code)
-        self._num_deaths = self._num_deaths + 1 if self.state == "loading" else 0
-        gives_up = self._num_deaths >= _MAX_DEATHS_WHILE_LOADING
+        self._num_deaths += 1
+        gives_up = self._num_deaths >= _MAX_DEATHS
         self.state = "failed" if gives_up else "loading"
         self.worker_died.emit(how)
         if gives_up:
             self._fail(
-                f"The worker died {_MAX_DEATHS_WHILE_LOADING} times while it loaded {self.name!r}, the last time "
-                f"{how}. Your conversations are kept. Choose another model, or Models → Guide."
+                f"The worker died {_MAX_DEATHS} times in a row with the model {self.name!r}, the last time {how}. "
+                "Your conversations are kept. Choose another model, or Models → Guide."
             )
         else:
             self._load(self.name)

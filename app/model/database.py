@@ -26,7 +26,7 @@ class Database:
         """Open the file, made anew where there is none; `patience_ms`: how long to wait for another program."""
         self._path = path
         with self._saying_why():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
         # What a broken disk made of a text is better read than refused.
         self._connection.text_factory = _decoded

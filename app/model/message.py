@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 MessageId: TypeAlias = int
 
@@ -20,11 +20,11 @@ CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 class Sampling(Struct, frozen=True, kw_only=True):
     """How a person wants answers drawn; `seed` None draws one for each answer."""
 
-    temperature: float = 0.8
-    top_p: float = 1.0
-    max_tokens: int = 1024
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
+    top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    max_tokens: Annotated[int, Meta(ge=1)] = 1024
+    stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
 
 
 class Figures(Struct, frozen=True, kw_only=True):

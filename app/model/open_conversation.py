@@ -39,6 +39,10 @@ class OpenConversation:
         """Return the versions of a message, itself among them, oldest first."""
         return self._tree.siblings(message_id)
 
+    def is_leaf(self, message_id: MessageId) -> bool:
+        """Whether nothing stands below a message, and nothing beside this conversation depends on it."""
+        return not self._tree.children(message_id) and message_id != self._tree.root_id
+
     def lineage(self, message_id: MessageId) -> list[Message]:
         """Return a message and all above it, from the root down."""
         return self._tree.lineage(message_id)

@@ -73,11 +73,11 @@ def test_questions_in_a_row_are_one_turn_and_an_answer_without_a_word_is_none(de
 
 
 def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
-    desk.controller.set_sampling(Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x",), seed=9))
+    desk.controller.set_sampling(Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x\ud83d",), seed=9))
     answer = desk.ask("u1", "a1")
     request = desk.link.asked[-1]
     assert (request.sampling.temperature, request.sampling.top_p, request.sampling.seed) == (0.25, 0.5, 9)
-    assert (request.stop, request.max_tokens) == (["x"], 7)
+    assert (request.stop, request.max_tokens) == (["x\ufffd"], 7)
     assert answer.record is not None
     assert answer.record.sampling == desk.controller.settings.sampling
     assert (answer.record.model, answer.record.seed, answer.record.token_ids) == ("guide", 5, (1, 2, 3))
@@ -282,6 +282,29 @@ def test_another_model_goes_on_from_the_text_for_its_ids_are_others(desk: Desk) 
     desk.link.loaded()
     desk.controller.continue_answer(answer.id)
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")
+
+
+def test_an_answer_that_was_gone_on_from_goes_on_beside_itself(desk: Desk) -> None:
+    answer = _stopped(desk, "half")
+    desk.ask("u2", "a2")
+    desk.controller.continue_answer(answer.id)
+    request = desk.link.asked[-1]
+    assert request.continuation == Continuation(token_ids=[7, 8])
+    assert _prompt(request) == [("user", "u1")]
+    desk.link.finished(request, " and whole")
+    assert _tree(desk) == "u1-half-u2-a2 | u1-half and whole"
+    assert labels(desk.controller.path) == "u1-half and whole"
+
+
+def test_a_forks_last_shared_answer_goes_on_in_the_fork_alone(desk: Desk) -> None:
+    answer = _stopped(desk, "half")
+    original = _open_id(desk)
+    desk.controller.fork(answer.id)
+    desk.controller.continue_answer(answer.id)
+    desk.link.finished(desk.link.asked[-1], " and whole")
+    assert labels(desk.controller.path) == "u1-half and whole"
+    desk.controller.open_conversation(original)
+    assert labels(desk.controller.path) == "u1-half"
 
 
 @pytest.mark.parametrize("ending", ["complete", "streaming", "empty", "question"])

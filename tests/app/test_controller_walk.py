@@ -94,6 +94,9 @@ class _Walk:
         if nodes and self.talk is not None:
             node = self.draw.choice(nodes)
             self.controller.continue_answer(node)
+            if self.forest.children(node) or node in self.forest.line(self.forest.talks[self.talk].root):
+                _, text, parent = self.of(node)
+                node = self.add(parent, "assistant", text)
             self.growing[node] = self.talk
 
     def choose(self) -> None:

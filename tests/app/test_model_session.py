@@ -27,8 +27,32 @@ def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
     ]
     assert session.info is not None
     assert session.info.model == "/another"
-    assert desk.preferences.settings.model == "/another"
-    assert desk.preferences.settings.recent_models == ("/another",)
+
+
+def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_it(desk: Desk) -> None:
+    settings = desk.preferences
+    for number in range(10):
+        desk.controller.load_model(f"/{number}")
+        assert settings.settings.model != f"/{number}"
+        desk.link.loaded()
+        assert settings.settings.model == f"/{number}"
+    assert settings.settings.recent_models == tuple(f"/{number}" for number in range(9, 1, -1))
+    desk.controller.load_model("/5")
+    desk.link.loaded()
+    assert settings.settings.recent_models == tuple(f"/{number}" for number in (5, 9, 8, 7, 6, 4, 3, 2))
+    desk.controller.load_model("/broken")
+    desk.link.load_failed()
+    desk.link.loaded()
+    desk.controller.load_model("guide")
+    desk.link.loaded()
+    assert settings.settings.model == "guide"
+    assert "/broken" not in settings.settings.recent_models
+    assert "guide" not in settings.settings.recent_models
+
+
+def test_a_name_with_half_a_character_is_asked_for_as_far_as_it_can_be_said(desk: Desk) -> None:
+    desk.controller.load_model("/models/\udcff")
+    assert desk.link.loads[-1].model == "/models/\ufffd"
 
 
 def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
@@ -88,14 +112,28 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     assert (desk.session.state, desk.link.num_started) == ("failed", 3)
     assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
     assert desk.notices[-1].text == (
-        "The worker died 3 times while it loaded '/deadly', the last time by SIGSEGV. Your conversations are kept. "
-        "Choose another model, or Models → Guide."
+        "The worker died 3 times in a row with the model '/deadly', the last time by SIGSEGV. "
+        "Your conversations are kept. Choose another model, or Models → Guide."
     )
     assert desk.controller.path[-1].state == "stopped"
     desk.controller.load_model("guide")
     assert desk.link.num_started == 4
     desk.link.loaded()
     desk.ask("u2", "a2")
+
+
+def test_a_worker_that_dies_again_and_again_before_it_is_of_use_is_left_dead(desk: Desk) -> None:
+    for _ in range(2):
+        desk.link.die()
+        desk.link.loaded()
+    desk.ask("u1", "a1")
+    for _ in range(3):
+        assert desk.session.state == "ready"
+        desk.link.die()
+        if desk.session.state == "loading":
+            desk.link.loaded()
+    assert desk.session.state == "failed"
+    assert "died 3 times in a row" in desk.notices[-1].text
 
 
 def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:

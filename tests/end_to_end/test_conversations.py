@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from app.answers import Answers
 from app.application import Application
 from app.controller import Controller
-from app.model.message import Message
+from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.model_session import ModelSession
 from app.preferences import Preferences
@@ -231,6 +231,35 @@ def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_a
     link.stop()
     answers.interrupt_all("")
     store.close()
+
+
+def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
+) -> None:
+    one = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
+    one.controller.send("u1")
+    one.grown(10)
+    two = _Talk(open_bough(), qtbot)
+    two.controller.open_conversation(1)
+    assert two.controller.path[-1].state == "streaming"
+    one.controller.stop()
+    one.answer()
+    for talk in (one, two):
+        talk.controller.set_sampling(Sampling(temperature=0.0, max_tokens=100))
+    two.controller.open_conversation(1)
+    assert two.controller.path[-1] == one.controller.path[-1]
+    two.controller.regenerate(two.controller.path[-1].id)
+    one.controller.send("u2")
+    for talk in (one, two):
+        talk.answer()
+    two.controller.delete_conversation(1)
+    one.controller.send("u3")
+    one.answer()
+    two.controller.open_conversation(1)
+    roles = [message.role for message in two.controller.path]
+    assert roles == ["system", "user", "assistant"]
+    one.controller.open_conversation(1)
+    assert [message.text for message in one.controller.path if message.role == "user"] == ["u1", "u2", "u3"]
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -148,7 +148,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
         qtbot.waitUntil(lambda number=number: len(notices) == number + 1, timeout=PATIENCE_MS)
     assert application.session.state == "failed"
     assert link.pid is None
-    assert "died 3 times while it loaded 'guide'" in notices[-1].text
+    assert "died 3 times in a row with the model 'guide'" in notices[-1].text
     assert "Choose another model" in notices[-1].text
     controller.send("What is a branch?")
     assert controller.path[-1].state == "failed"

@@ -10,6 +10,7 @@ import re
 import shutil
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -314,7 +315,9 @@ def test_every_walk_is_total_over_orphans_and_cycles(store: Store, path: Path, d
     assert store.conversations() == []
 
 
-@pytest.mark.parametrize("record", [b"", b"\xff\xfe", b"{", b"[]", b'{"seed": "x"}', b'{"a":' * 5000])
+@pytest.mark.parametrize(
+    "record", [b"", b"\xff\xfe", b"{", b"[]", b'{"seed": "x"}', b'{"sampling": {"top_p": 7}}', b'{"a":' * 5000]
+)
 def test_a_damaged_record_takes_nothing_else_with_it(store: Store, path: Path, record: bytes) -> None:
     planted = plant(store, "u1-a1")
     with _sql(path) as database:
@@ -482,6 +485,24 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_with_everything_in_it
         assert drawn(newer.messages(planted.conversation_id)) == "u1-a1"
         assert database.execute("PRAGMA user_version").fetchone() == (len(steps),)
         assert database.execute("SELECT colour FROM message").fetchone() == (None,)
+
+
+def test_programs_that_make_the_same_store_at_once_all_open_it(path: Path) -> None:
+    num = 6
+    together = threading.Barrier(num)
+    opened: list[list[object]] = []
+
+    def open_it() -> None:
+        together.wait()
+        with contextlib.closing(Store(path, patience_ms=20_000)) as store:
+            opened.append([*store.conversations()])
+
+    threads = [threading.Thread(target=open_it) for _ in range(num)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened == [[]] * num
 
 
 # --- several programs ------------------------------------------------------------------------------------------
