@@ -34,6 +34,9 @@ from worker.sampler import Sampler
 _PREFILL_CHUNK = 512
 """Tokens read between two looks for commands."""
 
+_MANY_CHARS_A_TOKEN = 16
+"""More than nearly all text has."""
+
 
 @dataclass
 class Ticket:
@@ -135,6 +138,7 @@ class Engine:
 
     def _begin(self, request: Generate, ticket: Ticket) -> _Run:
         vocabulary = self.model.vocabulary
+        self._refuse_far_too_long(request.prompt)
         prompt_ids = self.prompt_ids(request.prompt)
         continuation = request.continuation
         if continuation is None:
@@ -148,10 +152,7 @@ class Engine:
         sequence = prompt_ids + answer.kept_ids
         room = self.model.context_length - len(sequence)
         if room <= 0:
-            raise ContextOverflowError(
-                f"The prompt has {len(sequence):,} tokens; the model's context holds {self.model.context_length:,} "
-                "with the answer. Shorten the message, or go on from an earlier one."
-            )
+            raise self._overflow(f"{len(sequence):,}")
         seed = request.sampling.seed
         return _Run(
             request=request,
@@ -208,6 +209,26 @@ class Engine:
             if answer.reason is not None:
                 break
         self.cache.keep_snapshot()
+
+    def _refuse_far_too_long(self, prompt: Prompt) -> None:
+        """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""
+        if prompt.messages is not UNSET:
+            # What the model wrote may be dropped by its template.
+            texts = [message.content for message in prompt.messages if message.role != "assistant"]
+        else:
+            texts = [prompt.text] if prompt.text is not UNSET else []
+        most = self.model.context_length * _MANY_CHARS_A_TOKEN
+        for text in texts:
+            if len(text) > 2 * most:
+                beginning = self.model.tokenizer.encode_batch_fast([text[:most]], add_special_tokens=False)[0]
+                if len(beginning.ids) > self.model.context_length:
+                    raise self._overflow(f"about {len(beginning.ids) * len(text) // most:,}")
+
+    def _overflow(self, num_tokens: str) -> ContextOverflowError:
+        return ContextOverflowError(
+            f"The prompt has {num_tokens} tokens; the model's context holds {self.model.context_length:,} "
+            "with the answer. Shorten the message, or go on from an earlier one."
+        )
 
     def _check(self, token_ids: Sequence[int], name: str) -> None:
         """Ids that the model has no embedding of would read memory that is none of theirs."""
