@@ -119,7 +119,7 @@ def test_fifty_workers_die_at_any_moment_and_the_next_message_works(open_bough: 
     application = open_bough()
     deaths = _Deaths(application, qtbot)
     deaths.wait_until_ready()
-    moments = [deaths.while_idle, deaths.while_loading, deaths.while_reading, deaths.while_streaming]
+    moments = [deaths.while_idle, *[deaths.while_loading] * 3, deaths.while_reading, deaths.while_streaming]
     num_files = 0
     while deaths.num_noticed < _NUM_DEATHS:
         deaths.controller.new_conversation()
