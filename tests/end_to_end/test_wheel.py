@@ -15,6 +15,8 @@ import pytest
 from tests.driver import ROOT
 
 pytestmark = [
+    # One environment for all of them.
+    pytest.mark.xdist_group("wheel"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform != "linux", reason="The extra `cpu` is Linux's; elsewhere MLX brings its backend"),
 ]
