@@ -91,7 +91,7 @@ class LanguageModel:
         self.cache_kind: CacheKind = _cache_kind(layers)
         self.kv_bytes_per_token = sum(_bytes_per_token(layer) for layer in layers)
         self.context_length = _context_length(config)
-        self.num_parameters: int = get_total_parameters(model)
+        self.num_parameters = _num_parameters(model)
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
@@ -170,6 +170,14 @@ def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:
 
 def _arrays(model: nn.Module) -> list[tuple[str, mx.array]]:
     return cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
+
+
+def _num_parameters(model: nn.Module) -> int:
+    """Quantized weights count as what they stand for; parameters of blocks (a recurrent layer's) count, too."""
+    leaves = cast("list[tuple[str, nn.Module]]", tree_flatten(model.leaf_modules(), is_leaf=nn.Module.is_module))
+    in_leaves = sum(array.size for _, leaf in leaves for _, array in _arrays(leaf))
+    in_blocks = sum(array.size for _, array in _arrays(model)) - in_leaves
+    return get_total_parameters(model) + in_blocks
 
 
 def _probe(model: nn.Module) -> tuple[Layers, mx.array]:
