@@ -151,6 +151,23 @@ def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothin
     assert desk.stored(desk.controller.path[-1]).text == "a2"
 
 
+def test_an_answer_that_goes_on_before_its_end_was_stored_is_stored_as_it_goes_on(desk: Desk) -> None:
+    desk.controller.send("u1")
+    desk.link.chunk(desk.link.asked[-1], _LONG)
+    _fill_disk(desk)
+    desk.link.finished(desk.link.asked[-1], _LONG, "cancelled")
+    answer = desk.controller.path[-1]
+    assert answer.state == "stopped"
+    desk.controller.continue_answer(answer.id)
+    assert len(desk.link.asked) == 1
+    _free_disk(desk)
+    desk.controller.continue_answer(answer.id)
+    desk.link.chunk(desk.link.asked[-1], "and more")
+    _pass_the_time(desk)
+    stored = _read_again(desk, answer)
+    assert (stored.text, stored.state) == (_LONG + "and more", "streaming")
+
+
 @pytest.mark.parametrize("text", ["u1 " * 10_000])
 def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(desk: Desk, text: str) -> None:
     _fill_disk(desk)

@@ -185,3 +185,24 @@ def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
         # The worker's last words were taken in: its ids are exact.
         assert answer.record is not None
         assert len(answer.record.token_ids) == len(answer.text)
+
+
+def test_closing_the_window_ends_a_worker_that_hears_nothing_any_more(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: object
+) -> None:
+    application = open_bough(model=str(endless_model), max_tokens=900_000)
+    controller = application.controller
+    qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    controller.send("Say a and b.")
+    qtbot.waitUntil(lambda: len(controller.path[2].text) > 100, timeout=PATIENCE_MS)
+    assert application.link.pid is not None
+    worker = psutil.Process(application.link.pid)
+    worker.suspend()
+    seen = controller.path[2]
+    application.window.close()
+    assert not worker.is_running()
+    answer = open_bough().controller.path[2]
+    assert answer.text.startswith(seen.text)
+    assert answer.state == "stopped"
+    assert answer.record is not None
+    assert str(answer.record.error).startswith("Bough ended while this was being written.")
