@@ -205,4 +205,4 @@ class Vocabulary:
 
 
 def _looks_like_markup(content: str) -> bool:
-    return len(content) > 2 and content[0] in "<[" and content[-1] in ">]" and not content.isspace()
+    return len(content) > 2 and content[0] in "<[" and content[-1] in ">]"

@@ -175,6 +175,26 @@ def _vocabulary_of(kind: str) -> Vocabulary:
     return Vocabulary(EXACT[kind]())
 
 
+def test_added_tokens_that_are_special_or_look_like_markup_are_control_tokens() -> None:
+    tokenizer = byte_level_tokenizer()
+    others = ["<think>", "[INST]", "<>", "ready", "<a", "a>", "(b)"]
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in others])
+    vocabulary = Vocabulary(tokenizer)
+    assert set(vocabulary.control_texts) == {"<|im_start|>", EOS, "<|endoftext|>", "<think>", "[INST]"}
+    assert vocabulary.control_ids == set(vocabulary.control_texts.values())
+    assert vocabulary.text_of(vocabulary.encode("<think>ready</think>")) == "<think>ready</think>"
+    assert vocabulary.control_ids.isdisjoint(vocabulary.encode("<think>ready</think>"))
+
+
+def test_a_plain_token_that_ends_answers_is_never_used_for_text(byte_level: Tokenizer) -> None:
+    (fox,) = byte_level.encode(" fox").ids
+    vocabulary = Vocabulary(byte_level, [fox])
+    for text in (" fox", "a fox", "a fo"):
+        assert fox not in vocabulary.encode(text)
+        assert vocabulary.text_of(vocabulary.encode(text)) == text
+    assert fox not in vocabulary.extending(b" fo")
+
+
 @pytest.mark.parametrize("text", CORPUS)
 def test_text_is_cut_as_the_tokenizer_cuts_it(byte_level: Tokenizer, text: str) -> None:
     assert Vocabulary(byte_level).encode(text) == byte_level.encode(text).ids
