@@ -122,6 +122,12 @@ def test_added_tokens_of_a_byte_level_tokenizer_spell_what_is_written() -> None:
     assert token_bytes(tokenizer)[-1] == "é Ġ".encode()
 
 
+def test_an_end_of_word_is_a_space() -> None:
+    tokenizer = Tokenizer(models.BPE(vocab={"fox</w>": 0, "fo": 1}, merges=[], end_of_word_suffix="</w>"))
+    tokenizer.decoder = decoders.BPEDecoder()
+    assert token_bytes(tokenizer) == [b"fox ", b"fo"]
+
+
 def test_wordpieces_bring_their_space_unless_they_continue_a_word() -> None:
     tokenizer = wordpiece_tokenizer()
     vocabulary = Vocabulary(tokenizer)
