@@ -112,9 +112,7 @@ class Answers(QObject):
         """The worker is gone: end every answer with what is there of it."""
         streams, self._streams = self._streams, {}
         self._message_ids.clear()
-        messages = [
-            broken_off(stream.message, "".join(stream.new_text), "stopped", error) for stream in streams.values()
-        ]
+        messages = [broken_off(stream.message, stream.new, "stopped", error) for stream in streams.values()]
         self._unsaved |= {message.id: message for message in messages}
         self.save()
         for message in messages:

@@ -239,15 +239,16 @@ class Controller(QObject):
             self._announce_growth()
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:
-        """Show the version that is `step` further on; return its id (the same one at either end)."""
+        """Show the version that is `step` further on; return the id of the one shown (the same one at either end)."""
         siblings = self.siblings(message_id)
         index = min(max(siblings.index(message_id) + step, 0), len(siblings) - 1)
         chosen = siblings[index]
         if chosen != message_id:
             with self._telling():
                 self._opened.choose(chosen)
-            self.branch_changed.emit()
-        return chosen
+                self.branch_changed.emit()
+                return chosen
+        return message_id
 
     def stop(self) -> None:
         """End the answer that streams into the visible branch."""

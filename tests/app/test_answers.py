@@ -188,7 +188,9 @@ def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(des
 
 
 def test_another_program_that_writes_for_long_is_told_and_everything_works_afterwards(desk: Desk) -> None:
-    desk.ask("u1", "a1")
+    desk.ask("u1", "a0")
+    desk.controller.regenerate(desk.by_text("u1").id)
+    desk.answer("a1")
     other = sqlite3.connect(desk.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     answer = desk.by_text("a1")
@@ -203,6 +205,7 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
         num_told = len(desk.notices)
         act()
         assert desk.notices[num_told].text.startswith("Another program is writing to")
+    assert desk.controller.choose_sibling(answer.id, -1) == answer.id
     assert labels(desk.controller.path) == "u1-a1"
     other.execute("ROLLBACK")
     other.close()
