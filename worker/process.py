@@ -45,7 +45,9 @@ def main(commands: Queue[bytes | None], events: Connection) -> None:
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
     Server(inbox, emit).run()
-    events.close()
+    logging.shutdown()
+    # At once, so that the end of the pipe is the end of the process, and its exit code is already known.
+    os._exit(0)
 
 
 def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> None:

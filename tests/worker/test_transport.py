@@ -1,0 +1,376 @@
+"""The worker as a child process: sending never blocks, a death of either side is noticed, nothing hangs at exit."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.driver import PATIENCE_S, ROOT, StdioWorker
+from worker.client import WorkerClient, WorkerExitedError
+from worker.protocol import (
+    CacheStats,
+    Cancel,
+    Chunk,
+    Done,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    Shutdown,
+    Tokenize,
+    Tokenized,
+)
+
+
+@pytest.fixture
+def client() -> Iterator[WorkerClient]:
+    client = WorkerClient()
+    yield client
+    client.kill()
+
+
+@pytest.fixture
+def loaded(client: WorkerClient, endless_model: Path) -> WorkerClient:
+    client.send(LoadModel(request_id="load", model=str(endless_model)))
+    wait_for(client, "load", ModelLoaded)
+    return client
+
+
+def wait_for(client: WorkerClient, request_id: str, kind: type[Event]) -> Event:
+    while True:
+        event = client.receive()
+        if event.request_id == request_id and isinstance(event, kind):
+            return event
+
+
+def wait_for_death(client: WorkerClient) -> list[Event]:
+    """Receive until the pipe ends; return what came before."""
+    events: list[Event] = []
+    try:
+        while True:
+            events.append(client.receive())
+    except WorkerExitedError:
+        return events
+
+
+def pid_of(client: WorkerClient) -> int:
+    assert client.pid is not None
+    return client.pid
+
+
+def has_ended(pid: int) -> bool:
+    """Wait for the end of a process that is no child of ours, or whose parent does not look after it."""
+    if hasattr(os, "pidfd_open"):
+        try:
+            descriptor = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return True
+        try:
+            return bool(select.select([descriptor], [], [], PATIENCE_S)[0])
+        finally:
+            os.close(descriptor)
+    try:
+        psutil.Process(pid).wait(PATIENCE_S)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.TimeoutExpired:
+        return False
+    return True
+
+
+# --- the worker's death ----------------------------------------------------------------------------------------
+
+
+def test_a_killed_idle_worker_is_the_end_of_its_events(loaded: WorkerClient):
+    os.kill(pid_of(loaded), signal.SIGKILL)
+    assert wait_for_death(loaded) == []
+    assert loaded.kill() == -signal.SIGKILL
+
+
+def test_a_killed_busy_worker_is_the_end_of_its_events_and_all_it_said_is_read(loaded: WorkerClient):
+    loaded.send(Generate(request_id="busy", text="Hello"))
+    wait_for(loaded, "busy", Chunk)
+    os.kill(pid_of(loaded), signal.SIGKILL)
+    assert all(isinstance(event, Chunk) for event in wait_for_death(loaded))
+    assert loaded.kill() == -signal.SIGKILL
+
+
+def test_a_worker_killed_while_it_loads_is_the_end_of_its_events(client: WorkerClient):
+    client.send(LoadModel(request_id="load", model="guide"))
+    os.kill(pid_of(client), signal.SIGKILL)
+    wait_for_death(client)
+
+
+def test_whoever_waits_learns_of_a_death_from_another_thread(loaded: WorkerClient):
+    noticed: queue.SimpleQueue[type[Exception]] = queue.SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                loaded.receive()
+        except WorkerExitedError as error:
+            noticed.put(type(error))
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    loaded.kill()
+    assert noticed.get(timeout=PATIENCE_S) is WorkerExitedError
+    listener.join()
+
+
+def test_a_dead_worker_can_be_sent_to_asked_killed_and_stopped_again(loaded: WorkerClient):
+    loaded.kill()
+    loaded.send(CacheStats(request_id="lost"))
+    assert loaded.poll(0)
+    with pytest.raises(WorkerExitedError):
+        loaded.receive()
+    loaded.stop()
+    assert loaded.kill() == -signal.SIGKILL
+
+
+# --- its end ---------------------------------------------------------------------------------------------------
+
+
+def test_shutdown_is_done_last_and_the_exit_code_is_0(loaded: WorkerClient):
+    loaded.send(Generate(request_id="busy", text="Hello"))
+    wait_for(loaded, "busy", Chunk)
+    loaded.send(Generate(request_id="waiting", text="Hello"))
+    loaded.send(Shutdown(request_id="end"))
+    events = wait_for_death(loaded)
+    ends = [event for event in events if isinstance(event, Finished | Done | Failed)]
+    assert sorted(str(event.request_id) for event in ends) == ["busy", "end", "waiting"]
+    assert events[-1] == Done(request_id="end")
+    assert loaded.kill() == 0
+
+
+def test_stop_ends_an_idle_and_a_busy_worker_in_good_order(endless_model: Path):
+    for is_busy in (False, True):
+        client = WorkerClient()
+        client.send(LoadModel(request_id="load", model=str(endless_model)))
+        wait_for(client, "load", ModelLoaded)
+        if is_busy:
+            client.send(Generate(request_id="busy", text="Hello"))
+            wait_for(client, "busy", Chunk)
+        client.stop(timeout_s=PATIENCE_S)
+        assert client.kill() == 0
+
+
+def test_a_worker_that_can_not_stop_is_killed(loaded: WorkerClient):
+    os.kill(pid_of(loaded), signal.SIGSTOP)
+    loaded.stop(timeout_s=0.01)
+    assert loaded.kill() == -signal.SIGKILL
+
+
+# --- large and many messages -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("num_chars", [300_000, 10_000_000])
+def test_large_commands_to_a_worker_that_reads_nothing_do_not_block_the_sender(client: WorkerClient, num_chars: int):
+    client.send(CacheStats(request_id="up"))
+    client.receive()
+    # Stopped, it is busier than any model makes it: were one of these to wait for it, this test would never end.
+    os.kill(pid_of(client), signal.SIGSTOP)
+    for number in range(3):
+        client.send(Generate(request_id=f"{number}", text="<" * num_chars))
+    assert not client.poll(0)
+    os.kill(pid_of(client), signal.SIGCONT)
+    answers = [client.receive() for _ in range(3)]
+    assert [answer.request_id for answer in answers] == ["0", "1", "2"]
+    assert all(isinstance(answer, Failed) and answer.kind == "model_not_loaded" for answer in answers)
+
+
+def test_a_large_command_is_seen_by_a_busy_worker(loaded: WorkerClient):
+    loaded.send(Generate(request_id="busy", text="Hello"))
+    wait_for(loaded, "busy", Chunk)
+    loaded.send(Tokenize(request_id="large", text="Hello there " * 30_000))
+    tokenized = wait_for(loaded, "large", Tokenized)
+    assert isinstance(tokenized, Tokenized)
+    assert "".join(tokenized.pieces) == "Hello there " * 30_000
+    loaded.send(Cancel(request_id="cancel", target="busy"))
+    wait_for(loaded, "busy", Finished)
+
+
+def test_thousands_of_commands_sent_from_several_threads_are_all_answered(loaded: WorkerClient):
+    def send(name: str) -> None:
+        for number in range(500):
+            loaded.send(Tokenize(request_id=f"{name}{number}", text="Hello"))
+
+    senders = [threading.Thread(target=send, args=(name,)) for name in "abcd"]
+    for sender in senders:
+        sender.start()
+    answered = {loaded.receive().request_id for _ in range(2000)}
+    assert answered == {f"{name}{number}" for name in "abcd" for number in range(500)}
+    for sender in senders:
+        sender.join()
+
+
+# --- the app's end ---------------------------------------------------------------------------------------------
+
+PARENT = """\
+import sys
+sys.path.insert(0, {root!r})
+from worker.client import WorkerClient
+from worker.protocol import *
+
+if __name__ == "__main__":
+    client = WorkerClient()
+    print(client.pid, flush=True)
+    {doing}
+    print("ready", flush=True)
+    {ending}
+"""
+
+DOING = {
+    "starts": "pass",
+    "is idle": "client.send(CacheStats(request_id=1)); client.receive()",
+    "loads": "client.send(LoadModel(request_id=1, model={model!r}))\n    client.receive()",
+    "answers": (
+        "client.send(LoadModel(request_id=1, model={model!r})); client.send(Generate(request_id=2, text='Hello'))\n"
+        "    while not isinstance(client.receive(), Chunk): pass"
+    ),
+    "reads a long prompt": (
+        "client.send(LoadModel(request_id=1, model={model!r}))\n"
+        "    client.send(Generate(request_id=2, token_ids=[50] * 900_000))\n"
+        "    while not isinstance(client.receive(), PrefillProgress): pass"
+    ),
+    "writes to nobody": (
+        # Events that the app does not read fill the pipe, and the worker waits in the middle of one.
+        "client.send(LoadModel(request_id=1, model={model!r})); client.send(Generate(request_id=2, text='Hello'))\n"
+        "    while not isinstance(client.receive(), Chunk): pass\n"
+        "    client.send(Tokenize(request_id=3, text='Hello' * 100_000))\n"
+        "    client.poll(60)"
+    ),
+    "leaves much unread": (
+        "import os, signal\n"
+        "    client.send(CacheStats(request_id=1)); client.receive()\n"
+        "    os.kill(client.pid, signal.SIGSTOP)\n"
+        "    client.send(Generate(request_id=2, text='x' * 10_000_000))\n"
+        "    os.kill(client.pid, signal.{signal})"
+    ),
+}
+
+
+@pytest.fixture
+def start_parent(tmp_path: Path, endless_model: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
+    """Start a program that starts a worker; returns once the worker is at what it should be doing."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(doing: str, ending: str, **names: str) -> tuple[subprocess.Popen[str], int]:
+        program = tmp_path / "parent.py"
+        written = DOING[doing].format(model=str(endless_model), **names)
+        program.write_text(PARENT.format(root=str(ROOT), doing=written, ending=ending))
+        parent = subprocess.Popen(
+            [sys.executable, str(program)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(parent)
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert parent.stdout.readline() == "ready\n"
+        return parent, pid
+
+    yield start
+    for parent in started:
+        parent.kill()
+        parent.communicate()
+
+
+@pytest.mark.parametrize("doing", [doing for doing in DOING if doing != "leaves much unread"])
+def test_a_worker_ends_when_the_process_that_started_it_is_killed(start_parent: Any, doing: str):
+    parent, worker = start_parent(doing, "input()")
+    parent.kill()
+    assert has_ended(worker)
+
+
+@pytest.mark.parametrize("doing", ["starts", "is idle", "answers", "writes to nobody"])
+def test_an_app_that_ends_without_a_word_takes_its_worker_with_it(start_parent: Any, doing: str):
+    parent, worker = start_parent(doing, "")
+    _, errors = parent.communicate(timeout=PATIENCE_S)
+    assert parent.returncode == 0
+    assert has_ended(worker)
+    assert "Traceback" not in errors
+
+
+def test_what_a_dead_worker_has_not_read_does_not_keep_the_app_from_ending(start_parent: Any):
+    parent, worker = start_parent("leaves much unread", "", signal="SIGKILL")
+    _, errors = parent.communicate(timeout=PATIENCE_S)
+    assert parent.returncode == 0
+    assert has_ended(worker)
+    assert errors == ""
+
+
+def test_what_a_killed_worker_has_not_read_does_not_keep_the_app_from_ending(start_parent: Any):
+    parent, worker = start_parent("leaves much unread", "client.kill(); client.stop()", signal="SIGSTOP")
+    _, errors = parent.communicate(timeout=PATIENCE_S)
+    assert parent.returncode == 0
+    assert has_ended(worker)
+    assert errors == ""
+
+
+# --- Ctrl+C ----------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_is_the_apps_to_understand_not_its_workers(loaded: WorkerClient):
+    loaded.send(Generate(request_id="busy", text="Hello"))
+    wait_for(loaded, "busy", Chunk)
+    os.kill(pid_of(loaded), signal.SIGINT)
+    loaded.send(Tokenize(request_id="still there", text="Hello"))
+    assert wait_for(loaded, "still there", Tokenized)
+
+
+def test_ctrl_c_ends_an_idle_headless_worker(stdio_worker: StdioWorker):
+    stdio_worker.result("cache_stats")
+    stdio_worker.process.send_signal(signal.SIGINT)
+    assert stdio_worker.process.wait(PATIENCE_S) == 130
+    with pytest.raises(EOFError):
+        stdio_worker.next_event()
+    assert not [line for line in stdio_worker.errors if "Traceback" in line]
+
+
+def test_ctrl_c_ends_what_a_headless_worker_does_with_an_event_each(stdio_worker: StdioWorker, endless_model: Path):
+    stdio_worker.load(endless_model)
+    running = stdio_worker.send("generate", text="Hello")
+    while stdio_worker.next_event()["type"] != "chunk":
+        pass
+    waiting = stdio_worker.send("generate", text="Hello")
+    stdio_worker.result("tokenize", text="Hello")
+    stdio_worker.process.send_signal(signal.SIGINT)
+    for request_id in (running, waiting):
+        assert stdio_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
+    assert stdio_worker.process.wait(PATIENCE_S) == 130
+
+
+def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path):
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "worker", "--stdio"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    assert worker.stderr is not None
+    load = {"type": "load_model", "request_id": 1, "model": str(endless_model)}
+    generate = {"type": "generate", "request_id": 2, "text": "Hello"}
+    worker.stdin.write(json.dumps(load).encode() + b"\n" + json.dumps(generate).encode() + b"\n")
+    worker.stdin.flush()
+    worker.stdout.readline()
+    worker.stdout.close()
+    assert worker.wait(PATIENCE_S) == 0
+    assert b"Traceback" not in worker.stderr.read()
+    worker.stdin.close()
+    worker.stderr.close()
