@@ -15,8 +15,6 @@ import pytest
 from tests.driver import ROOT
 
 pytestmark = [
-    # One environment for all of them.
-    pytest.mark.xdist_group("wheel"),
     pytest.mark.timeout(900),
     pytest.mark.skipif(sys.platform != "linux", reason="The extra `cpu` is Linux's; elsewhere MLX brings its backend"),
 ]
@@ -40,10 +38,8 @@ def _run(command: list[str | Path], folder: Path, given: str | None = None) -> s
     return done
 
 
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs in an environment that has the wheel, and what it asks for, at the locked versions."""
-    folder = tmp_path_factory.mktemp("wheel")
+def _install(folder: Path) -> Path:
+    """Install the wheel, and what it asks for, at the locked versions; return the folder of its programs."""
     # Hatchling is here already: building needs no environment of its own.
     _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist"], ROOT)
     (wheel,) = (folder / "dist").glob("bough-*.whl")
@@ -61,19 +57,13 @@ def _pinned(lock: str) -> list[str]:
     return re.findall(r"^([a-z0-9][^\s;]*==[^\s;]+(?: ; [^\\\n]+?)?) *\\?$", lock, re.MULTILINE)
 
 
-def test_every_locked_version_is_a_constraint() -> None:
-    lock = (ROOT / "packaging" / "requirements.lock").read_text()
-    assert len(_pinned(lock)) == sum(line[:1].isalnum() for line in lock.splitlines())
-    assert any(line.startswith("pyside6-essentials==") for line in _pinned(lock))
-
-
-def test_what_is_installed_is_the_wheel_and_not_the_checkout(programs: Path, tmp_path: Path) -> None:
+def _check_that_it_is_not_the_checkout(programs: Path, folder: Path) -> None:
     code = "import app, worker, resources; print(app.__file__, worker.__file__, *resources.__path__)"
-    found = _run([programs / "python", "-c", code], tmp_path).stdout.split()
+    found = _run([programs / "python", "-c", code], folder).stdout.split()
     assert all(place.startswith(str(programs.parent)) for place in found)
 
 
-def test_the_installed_worker_answers_a_question_over_standard_input(programs: Path, tmp_path: Path) -> None:
+def _ask_the_worker(programs: Path, folder: Path) -> None:
     commands = [
         {"type": "load_model", "request_id": "load", "model": "guide"},
         {
@@ -84,7 +74,7 @@ def test_the_installed_worker_answers_a_question_over_standard_input(programs: P
         },
     ]
     given = "".join(json.dumps(command) + "\n" for command in commands)
-    done = _run([programs / "bough-worker", "--stdio"], tmp_path, given)
+    done = _run([programs / "bough-worker", "--stdio"], folder, given)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     ends = {event["request_id"]: event for event in events if event["type"] in {"model_loaded", "finished", "failed"}}
     assert ends["load"]["type"] == "model_loaded"
@@ -92,8 +82,23 @@ def test_the_installed_worker_answers_a_question_over_standard_input(programs: P
     assert "branch" in ends["ask"]["choices"][0]["text"].lower()
 
 
-def test_the_installed_program_plays_its_tour(programs: Path, tmp_path: Path) -> None:
-    done = _run([programs / "bough", "tour", "--out", "tour"], tmp_path)
+def _play_the_tour(programs: Path, folder: Path) -> None:
+    done = _run([programs / "bough", "tour", "--out", "tour"], folder)
     assert "Traceback" not in done.stderr
-    assert json.loads((tmp_path / "tour" / "tour.json").read_text())["ok"]
-    assert "What is a branch?" in (tmp_path / "tour" / "transcript.md").read_text()
+    assert json.loads((folder / "tour" / "tour.json").read_text())["ok"]
+    assert "What is a branch?" in (folder / "tour" / "transcript.md").read_text()
+
+
+def test_every_locked_version_is_a_constraint() -> None:
+    lock = (ROOT / "packaging" / "requirements.lock").read_text()
+    assert len(_pinned(lock)) == sum(line[:1].isalnum() for line in lock.splitlines())
+    assert any(line.startswith("pyside6-essentials==") for line in _pinned(lock))
+
+
+def test_the_installed_wheel_answers_a_question_and_plays_its_tour(tmp_path: Path) -> None:
+    programs = _install(tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _check_that_it_is_not_the_checkout(programs, elsewhere)
+    _ask_the_worker(programs, elsewhere)
+    _play_the_tour(programs, elsewhere)
