@@ -18,7 +18,7 @@ def preload() -> bool:
     if sys.platform != "linux" or "mlx.core" in sys.modules:
         return True
     # MLX schedules its own work; idle BLAS threads that spin would take the cores from it.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(_num_physical_cores()))
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(_num_cores()))
     try:
         ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
     except OSError:
@@ -31,5 +31,6 @@ def preload() -> bool:
     return True
 
 
-def _num_physical_cores() -> int:
+def _num_cores() -> int:
+    """Those that this process may use."""
     return max(1, len(os.sched_getaffinity(0)))

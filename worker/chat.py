@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import itertools
+import signal
 import sys
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -32,6 +36,10 @@ Write a message and press Enter. Commands:
   /tree              the whole conversation
   /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
 """
+
+
+# What a terminal would obey is shown as what it is not: a model must not move the cursor or set the title.
+_SHOWN = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd") | {0x09: "\t", 0x0A: "\n"}
 
 
 @dataclass(eq=False)
@@ -101,6 +109,8 @@ class Chat:
                 line = self._lines.readline()
             except KeyboardInterrupt:
                 continue
+            if not line:
+                self._out.write("\n")
             if not line or line.strip() == "/quit":
                 return 0
             if line.strip():
@@ -122,7 +132,7 @@ class Chat:
             case "/next" | "/previous":
                 self._switch(1 if command == "/next" else -1)
             case "/tree":
-                self._write_tree(self._root, "")
+                self._write_tree()
             case "/again" | "/edit" | "/back":
                 self._say("There is no question yet." if question is None else "Write the new text behind /edit.")
             case _ if command.startswith("/"):
@@ -149,8 +159,8 @@ class Chat:
             answer = question.add("assistant", choice.text)
             answer.token_ids = choice.turn_token_ids
             self._here = answer
-            number, versions = len(question.children), len(question.children)
-            version = f" · version {number} of {versions}" if versions > 1 else ""
+            versions = len(question.children)
+            version = f" · version {versions} of {versions}" if versions > 1 else ""
             self._say(f"[{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} kept · {choice.reason}{version}]")
         elif isinstance(end, Failed):
             self._say(end.message)
@@ -158,22 +168,22 @@ class Chat:
     def _wait_for_end(self, command: Command) -> Event:
         """Send a command and write what streams; Ctrl+C cancels it."""
         self._client.send(command)
-        while True:
-            try:
+        with _on_interrupt(lambda: self._cancel(command)):
+            while True:
                 event = self._client.receive()
-            except KeyboardInterrupt:
-                self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
-                continue
-            if event.request_id != command.request_id:
-                continue
-            match event:
-                case Chunk():
-                    self._out.write(event.text)
-                    self._out.flush()
-                case Finished() | Failed() | ModelLoaded():
-                    return event
-                case _:
-                    pass
+                if event.request_id != command.request_id:
+                    continue
+                match event:
+                    case Chunk():
+                        self._out.write(event.text.translate(_SHOWN))
+                        self._out.flush()
+                    case Finished() | Failed() | ModelLoaded():
+                        return event
+                    case _:
+                        pass
+
+    def _cancel(self, command: Command) -> None:
+        self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
 
     def _switch(self, step: int) -> None:
         for node in reversed(self._here.lineage()):
@@ -190,20 +200,39 @@ class Chat:
     def _last_question(self) -> _Node | None:
         return next((node for node in reversed(self._here.lineage()) if node.role == "user"), None)
 
-    def _write_tree(self, node: _Node, indent: str) -> None:
+    def _write_tree(self) -> None:
         line = set(self._here.lineage())
-        for child in node.children:
-            mark = "●" if child in line else "○"
-            self._say(f"{indent}{mark} {child.role}: {_short(child.text)}")
-            self._write_tree(child, indent + ("  " if len(node.children) > 1 else ""))
+        waiting = [(child, 0) for child in reversed(self._root.children)]
+        while waiting:
+            node, depth = waiting.pop()
+            mark = "●" if node in line else "○"
+            self._say(f"{'  ' * depth}{mark} {node.role}: {_short(node.text)}")
+            depth += len(node.children) > 1
+            waiting += [(child, depth) for child in reversed(node.children)]
 
     def _say(self, text: str) -> None:
-        self._out.write(f"{text}\n")
+        self._out.write(f"{text}\n".translate(_SHOWN))
         self._out.flush()
+
+
+@contextlib.contextmanager
+def _on_interrupt(act: Callable[[], None]) -> Generator[None]:
+    """Let Ctrl+C call `act`. As an exception it could fall into the middle of a message and tear the stream."""
+
+    def handle(_number: int, _frame: object) -> None:
+        act()
+
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def chat(model: str) -> int:
     """Chat on standard input and output; return the exit code."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # no message holds what is no text
     client = WorkerClient()
     try:
         return Chat(client, sys.stdin, sys.stdout).run(model)
