@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := packaging/requirements.lock
 SOURCES := app worker packaging tests
-# Two workers: tests start processes of their own, and a model is loaded in each of them.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Two workers, a file each: the tests of a file share the window or the worker that it starts.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: help run test test-long check lint format setup bench tour guide-model lock wheel clean
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -12,6 +12,9 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
 
 _MAX_LINES = 8
 _BUTTON_PX = 32
+_MOST_CHARS = 2_000_000
+_LONGEST_RUN = 50_000
+"""Characters without a space; Qt takes half a second to lay out four times as many, and grows with their square."""
 
 
 class Composer(QWidget):
@@ -20,6 +23,8 @@ class Composer(QWidget):
     sent = Signal(str)
     stop_asked = Signal()
     sampling_asked = Signal()
+    refused = Signal(str)
+    """Why a text was not taken."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -28,7 +33,8 @@ class Composer(QWidget):
         self._theme = theme
         self._card = QFrame()
         self._card.setObjectName("composer")
-        self.text = QPlainTextEdit()
+        self.text = _Field()
+        self.text.refused.connect(self.refused)
         self.text.setObjectName("composer_text")
         self.text.setFont(text_font())
         self.text.setFrameShape(QFrame.Shape.NoFrame)
@@ -101,6 +107,12 @@ class Composer(QWidget):
             self.text.clear()
             self.sent.emit(text)
 
+    def give_back(self, text: str) -> None:
+        """Put back a text that could not be sent, before what was written since."""
+        self.text.setPlainText("\n".join(part for part in (text, self.text.toPlainText()) if part))
+        self.text.moveCursor(QTextCursor.MoveOperation.End)
+        self.text.setFocus()
+
     def _on_button(self) -> None:
         if self._is_streaming and not self.text.toPlainText().strip():
             self.stop_asked.emit()
@@ -132,3 +144,21 @@ class Composer(QWidget):
                 self.send()
                 return True
         return super().eventFilter(watched, event)
+
+
+class _Field(QPlainTextEdit):
+    """A field that takes no more than it can lay out."""
+
+    refused = Signal(str)
+
+    @override
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        text = source.text()
+        longest_run = max(map(len, text.split()), default=0)
+        if len(text) > _MOST_CHARS or longest_run > _LONGEST_RUN:
+            self.refused.emit(
+                f"The text has {len(text):,} characters, the longest stretch without a space {longest_run:,}. A "
+                f"message takes {_MOST_CHARS:,} and {_LONGEST_RUN:,}. Nothing was pasted; paste a part of it."
+            )
+            return
+        super().insertFromMimeData(source)

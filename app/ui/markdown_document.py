@@ -58,9 +58,8 @@ class MarkdownDocument:
         writer.write_plain(text)
 
     def set_theme(self, theme: Theme) -> None:
-        """Show the same text in other colours."""
+        """Use other colours for what is written from now on."""
         self._theme = theme
-        self.set_source(self._source)
 
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]

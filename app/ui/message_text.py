@@ -23,6 +23,8 @@ from app.ui.theme import Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}
 _CARET_PX = 2
+_MOST_SHOWN = 200_000
+"""Characters that are laid out; beyond them the layout takes seconds."""
 _BAR_PX = 3
 
 
@@ -45,34 +47,36 @@ class MessageText(QTextBrowser):
         self._theme = theme
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
-        self._plain = ""
+        self._content = ""
         self._has_caret = False
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
 
     @property
     def content(self) -> str:
         """The text as it was written."""
-        return self._markdown.source if self._is_markdown else self._plain
+        return self._content
 
     def set_text(self, text: str) -> None:
+        """Show another text; of a very long one its beginning, and how much more there is."""
+        self._content = text
+        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}{_more(len(text) - _MOST_SHOWN)}"
         if self._is_markdown:
-            self._markdown.set_source(text)
+            self._markdown.set_source(shown)
         else:
-            self._plain = text
-            self._markdown.set_plain(text)
+            self._markdown.set_plain(shown)
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Show more text at the end; what stands there is not laid out again."""
-        if self._is_markdown:
-            self._markdown.append(text)
+        if not self._is_markdown or len(self._content) + len(text) > _MOST_SHOWN:
+            self.set_text(self._content + text)
         else:
-            self.set_text(self._plain + text)
+            self._content += text
+            self._markdown.append(text)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._markdown.set_theme(theme)
-        if not self._is_markdown:
-            self._markdown.set_plain(self._plain)
+        self.set_text(self._content)
 
     def set_caret(self, shown: bool) -> None:
         """Show a thin caret at the end: more is to come."""
@@ -157,6 +161,10 @@ class MessageText(QTextBrowser):
     def loadResource(self, type: int, name: QUrl | str) -> Any:
         """Load nothing, from nowhere: an image in an answer must not read a file or tell a server that it is shown."""
         return None
+
+
+def _more(num_chars: int) -> str:
+    return f"\n\n… and {num_chars:,} characters more. Copy and Export have the whole text."
 
 
 def _open_link(url: QUrl) -> None:

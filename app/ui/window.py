@@ -120,6 +120,7 @@ class MainWindow(QMainWindow):
         controller.message_changed.connect(self._show_streaming)
         controller.conversations_changed.connect(self._show_title)
         controller.noticed.connect(self.banner.show_notice)
+        controller.unsent.connect(self.composer.give_back)
         controller.settings_changed.connect(self._on_settings)
         controller.session.changed.connect(self._show_model)
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
@@ -128,6 +129,7 @@ class MainWindow(QMainWindow):
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.composer.sent.connect(controller.send)
         self.composer.stop_asked.connect(controller.stop)
+        self.composer.refused.connect(self._on_refused)
         self.composer.sampling_asked.connect(self._show_sampling_popover)
         self.welcome.question_chosen.connect(controller.send)
         self.transcript.action_asked.connect(self._on_action)
@@ -310,6 +312,9 @@ class MainWindow(QMainWindow):
             self.composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         else:
             views[max(index + step, 0)].text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _on_refused(self, why: str) -> None:
+        self.banner.show_notice(Notice(why, "warning"))
 
     def _on_banner_action(self, name: str) -> None:
         if name == "undo_delete":

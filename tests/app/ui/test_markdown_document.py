@@ -163,6 +163,7 @@ def test_another_theme_recolours_the_text(qapp: QApplication) -> None:
     document.set_source("Some **text**.")
     light = _look(document.document)
     document.set_theme(theme("dark"))
+    document.set_source(document.source)
     dark = _look(document.document)
     assert [block[0] for block in light] == [block[0] for block in dark]
     assert light != dark
@@ -193,6 +194,19 @@ def test_a_message_text_is_as_tall_as_its_content(qtbot: QtBot) -> None:
     tall = text.height()
     text.resize(700, text.height())
     qtbot.waitUntil(lambda: text.height() < tall, timeout=5_000)
+
+
+def test_of_a_very_long_text_the_beginning_is_shown_and_all_of_it_kept(qtbot: QtBot) -> None:
+    for is_markdown in (True, False):
+        text = MessageText(theme("light"), is_markdown=is_markdown)
+        qtbot.addWidget(text)
+        text.resize(600, 100)
+        text.show()
+        whole = "many words and " * 700_000
+        text.set_text(whole)
+        assert text.content == whole
+        assert "characters more" in text.toPlainText()
+        assert len(text.toPlainText()) < 250_000
 
 
 def test_nothing_is_loaded_for_a_text(qtbot: QtBot) -> None:

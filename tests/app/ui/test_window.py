@@ -368,3 +368,20 @@ def test_settings_are_written_when_they_change(person: Person) -> None:
     person.controller.set_sampling(Sampling(temperature=0.3))
     file = next(Path(str(person.application.store.path)).parent.glob("settings.json"))
     assert msgspec.json.decode(file.read_bytes())["sampling"]["temperature"] == 0.3
+
+
+def test_a_text_that_is_too_long_to_paste_is_refused_with_a_reason(person: Person) -> None:
+    for text in ("x" * 60_000, "words " * 500_000):
+        QGuiApplication.clipboard().setText(text)
+        person.window.composer.text.setFocus()
+        person.window.composer.text.paste()
+        assert person.window.composer.text.toPlainText() == ""
+        assert person.window.banner.isVisible()
+        assert f"{len(text):,}" in person.window.banner.label.text()
+        person.window.banner.dismiss()
+
+
+def test_a_text_that_could_not_be_stored_is_given_back(person: Person) -> None:
+    person.type("later words")
+    person.controller.unsent.emit("first words")
+    assert person.window.composer.text.toPlainText() == "first words\nlater words"
