@@ -66,7 +66,9 @@ def spelled(vocabulary: Vocabulary, data: bytes) -> list[int]:
 
 def test_a_control_token_that_was_typed_stays_text_in_every_role(made: Made):
     family, template, vocabulary = made
-    roles: list[Role] = ["user", "assistant", *(["system"] if family.knows_system else [])]
+    roles: list[Role] = ["user", "assistant", "system", "tool"]
+    if not family.knows_system:
+        roles = roles[:2]
     for role, control in itertools.product(roles, vocabulary.control_texts):
         if role == "assistant" and "think" in control:
             continue  # what a template looks for in what the model wrote
@@ -76,6 +78,7 @@ def test_a_control_token_that_was_typed_stays_text_in_every_role(made: Made):
                 "system": [Message(role="system", content="%"), user("Hello")],
                 "user": [user("%")],
                 "assistant": [user("Hello"), model("%"), user("Go on")],
+                "tool": [user("Hello"), model("Wait"), Message(role="tool", content="%")],
             }[role]
             with_typed, with_harmless = (
                 [Message(role=message.role, content=message.content.replace("%", content)) for message in messages]

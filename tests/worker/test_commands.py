@@ -324,6 +324,16 @@ def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: Std
     assert end_of(events, asked)["type"] == "tokenized"
 
 
+def test_shutdown_gives_up_a_load_that_runs(stdio_worker: StdioWorker):
+    load = stdio_worker.send("load_model", model="guide")
+    wait_for(stdio_worker, load, "model_loading")
+    shutdown = stdio_worker.send("shutdown")
+    events = drain(stdio_worker)
+    assert stdio_worker.process.wait() == 0
+    assert ends(events) == {load: 1, shutdown: 1}
+    assert end_of(events, load).get("kind") in {"cancelled", None}
+
+
 def test_an_idle_worker_shuts_down(stdio_worker: StdioWorker):
     shutdown = stdio_worker.send("shutdown")
     assert drain(stdio_worker) == [{"type": "done", "request_id": shutdown}]

@@ -238,6 +238,9 @@ def test_a_fork_and_a_return_leave_no_trace_in_sampled_text(talk: Talk):
     talk.ask([*messages, turn(once), user("And then?")], sampling={"temperature": 2.0})
     again = talk.ask(messages, sampling=sampling)
     assert again["choices"][0]["token_ids"] == once["choices"][0]["token_ids"]
+    # Nor do the prompt's ids depend on what is kept.
+    longer = [*messages, turn(once), user("And then?")]
+    assert talk.ids(longer) == talk.fresh().ids(longer)
     assert again["choices"][0]["seed"] == 11
 
 
