@@ -117,7 +117,7 @@ def write_scripted_model(
     head = np.zeros((size, size), dtype=np.float32)
     for token_id in range(size):
         head[successor.get(token_id, eos), token_id] = 1.0
-    zeros = np.zeros((size, size), dtype=np.float32)
+    wide, tall = np.zeros((8, size), dtype=np.float32), np.zeros((size, 8), dtype=np.float32)
     layer = "model.layers.0"
     weights = {
         "model.embed_tokens.weight": np.eye(size, dtype=np.float32),
@@ -125,11 +125,11 @@ def write_scripted_model(
         "lm_head.weight": head,
         f"{layer}.input_layernorm.weight": np.ones(size, dtype=np.float32),
         f"{layer}.post_attention_layernorm.weight": np.ones(size, dtype=np.float32),
-        **{f"{layer}.self_attn.{name}_proj.weight": zeros[:8] for name in ("q", "k", "v")},
-        f"{layer}.self_attn.o_proj.weight": zeros[:, :8],
-        f"{layer}.mlp.gate_proj.weight": zeros[:8],
-        f"{layer}.mlp.up_proj.weight": zeros[:8],
-        f"{layer}.mlp.down_proj.weight": zeros[:, :8],
+        **{f"{layer}.self_attn.{name}_proj.weight": wide for name in ("q", "k", "v")},
+        f"{layer}.self_attn.o_proj.weight": tall,
+        f"{layer}.mlp.gate_proj.weight": wide,
+        f"{layer}.mlp.up_proj.weight": wide,
+        f"{layer}.mlp.down_proj.weight": tall,
     }
     write_tokenizer(folder, tokenizer, chat_template)
     save_file(weights, folder / "model.safetensors", metadata={"format": "mlx"})

@@ -430,6 +430,26 @@ def test_bytes_of_an_unfinished_character_at_the_end_are_left_out(say: Say) -> N
     assert said.worker.result("tokenize", token_ids=choice["token_ids"])["pieces"] == ["a", "b"]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "kept", "num_recut"),
+    [
+        (["?", "a", "bcd", "abc"], ["abc"], 1),  # no token for "bc" alone
+        (["?", "a", "bcd", "b", "c"], ["a", "b", "c"], 2),
+        (["?", "a", "bcd"], ["a"], 0),  # none at all: the ids say less than the text
+    ],
+)
+def test_a_part_that_no_tokens_spell_is_cut_anew_with_what_is_before_it(
+    shared_worker: StdioWorker, tmp_path: Path, pieces: list[str], kept: list[str], num_recut: int
+) -> None:
+    tokenizer = bare_tokenizer(pieces)
+    said = [pieces.index(piece) for piece in ("?", "a", "bcd")]
+    shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, chain([*said, eos_of(tokenizer)])))
+    choice = Said(shared_worker, said[:1], said[1:]).choice(stop=["d"])
+    assert choice["text"] == "abc"
+    assert [pieces[token_id] for token_id in choice["token_ids"]] == kept
+    assert (choice["turn_token_ids"], choice["num_recut"]) == (choice["token_ids"], num_recut)
+
+
 def test_cancelled_amid_held_text_it_is_shown(shared_worker: StdioWorker, tmp_path: Path) -> None:
     tokenizer = piecewise_tokenizer([])
     dash = tokenizer.token_to_id("-")
