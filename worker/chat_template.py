@@ -20,6 +20,7 @@ from jinja2 import TemplateError
 from msgspec import UNSET
 from tokenizers import Tokenizer
 
+from worker.control_tokens import pattern_of
 from worker.errors import BadRequestError
 from worker.protocol import Message
 from worker.vocabulary import Vocabulary
@@ -68,10 +69,12 @@ class ChatTemplate:
         self._render_text = render
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
-        texts = sorted(vocabulary.control_texts, key=len, reverse=True)
-        self._controls = _lookahead(texts)
-        self._controls_but_reasoning = _lookahead([text for text in texts if not _REASONING.fullmatch(text)])
-        self._control_token = re.compile(f"({'|'.join(map(re.escape, texts))})" if texts else r"((?!))")
+        texts = vocabulary.control_texts
+        # A lookahead finds those that overlap, too.
+        self._controls = re.compile(f"(?={pattern_of(texts)})")
+        no_reasoning = (text for text in texts if not _REASONING.fullmatch(text))
+        self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
+        self._control_token = re.compile(f"({pattern_of(texts)})")
         # What stands for text that the tokenizer has no token for; no text is written as it.
         self._unknown_ids = vocabulary.control_ids & set(self._plain_ids("\U0010fffd"))
 
@@ -238,10 +241,6 @@ def _fold_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         return None
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
     return [first, *messages[2:]]
-
-
-def _lookahead(texts: list[str]) -> re.Pattern[str]:
-    return re.compile(f"(?={'|'.join(map(re.escape, texts))})" if texts else r"(?!)")
 
 
 def _short(error: Exception) -> str:

@@ -7,6 +7,7 @@ follow-up that fit any topic. It knows nothing of tokens or models.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,12 @@ def read_answers(folder: Path = HERE / "answers") -> dict[str, list[str]]:
     return answers
 
 
+def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read lines of synonyms: the first word of a line may be replaced by each of the others."""
+    lines = (line.split("|") for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    return {first.strip(): tuple(word.strip() for word in others) for first, *others in lines}
+
+
 @dataclass
 class Patterns:
     """Patterns of one id; one that stands for many sentences is drawn more often."""
@@ -74,7 +81,8 @@ class Corpus:
 
     def __init__(self, folder: Path = HERE) -> None:
         self.answers = read_answers(folder / "answers")
-        self.words = read_words(folder / "words.txt")
+        self.words = read_words(folder / "words.txt") | read_words(folder / "world.txt")
+        self._synonyms = read_synonyms(folder / "synonyms.txt")
         self._patterns: dict[str, Patterns] = {}
         for path in sorted((folder / "questions").glob("*.txt")):
             for heading, line in sections(path):
@@ -82,9 +90,7 @@ class Corpus:
                 self._patterns.setdefault(heading, Patterns()).add(tree, num_expansions(tree, self.words))
         self.topics = [answer_id for answer_id in self.answers if "/" not in answer_id]
         self._topic_weights = [_TOPIC_WEIGHTS.get(topic, 1.0) for topic in self.topics]
-        self._kinds = sorted(
-            {name.partition("/")[2] for name in self._patterns if name.startswith(f"{_GENERIC}/")}
-        )
+        self._kinds = sorted({name.partition("/")[2] for name in self._patterns if name.startswith(f"{_GENERIC}/")})
 
     def questions(self) -> Iterator[tuple[str, Choice]]:
         """Yield every pattern with the id of its answers (`any/…` for follow-ups that fit any topic)."""
@@ -94,7 +100,8 @@ class Corpus:
 
     def draw_question(self, answer_id: str, rng: Random) -> str:
         """Draw a clean wording of a question that the answers of this id answer."""
-        return expand(self._patterns[answer_id].draw(rng), self.words, rng)
+        question = expand(self._patterns[answer_id].draw(rng), self.words, rng)
+        return self._vary(question, rng) if rng.random() < 0.3 else question
 
     def draw_topic(self, rng: Random) -> str:
         """Draw a topic; `unknown` is the most frequent, as its questions differ most."""
@@ -134,6 +141,14 @@ class Corpus:
             turns.append(turn or self.draw_turn(self.draw_topic(rng), rng))
         return Conversation(self._draw_system(rng), tuple(turns))
 
+    def _vary(self, question: str, rng: Random) -> str:
+        """Put synonyms in the place of some words."""
+        return re.sub(
+            r"[a-z]+",
+            lambda word: rng.choice(self._synonyms.get(word[0], (word[0],))) if rng.random() < 0.5 else word[0],
+            question,
+        )
+
     def _draw_system(self, rng: Random) -> str:
         return expand(self.words["system"], self.words, rng) if rng.random() < 0.15 else ""
 
@@ -142,11 +157,18 @@ class Corpus:
         if rng.random() < 0.12:
             question = f"{expand(self.words['before'], self.words, rng)} {question}"
         if rng.random() < 0.07:
-            question = f"{question.rstrip('?. ')}{expand(self.words['after'], self.words, rng)}"
+            ending = expand(self.words["after"], self.words, rng)
+            question = question.rstrip("?. ") + ("" if ending[0] in ",.?!" else " ") + ending
         return roughen(question, rng)
 
 
 _TOPIC_WEIGHTS = {UNKNOWN: 12.0, "greeting": 0.5, "thanks_bye": 0.5}
+
+
+def first_words(corpus: Corpus) -> list[str]:
+    """Return the words that answers begin with. Topics share none: the first word settles what an answer is about."""
+    beginnings = (re.match(r"\w+", answer) for answers in corpus.answers.values() for answer in answers)
+    return sorted({beginning[0] for beginning in beginnings if beginning})
 
 
 def all_texts(corpus: Corpus, num_conversations: int, seed: int) -> Sequence[str]:

@@ -10,7 +10,6 @@ to a topic when it equals, letter for letter, one written for it or for one of i
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 from collections import Counter, defaultdict
@@ -19,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from worker import blas
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-try:
-    ctypes.CDLL("libopenblas.so.0", ctypes.RTLD_GLOBAL)
-except OSError:
-    pass
+blas.preload()
 
 import mlx.core as mx
 from corpus import read_answers, topic_of
@@ -32,7 +30,12 @@ from mlx_lm.models.cache import make_prompt_cache
 
 MAX_TOKENS = 160
 NUM_SAMPLES = 4
-LABELS = {"topic": "right topic", "unknown": "unknown recognized", "follow_up": "follow-ups", "change": "changes of topic"}
+LABELS = {
+    "topic": "right topic",
+    "unknown": "unknown recognized",
+    "follow_up": "follow-ups",
+    "change": "changes of topic",
+}
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,9 @@ def summarize(outcomes: Sequence[Outcome], ids_by_answer: dict[str, str]) -> dic
     exact = sum(outcome.answer_id is not None for outcome in outcomes)
     samples = [sample for outcome in outcomes for sample in outcome.samples]
     figures["word for word, temperature 0"] = percent(exact, len(outcomes))
-    figures["word for word, temperature 0.8"] = percent(sum(sample in ids_by_answer for sample in samples), len(samples))
+    figures["word for word, temperature 0.8"] = percent(
+        sum(sample in ids_by_answer for sample in samples), len(samples)
+    )
     distinct = sum(len(set(outcome.samples)) for outcome in outcomes)
     figures[f"distinct answers of {NUM_SAMPLES}, temperature 0.8"] = round(distinct / len(outcomes), 2)
     return figures

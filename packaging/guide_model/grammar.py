@@ -2,8 +2,9 @@
 
     how do I (edit|change) [the text of] {my_message}
 
-`(a|b)` is one of several, `[a]` may be left out, `{name}` is a word list from the file of words. All three may be
-nested. A file is divided by headings, `# name`; every other line that is not empty is a pattern.
+`(a|b)` is one of several, `[a]` may be left out, `{name}` is a word list from the files of words. All three may be
+nested; a backslash takes the meaning from the next character. A file is divided by headings, `# name`; every other line
+that is not empty is a pattern.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import TypeAlias
 
-_SPECIAL = "()[]{}|"
+_LITERAL = re.compile(r"(?:[^()\[\]{}|\\]|\\.)+")
 
 
 class PatternError(ValueError):
@@ -101,13 +102,11 @@ def _parse_sequence(text: str, position: int) -> tuple[Sequence, int]:
             parts.append(inner if opening == "(" else Choice((inner, Literal(""))))
             position = end + 1
         else:
-            end = position
-            while end < len(text) and text[end] not in _SPECIAL:
-                end += 1
-            if end == position:
+            literal = _LITERAL.match(text, position)
+            if literal is None:
                 raise PatternError(f"unexpected {opening!r} at {position} in {text!r}")
-            parts.append(Literal(text[position:end]))
-            position = end
+            parts.append(Literal(re.sub(r"\\(.)", r"\1", literal[0])))
+            position = literal.end()
     return Sequence(tuple(parts)), position
 
 

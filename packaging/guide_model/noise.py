@@ -12,8 +12,14 @@ _NEIGHBOURS = {
 }
 
 _SMALL_WORDS = frozenset(
-    "a an the is are am was do does did i you it this that to of in on at for with my me can could would should will "
-    "there be how what where which so just and or please if when one some any from by as".split()
+    re.findall(
+        r"\S+",
+        """
+        a an the is are am was do does did i you it this that to of in on at for with my me can
+        could would should will there be how what where which so just and or please if when one some
+        any from by as
+        """,
+    )
 )
 
 _CONTRACTIONS = {

@@ -11,7 +11,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 VOCABULARY_SIZE = 2048
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+SPECIAL_TOKENS = (END_OF_TEXT, TURN_START, TURN_END)  # their ids are their places here
 CONTEXT = 2048
+_OFTEN = 1000  # so many occurrences make a word one token
 
 CHAT_TEMPLATE = (
     "{%- for message in messages %}"
@@ -23,18 +25,18 @@ CHAT_TEMPLATE = (
 )
 
 
-def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
-    """Train the BPE. The ids of the special tokens are 0, 1 and 2, in the order of their names above."""
+def train_tokenizer(texts: Iterable[str], whole_words: Iterable[str]) -> Tokenizer:
+    """Train the BPE; `whole_words` become one token each."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=VOCABULARY_SIZE,
-        special_tokens=[END_OF_TEXT, TURN_START, TURN_END],
+        special_tokens=list(SPECIAL_TOKENS),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator([*texts, *(word for word in whole_words for _ in range(_OFTEN))], trainer)
     return tokenizer
 
 
@@ -59,8 +61,8 @@ class ChatEncoder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # a typed `<|im_end|>` is text, not the end of a turn
-        self._start = tokenizer.token_to_id(TURN_START)
-        self._end = tokenizer.token_to_id(TURN_END)
+        self._start: int = SPECIAL_TOKENS.index(TURN_START)
+        self._end: int = SPECIAL_TOKENS.index(TURN_END)
 
     def prompt(self, system: str, turns: Iterable[tuple[str, str]], question: str) -> list[int]:
         """Return the ids of earlier turns and a question, ready for the answer."""
@@ -80,7 +82,7 @@ class ChatEncoder:
         ids = self._message("system", conversation.system) if conversation.system else []
         spans: list[tuple[int, int]] = []
         for turn, kept in zip(conversation.turns, num_kept, strict=True):
-            ids += self._message("user", turn.question) + [self._start, *self.encode("assistant\n")]
+            ids += [*self._message("user", turn.question), self._start, *self.encode("assistant\n")]
             answer = [*self.encode(turn.answer), self._end]
             learnt = answer if kept is None else answer[:kept]
             spans.append((len(ids), len(ids) + len(learnt)))

@@ -1,0 +1,32 @@
+"""Finding control tokens in text, however many a tokenizer has; it knows no tokenizer.
+
+Some have six thousand. An alternation tries each of them at each place: a long conversation took 16 seconds. What
+begins alike is tried once here, so that a place that begins no token costs one look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from os.path import commonprefix
+
+
+def pattern_of(texts: Iterable[str]) -> str:
+    """Return a regular expression, without groups, for the longest of `texts` at a place; no texts, no match."""
+    return _one_of(sorted({text for text in texts if text})) or r"(?!)"
+
+
+def _one_of(texts: Sequence[str]) -> str:
+    """Return the expression for distinct texts in their order, the empty one first where it is among them."""
+    ways: list[str] = []
+    for _, group in groupby(filter(None, texts), key=lambda text: text[0]):
+        alike = list(group)
+        beginning = commonprefix([alike[0], alike[-1]])
+        ways.append(re.escape(beginning) + _one_of([text[len(beginning) :] for text in alike]))
+    if not ways:
+        return ""
+    may_end_here = not texts[0]
+    if len(ways) == 1 and not may_end_here:
+        return ways[0]
+    return f"(?:{'|'.join(ways)}){'?' if may_end_here else ''}"
