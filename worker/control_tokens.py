@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from os.path import commonprefix
 
 
 def pattern_of(texts: Iterable[str]) -> str:
@@ -22,11 +21,17 @@ def _one_of(texts: Sequence[str]) -> str:
     ways: list[str] = []
     for _, group in groupby(filter(None, texts), key=lambda text: text[0]):
         alike = list(group)
-        beginning = commonprefix([alike[0], alike[-1]])
-        ways.append(re.escape(beginning) + _one_of([text[len(beginning) :] for text in alike]))
+        length = _num_common(alike[0], alike[-1])  # they are sorted: what these two share, all share
+        ways.append(re.escape(alike[0][:length]) + _one_of([text[length:] for text in alike]))
     if not ways:
         return ""
     may_end_here = not texts[0]
     if len(ways) == 1 and not may_end_here:
         return ways[0]
     return f"(?:{'|'.join(ways)}){'?' if may_end_here else ''}"
+
+
+def _num_common(one: str, other: str) -> int:
+    """Count the characters with which both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))
