@@ -149,8 +149,8 @@ def num_expansions(part: Part, words: Words) -> int:
 
 
 def read_words(path: Path) -> dict[str, Choice]:
-    """Read the word lists: under each heading, words separated by `|` or by a new line."""
+    """Read the word lists: under each heading, words separated by `|`, with blanks or not, or by a new line."""
     lists: dict[str, list[Part]] = {}
     for name, line in sections(path):
-        lists.setdefault(name, []).extend(parse(line).options)
+        lists.setdefault(name, []).extend(parse(re.sub(r"\s*\|\s*", "|", line)).options)
     return {name: Choice(tuple(options)) for name, options in lists.items()}
