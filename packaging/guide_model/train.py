@@ -64,7 +64,7 @@ NUM_TARGETS = 12  # divisible by 3 and by 4, the numbers of wordings that an ans
 class Plan:
     """How long and how to train."""
 
-    num_tokens: int = 6_000_000
+    num_tokens: int = 14_000_000
     tokens_per_batch: int = 1280
     learning_rate: float = 1e-3
     warmup: float = 0.05
