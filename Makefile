@@ -47,8 +47,9 @@ bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement
 tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
 	@$(BIN)/python -m app tour --out build/tour
 
-guide-model: $(READY) ## Train the built-in model anew (about twenty minutes)
+guide-model: $(READY) ## Train the built-in model anew and measure it (less than an hour)
 	$(BIN)/python packaging/guide_model/train.py
+	$(BIN)/python packaging/guide_model/evaluate.py
 
 lock: $(READY) ## Choose the exact versions of all dependencies anew
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra cpu --group dev \

@@ -1,6 +1,6 @@
 """Plays a set of conversations with the guide model and counts right answers.
 
-    python packaging/guide_model/evaluate.py --model resources/guide --set packaging/guide_model/blind.jsonl
+    python packaging/guide_model/evaluate.py --misses
 
 A line of the set: `{"turns": ["first question", ...], "topic": "edit", "kind": "topic"}`, kind one of topic, unknown,
 follow_up, change; `topic` is that of the last turn. The model's own answers stand between the turns. An answer belongs
@@ -28,6 +28,7 @@ from corpus import read_answers, topic_of
 from mlx_lm import load
 from mlx_lm.models.cache import make_prompt_cache
 
+HERE = Path(__file__).parent
 MAX_TOKENS = 160
 NUM_SAMPLES = 4
 LABELS = {
@@ -141,7 +142,7 @@ def main() -> None:
     """Play the set, print the figures and the misses, and store the figures beside the set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=Path("resources/guide"))
-    parser.add_argument("--set", type=Path, required=True, help="the questions, as JSONL")
+    parser.add_argument("--set", type=Path, default=HERE / "blind.jsonl", help="the questions, as JSONL")
     parser.add_argument("--out", type=Path, help="where to store the figures; beside the set unless given")
     parser.add_argument("--system", default="", help="a system prompt to put before every conversation")
     parser.add_argument("--misses", action="store_true", help="print every question that was answered wrongly")

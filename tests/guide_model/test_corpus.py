@@ -1,0 +1,142 @@
+"""What the guide model is trained on: enough of it, in order, and true to the program it speaks of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pytest
+from corpus import UNKNOWN, Corpus, first_words, topic_of
+from grammar import PatternError, expand, parse, read_words
+
+from app.ui.menus import MENUS, Entry, Submenu
+
+_DYNAMIC = {"Guide"}  # an entry of the Models menu that the window adds
+_BUTTONS = {"Sampling", "Stop", "Undo", "Continue", "Copy", "Edit", "Fork", "Regenerate", "New conversation"}
+_KEY = re.compile(r"(?:(?:Ctrl|Shift|Alt|Cmd)(?:\+(?=.)|$))*(?:[A-Z]|F\d+|Esc|Enter|Up|Down|Left|Right)?")
+_KEYS_OF_EDITORS = {"Enter", "Shift+Enter", "Ctrl+C", "Ctrl", "Cmd", "Shift"}
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Corpus:
+    return Corpus()
+
+
+def test_there_are_enough_topics_wordings_and_answers(corpus: Corpus):
+    assert len(corpus.topics) >= 20
+    num_patterns = dict.fromkeys(corpus.topics, 0)
+    for answer_id, _ in corpus.questions():
+        if answer_id in num_patterns:
+            num_patterns[answer_id] += 1
+    assert min(num_patterns.values()) >= 40
+    assert all(len(set(corpus.answers[topic])) == 4 for topic in corpus.topics)
+
+
+def test_every_wording_has_an_answer(corpus: Corpus):
+    kinds = {answer_id.partition("/")[2] for answer_id in corpus.answers}
+    for answer_id, _ in corpus.questions():
+        topic, _, kind = answer_id.partition("/")
+        assert answer_id in corpus.answers or (topic == "any" and kind in kinds), answer_id
+
+
+def test_no_two_answers_are_the_same(corpus: Corpus):
+    answers = [answer for written in corpus.answers.values() for answer in written]
+    assert len(set(answers)) == len(answers)
+
+
+def test_the_first_word_of_an_answer_tells_its_topic(corpus: Corpus):
+    topics: dict[str, set[str]] = {}
+    for answer_id, answers in corpus.answers.items():
+        for answer in answers:
+            beginning = re.match(r"\w+", answer)
+            assert beginning, answer
+            topics.setdefault(beginning[0], set()).add(topic_of(answer_id))
+    assert set(topics) == set(first_words(corpus))
+    assert {word: found for word, found in topics.items() if len(found) > 1} == {}
+
+
+def test_the_answers_name_menus_that_the_window_has(corpus: Corpus):
+    entries = _entries()
+    for answer in _all_answers(corpus):
+        for name in re.findall(r"\*\*(.+?)\*\*", answer):
+            menu, arrow, entry = name.partition(" → ")
+            if arrow:
+                assert menu in entries, answer
+                assert entry in entries[menu] | _DYNAMIC, answer
+            elif name != "bold":
+                assert name in _BUTTONS | _DYNAMIC | entries.keys() | set[str]().union(*entries.values()), answer
+
+
+def test_the_answers_name_keys_that_the_window_has(corpus: Corpus):
+    keys = _KEYS_OF_EDITORS.union(*({entry.key, entry.letter} for _, entries in MENUS for entry in _flat(entries)))
+    named = {name for answer in _all_answers(corpus) for name in re.findall(r"`(.+?)`", answer) if _KEY.fullmatch(name)}
+    assert len(named) > 15
+    assert named - keys == set()
+
+
+def test_an_answer_that_names_an_entry_and_its_key_names_the_right_one(corpus: Corpus):
+    keys = {entry.text: entry.key or entry.letter for _, entries in MENUS for entry in _flat(entries)}
+    num_pairs = 0
+    for answer in _all_answers(corpus):
+        for name, key in re.findall(r"\*\*(?:\w+ → )?([^*]+)\*\* \(`(.+?)`\)", answer):
+            num_pairs += 1
+            assert key == keys[name], answer
+    assert num_pairs > 10
+
+
+def test_drawing_is_repeatable(corpus: Corpus):
+    one, other = ([corpus.draw_conversation(3, rng) for _ in range(50)] for rng in (Random(7), Random(7)))
+    assert one == other
+
+
+def test_a_conversation_changes_its_topic_and_asks_on(corpus: Corpus):
+    rng = Random(1)
+    drawn = [corpus.draw_conversation(4, rng) for _ in range(100)]
+    follow_ups = sum("/" in turn.answer_id for conversation in drawn for turn in conversation.turns)
+    assert 50 < follow_ups < 300
+    assert all("/" not in conversation.turns[0].answer_id for conversation in drawn)
+    assert any(turn.answer_id == UNKNOWN for conversation in drawn for turn in conversation.turns)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentences"),
+    [
+        ("plain", {"plain"}),
+        (
+            "how do I (edit|change) [the text]",
+            {f"how do I {verb}{end}" for verb in ("edit", "change") for end in ("", " the text")},
+        ),
+        ("{colour}s?", {"reds?", "dark blues?"}),
+        (r"a \(b\) [c|d]?", {"a (b)?", "a (b) c?", "a (b) d?"}),
+        ("(a|[b|c] d)", {"a", "b d", "c d", "d"}),
+    ],
+)
+def test_a_pattern_stands_for_its_sentences(pattern: str, sentences: set[str], tmp_path: Path):
+    (tmp_path / "words.txt").write_text("# colour\nred | dark blue\n", encoding="utf-8")
+    words = read_words(tmp_path / "words.txt")
+    rng = Random(0)
+    assert {expand(parse(pattern), words, rng) for _ in range(200)} == sentences
+
+
+@pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a]", "{a", "(a]", "a}"])
+def test_brackets_that_do_not_match_are_an_error(pattern: str):
+    with pytest.raises(PatternError, match=re.escape(pattern)):
+        parse(pattern)
+
+
+def _all_answers(corpus: Corpus) -> list[str]:
+    return [answer for written in corpus.answers.values() for answer in written]
+
+
+def _flat(entries: tuple[Entry | Submenu, ...]) -> list[Entry]:
+    return [each for entry in entries for each in (entry.entries if isinstance(entry, Submenu) else (entry,))]
+
+
+def _entries() -> dict[str, set[str]]:
+    """The names in each menu, those of submenus too."""
+    return {
+        title.replace("&", ""): {entry.text for entry in _flat(entries)}
+        | {entry.title for entry in entries if isinstance(entry, Submenu)}
+        for title, entries in MENUS
+    }
