@@ -25,14 +25,16 @@ class Answer:
     """One choice of a request."""
 
     def __init__(
-        self, vocabulary: Vocabulary, stops: Sequence[str], given_ids: Sequence[int], *, heal: bool = False
+        self, vocabulary: Vocabulary, stops: Sequence[str], given_ids: Sequence[int], given_text: str | None = None
     ) -> None:
-        """`given_ids`: what the answer goes on from; with `heal`, its seam may lie anywhere."""
-        num_healed = num_taken_back(vocabulary, given_ids) if heal else 0
+        """`given_ids`: what the answer goes on from. Where they are cut from `given_text`, its seam may lie anywhere."""
+        num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
+        # A vocabulary may have no tokens for some of the text.
+        given = vocabulary.bytes_of(given_ids) if given_text is None else given_text.encode()
         self._vocabulary = vocabulary
         self._given_ids = list(given_ids)
-        self._stream = TextStream(StopStrings(stops), vocabulary.bytes_of(given_ids))
+        self._stream = TextStream(StopStrings(stops), given)
         self.kept_ids = self._given_ids[:num_kept]
         """What of the given ids the model reads; the rest is spelled again."""
         self.healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
@@ -72,17 +74,15 @@ class Answer:
     def _end(self, reason: FinishReason) -> None:
         self.reason = reason
         self._kept = self._stream.kept()
-        # Tokens of which nothing is kept (a stop string's, an unfinished character's) are never sent.
-        num_kept = self._kept.num_tokens + bool(self._kept.rest)
-        num_sent = len(self.token_ids) - len(self._unsent)
-        del self._unsent[max(0, num_kept - num_sent) :]
 
     def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
         """Return the event that shows `text`, with the tokens since the last one; None where nothing is to be told.
 
-        A token whose text is held back rides with the next text, or with the end of the answer.
+        A token whose text is held back rides with the next text. At the end without text nothing is told, unless
+        something is kept of those tokens.
         """
-        if not text and not (self.reason is not None and self._unsent):
+        num_sent = len(self.token_ids) - len(self._unsent)
+        if not text and self._kept.num_tokens + bool(self._kept.rest) <= num_sent:
             return None
         tokens, self._unsent = self._unsent, []
         return Chunk(request_id=request_id, choice=choice, text=text, tokens=tokens, sampled_ns=self._sampled_ns)

@@ -150,9 +150,7 @@ class World:
             elif number == max_tokens:
                 reason, text = "length", text + want.held
             shown += text
-            if reason != "eos":
-                unsent = self._kept_of(unsent, given, new[:number], shown)
-            if text or (unsent and reason != "eos"):
+            if text or (reason != "eos" and self._num_kept(given, new[:number], shown) > number - len(unsent)):
                 chunks.append((text, unsent))
                 unsent = []
             if reason != "eos":
@@ -161,8 +159,7 @@ class World:
             told = [data for token_id, data in zip(sampled, new, strict=True) if token_id != self.script.eos]
             text = expected(stop, given, told).held
             shown += text
-            unsent = self._kept_of(unsent, given, told, shown)
-            if text or unsent:
+            if text or self._num_kept(given, told, shown) > len(told) - len(unsent):
                 chunks.append((text, unsent))
         assert [
             (event["text"], [token["id"] for token in event["tokens"]]) for event in events if event["type"] == "chunk"
@@ -180,10 +177,10 @@ class World:
             left = left[len(data) :]
         return new
 
-    def _kept_of(self, unsent: list[int], given: bytes, new: list[bytes], shown: str) -> list[int]:
+    def _num_kept(self, given: bytes, new: list[bytes], shown: str) -> int:
+        """How many tokens something is kept of."""
         num_whole, rest = expected_kept(given, new, len(shown))
-        num_unkept = len(new) - num_whole - bool(rest)
-        return unsent[: max(0, len(unsent) - num_unkept)]
+        return num_whole + bool(rest)
 
     def _check_ids(
         self,
@@ -345,6 +342,21 @@ def test_a_partial_stop_at_the_end_is_shown(say: Say, max_tokens: int, reason: s
     assert [event["text"] for event in events if event["type"] == "chunk"] == ["a", " ", "STO"]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "stop", "reason"),
+    [(("x", "ab", "!"), ["abc", "!"], "stop"), (("x", "ab", b"\xe2"), ["abc"], "length")],
+)
+def test_a_chunk_holds_every_token_since_the_last_one_also_those_of_which_nothing_is_kept(
+    say: Say, pieces: tuple[str | bytes, ...], stop: list[str], reason: str
+) -> None:
+    said = say(*pieces, "c")
+    events = said.events(stop=stop, max_tokens=3)
+    chunks = [(event["text"], [token["id"] for token in event["tokens"]]) for event in events if "text" in event]
+    assert chunks == [("x", said.ids[:1]), ("ab", said.ids[1:3])]
+    (choice,) = events[-1]["choices"]
+    assert (choice["token_ids"], choice["num_recut"], choice["reason"]) == (said.ids[:2], 0, reason)
+
+
 def test_a_token_that_ends_inside_a_character_completes_a_stop(say: Say) -> None:
     said = say("end", ".", b" \xe2", b"\x82\xac")
     choice = said.choice(stop=[". "])
@@ -476,6 +488,18 @@ def test_a_stop_may_begin_in_the_given_text_of_which_nothing_is_cut(say: Say) ->
         assert (choice["text"], choice["stop"], choice["token_ids"]) == ("", "STOP", [])
         turn = said.worker.result("tokenize", token_ids=choice["turn_token_ids"])
         assert "".join(turn["pieces"]) == "a STO"
+
+
+def test_a_stop_may_begin_in_given_text_that_the_vocabulary_has_no_tokens_for(
+    shared_worker: StdioWorker, tmp_path: Path
+) -> None:
+    tokenizer = bare_tokenizer(["?", "a", "b"])
+    shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, chain([0, 1, 2, eos_of(tokenizer)])))
+    said = Said(shared_worker, [0], [1, 2])
+    choice = said.choice(stop=["☂b"], continuation={"text": "a☂"})
+    assert (choice["text"], choice["stop"]) == ("", "☂b")
+    choice = said.choice(stop=["ab"], continuation={"text": "a☂"})
+    assert (choice["text"], choice["reason"]) == ("b", "eos")
 
 
 def test_a_stop_that_lies_wholly_in_the_given_text_ends_nothing(say: Say) -> None:
