@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from worker.protocol import Event
     from worker.server import Incoming
 
+_STDIN, _STDERR = 0, 2
+
 _INTERRUPTED = 130
+_NO_OUTPUT = 2
 
 
 def serve() -> int:
     """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code."""
     out = _claim_standard_output()
+    if out is None:
+        print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
+        return _NO_OUTPUT
     preload()
     # Only now: MLX takes its BLAS when it is first imported, and nothing imported may print on our output.
     from worker.encoding import to_json
@@ -41,7 +47,7 @@ def serve() -> int:
         try:
             out.write(to_json(event) + b"\n")
             out.flush()
-        except BrokenPipeError:
+        except ConnectionError:  # of a pipe or of a socket
             # Nobody listens any more: there is no one left to answer.
             os._exit(0)
 
@@ -57,9 +63,9 @@ def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
     from worker.encoding import command_from_json
     from worker.server import EndOfInput
 
-    # Not `sys.stdin`: Python closes that when it ends, and aborts where a thread still reads it.
-    lines = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
     try:
+        # Not `sys.stdin`: Python closes that when it ends, and aborts where a thread still reads it.
+        lines = open(_STDIN, "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
         for line in lines:
             if not line.isspace():
                 inbox.put(command_from_json(line))
@@ -67,8 +73,19 @@ def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
         inbox.put(EndOfInput())
 
 
-def _claim_standard_output() -> BinaryIO:
-    """Return a stream that only events are written to; whatever else prints, prints to standard error."""
+def _claim_standard_output() -> BinaryIO | None:
+    """Return a stream that only events are written to; whatever else prints, prints to standard error.
+
+    None where standard output was closed before we began.
+    """
+    if sys.stdout is None:
+        return None
+    # A service may be started without input or log. What is opened next must not take their places.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(_STDERR, "w")
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return os.fdopen(own, "wb")

@@ -374,3 +374,34 @@ def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path):
     assert b"Traceback" not in worker.stderr.read()
     worker.stdin.close()
     worker.stderr.close()
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_a_headless_worker_without_an_input_or_a_place_for_its_log_still_ends_in_good_order(closed: str):
+    """As a service may be started: a descriptor that is not there must be no wait for ever, nor a crash."""
+    command = f'exec "$0" -m worker --stdio {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable],
+        cwd=ROOT,
+        input=b'{"type": "shutdown", "request_id": 1}\n',
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (b"" if "<&-" in closed else b'{"type":"done","request_id":1}\n')
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_headless_worker_without_an_output_says_so():
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -m worker --stdio >&-', sys.executable],
+        cwd=ROOT,
+        input=b"",
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == b"bough: --stdio writes its events to standard output, which is closed."
+    assert b"Traceback" not in done.stderr
