@@ -27,7 +27,7 @@ class Answer:
     def __init__(
         self, vocabulary: Vocabulary, stops: Sequence[str], given_ids: Sequence[int], given_text: str | None = None
     ) -> None:
-        """`given_ids`: what the answer goes on from. Where they are cut from `given_text`, its seam may lie anywhere."""
+        """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere."""
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
         # A vocabulary may have no tokens for some of the text.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tokenizers import Tokenizer
 
+from worker.control_tokens import pattern_of
 from worker.token_bytes import token_bytes
 
 # Characters that tokenizers commonly keep apart from what follows, for finding ids without a prepended space.
@@ -100,30 +101,28 @@ class Vocabulary:
             middle = half if middle < 0 else middle
             return self._encode_part(text[:middle]) + self._encode_part(text[middle:])
         ids = self._fewest(text.encode())
-        return own if ids is None else ids
+        if ids is None:
+            ids = next(self._after_separators(text), own)
+        return [token_id for token_id in ids if token_id not in self.control_ids]
 
     def _as_cut(self, text: str) -> list[int] | None:
         """The tokenizer's own ids where they spell `text` and nothing else."""
         wanted = text.encode()
-        ids = self._tokenized(text)
-        spelled = self.bytes_of(ids)
-        if spelled == b" " + wanted:
-            ids = self._after_separator(text)
-        elif spelled != wanted:
+        ids: list[int] | None = self._tokenized(text)
+        if self.bytes_of(ids) == b" " + wanted:
+            ids = next((cut for cut in self._after_separators(text) if self.bytes_of(cut) == wanted), None)
+        elif self.bytes_of(ids) != wanted:
             return None
         return ids if ids is not None and self.control_ids.isdisjoint(ids) else None
 
-    def _after_separator(self, text: str) -> list[int] | None:
+    def _after_separators(self, text: str) -> Iterator[list[int]]:
         """The tokenizer's ids of `text` in the middle of other text, where it prepends no space."""
-        wanted = text.encode()
         for separator in _SEPARATORS:
             ids = self._tokenized(separator + text)
             # The separator is spelled by the first tokens, maybe with a space before it, or not by whole tokens.
             for index in range(1, min(len(ids), 2) + 1):
-                before = self.bytes_of(ids[:index])
-                if before.lstrip(b" ") == separator.encode() and self.bytes_of(ids[index:]) == wanted:
-                    return ids[index:]
-        return None
+                if self.bytes_of(ids[:index]).lstrip(b" ") == separator.encode():
+                    yield ids[index:]
 
     def _tokenized(self, text: str) -> list[int]:
         size = len(self.bytes)
@@ -139,9 +138,9 @@ class Vocabulary:
                 rest = best[end]
                 known = best[start]
                 if rest is not None and (known is None or rest[0] < known[0] - 1):
-                    token_id = self._id_of.get(data[start:end])
-                    if token_id is not None:
-                        best[start] = (rest[0] + 1, token_id, end)
+                    same = self._ids_of.get(data[start:end])
+                    if same is not None:
+                        best[start] = (rest[0] + 1, same[0], end)
         ids: list[int] = []
         start = 0
         while start < len(data):
@@ -157,18 +156,17 @@ class Vocabulary:
     def continues(self, data: bytes) -> bool:
         """Return whether `data` is a proper prefix of some plain token's bytes."""
         found = self._sorted
-        index = bisect_left(found, (data + b"\x00",))
-        return index < len(found) and found[index][0].startswith(data)
+        index = bisect_right(found, data)
+        return index < len(found) and found[index].startswith(data)
 
     def extending(self, data: bytes) -> list[int]:
         """Return the plain tokens whose bytes begin with `data`."""
         found = self._sorted
         ids: list[int] = []
-        for index in range(bisect_left(found, (data,)), len(found)):
-            token, token_id = found[index]
-            if not token.startswith(data):
+        for index in range(bisect_left(found, data), len(found)):
+            if not found[index].startswith(data):
                 break
-            ids.append(token_id)
+            ids += self._ids_of[found[index]]
         return ids
 
     def within(self, data: bytes) -> list[int]:
@@ -183,13 +181,13 @@ class Vocabulary:
 
     @cached_property
     def _controls(self) -> re.Pattern[str]:
-        # A lookahead finds overlapping ones, too; with none the pattern matches nowhere.
-        texts = sorted(self.control_texts, key=len, reverse=True)
-        return re.compile(f"(?={'|'.join(map(re.escape, texts))})" if texts else r"(?!)")
+        # A lookahead finds overlapping ones, too.
+        return re.compile(f"(?={pattern_of(self.control_texts)})")
 
     @cached_property
-    def _sorted(self) -> list[tuple[bytes, int]]:
-        return sorted((data, token_id) for data, ids in self._ids_of.items() for token_id in ids)
+    def _sorted(self) -> list[bytes]:
+        """What plain tokens spell, each once."""
+        return sorted(self._ids_of)
 
     @cached_property
     def _ids_of(self) -> dict[bytes, list[int]]:
@@ -198,10 +196,6 @@ class Vocabulary:
             if data and token_id not in self.control_ids:
                 ids_of.setdefault(data, []).append(token_id)
         return ids_of
-
-    @cached_property
-    def _id_of(self) -> dict[bytes, int]:
-        return {data: ids[0] for data, ids in self._ids_of.items()}
 
 
 def _looks_like_markup(content: str) -> bool:

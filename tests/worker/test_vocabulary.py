@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, decoders, models
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
 from tests.models import CORPUS, EOS, byte_level_tokenizer, sentencepiece_tokenizer
 from tests.tokenizers import (
@@ -236,6 +236,18 @@ def test_text_that_no_tokens_spell_is_what_the_tokenizer_makes_of_it() -> None:
     assert vocabulary.spell("ab ☂ cd".encode()) is None
     vocabulary = Vocabulary(wordpiece_tokenizer())
     assert vocabulary.text_of(vocabulary.encode("The Dog")) == " the dog"
+
+
+def test_no_space_is_prepended_to_text_that_no_tokens_spell() -> None:
+    pieces = {piece: index for index, piece in enumerate(("<unk>", "▁", "a", "b", "▁b", "|"))}
+    tokenizer = Tokenizer(models.BPE(vocab=pieces, merges=[("▁", "b")], unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    tokenizer.decoder = decoders.Replace("▁", " ")
+    tokenizer.add_special_tokens([AddedToken("<unk>", special=True)])
+    vocabulary = Vocabulary(tokenizer)
+    assert vocabulary.text_of(vocabulary.encode("b☂a b")) == "ba b"
+    assert vocabulary.text_of(vocabulary.encode(" b☂a")) == " ba"
+    assert vocabulary.text_of(vocabulary.encode("☂" * 40 + "a")) == "a"
 
 
 # --- bytes as ids ------------------------------------------------------------------------------------------
