@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import os
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -32,7 +33,7 @@ Write a message and press Enter. Commands:
   /again             another answer to the last question; the old one stays
   /edit TEXT         another version of the last question; the old one stays
   /back              go back to before the last question; what follows starts a new branch
-  /next, /previous   show the next or previous version at the last fork
+  /next, /previous   show the next or previous version at the last fork; behind /back, what was left
   /tree              the whole conversation
   /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
 """
@@ -186,16 +187,24 @@ class Chat:
         self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
 
     def _switch(self, step: int) -> None:
+        if self._here.chosen is not None:  # we went back: what was left is the next one, and the previous one
+            self._show(self._here.chosen, 0)
+            return
         for node in reversed(self._here.lineage()):
             assert node.parent is not None
-            versions = node.parent.children
-            if len(versions) > 1:
-                index = (versions.index(node) + step) % len(versions)
-                node.parent.chosen = versions[index]
-                self._here = versions[index].leaf()
-                self._say(f"[version {index + 1} of {len(versions)}] {versions[index].text}")
+            if len(node.parent.children) > 1:
+                self._show(node, step)
                 return
         self._say("There is no fork on this branch yet. /again and /edit make one.")
+
+    def _show(self, node: _Node, step: int) -> None:
+        """Go to the end of the branch through a version so many steps behind `node`."""
+        assert node.parent is not None
+        versions = node.parent.children
+        index = (versions.index(node) + step) % len(versions)
+        node.parent.chosen = versions[index]
+        self._here = versions[index].leaf()
+        self._say(f"[version {index + 1} of {len(versions)}] {versions[index].text}")
 
     def _last_question(self) -> _Node | None:
         return next((node for node in reversed(self._here.lineage()) if node.role == "user"), None)
@@ -233,11 +242,17 @@ def chat(model: str) -> int:
     """Chat on standard input and output; return the exit code."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # no message holds what is no text
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # not every terminal shows what a model writes
     client = WorkerClient()
     try:
-        return Chat(client, sys.stdin, sys.stdout).run(model)
+        return Chat(client, sys.stdin or io.StringIO(), sys.stdout).run(model)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read this has seen enough. What is left in the buffer must not be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     finally:
         client.stop()
 

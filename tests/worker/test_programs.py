@@ -102,6 +102,56 @@ def test_what_is_typed_may_be_any_bytes(speaker: Path):
     assert done.stderr == b""
 
 
+def test_behind_back_next_returns_to_what_was_left(speaker: Path):
+    done = chat(speaker, "Is it green?", "/back", "/next", "And red?", "/back", "/back", "/previous", "/tree", "/next")
+    assert done.stdout.count("[version 1 of 1] Is it green?") == 2
+    tree = done.stdout[done.stdout.index("● user: Is it green?") :]
+    assert [line.strip()[0] for line in tree.splitlines()[:4]] == ["●"] * 4
+    assert "There is no fork on this branch yet." in tree
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_shows_few_characters_shows_the_others_as_question_marks(speaker: Path, encoding: str):
+    done = subprocess.run(
+        [sys.executable, "-m", "worker", "chat", "--model", str(speaker)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        input="Tōkyō?\n/tree\n".encode(),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.stderr == b""
+    assert done.returncode == 0
+    assert b"? assistant: Yes." in done.stdout
+
+
+def test_a_chat_whose_reader_has_seen_enough_ends_without_a_word(speaker: Path):
+    command = 'printf "Hi\\nHi\\n" | "$0" -m worker chat --model "$1" | head -n 1'
+    done = subprocess.run(
+        ["/bin/sh", "-c", command, sys.executable, str(speaker)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    assert done.stdout.startswith(b"/")
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
+def test_a_chat_without_an_input_ends(speaker: Path):
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$0" -m worker chat --model "$1" <&-', sys.executable, str(speaker)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    assert done.stderr == b""
+    assert b"/help lists commands." in done.stdout
+
+
 @pytest.fixture
 def endless_chat(endless_model: Path) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
