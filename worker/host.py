@@ -45,34 +45,38 @@ class ModelHost:
 
     def load(self, command: LoadModel, ticket: Ticket) -> Iterator[Event | None]:
         """Load a model in place of the present one, which stays where the new one is refused or given up early."""
-        stays = "What was loaded before still is."
-        yield _loading(command, Loading(0.0, "building the model"))
-        _refuse_if_cancelled(command, ticket, stays)
-        unread = UnreadModel(find_model(command.model))
-        yield _loading(command, Loading(0.1, "reading the weights"))
-        _refuse_if_cancelled(command, ticket, stays)
-        # The old model goes before the new one's weights come: memory seldom holds two.
-        self._engine = None
-        release()
         try:
-            for step in unread.read():
-                _refuse_if_cancelled(command, ticket, "It can be loaded again at any time.")
-                if isinstance(step, Loading):
-                    yield _loading(command, step)
-                else:
-                    self._engine = Engine(step)
-                    yield _loaded(command, step)
+            for step in self._load(command):
+                yield step
+                _refuse_if_cancelled(command, ticket)
         except WorkerError as error:
-            raise type(error)(f"{error} No model is loaded now.") from error
+            raise type(error)(f"{error} {self._what_is_loaded()}") from error
         except Exception as error:
             if is_out_of_memory(error):
                 raise WorkerOutOfMemoryError(
-                    f"There is not enough memory for {command.model!r}. No model is loaded now. "
+                    f"There is not enough memory for {command.model!r}. {self._what_is_loaded()} "
                     "Close other programs, or choose a smaller model."
                 ) from error
             raise
         finally:
             release()
+
+    def _load(self, command: LoadModel) -> Iterator[ModelLoading | ModelLoaded]:
+        yield _loading(command, Loading(0.0, "building the model"))
+        unread = UnreadModel(find_model(command.model))
+        yield _loading(command, Loading(0.1, "reading the weights"))
+        # The old model goes before the new one's weights come: memory seldom holds two.
+        self._engine = None
+        release()
+        for step in unread.read():
+            if isinstance(step, Loading):
+                yield _loading(command, step)
+            else:
+                self._engine = Engine(step)
+                yield _loaded(command, step)
+
+    def _what_is_loaded(self) -> str:
+        return "No model is loaded now." if self._engine is None else "What was loaded before still is."
 
     def unload(self, command: UnloadModel) -> Iterator[Event | None]:
         """Drop the model and all that was computed with it."""
@@ -113,9 +117,9 @@ class ModelHost:
         return self._engine
 
 
-def _refuse_if_cancelled(command: LoadModel, ticket: Ticket, outcome: str) -> None:
+def _refuse_if_cancelled(command: LoadModel, ticket: Ticket) -> None:
     if ticket.is_cancelled:
-        raise LoadCancelledError(f"Loading {command.model!r} was cancelled. {outcome}")
+        raise LoadCancelledError(f"Loading {command.model!r} was cancelled.")
 
 
 def _loading(command: LoadModel, step: Loading) -> ModelLoading:

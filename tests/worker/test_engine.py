@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import math
 import queue
+import re
+import shutil
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +21,7 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from worker.engine import Engine, Ticket
+from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
@@ -27,6 +31,7 @@ from worker.protocol import (
     Chunk,
     Command,
     Continuation,
+    Done,
     Event,
     Failed,
     Finished,
@@ -277,6 +282,47 @@ def test_a_load_that_breaks_off_says_that_no_model_is_left(
     refused = end_of(events, "asked")
     assert isinstance(refused, Failed)
     assert refused.kind == "model_not_loaded"
+
+
+def test_a_load_that_is_cancelled_says_what_is_loaded_after_each_of_its_steps(random_llama: Path):
+    host = ModelHost()
+    load = LoadModel(request_id="load", model=str(random_llama))
+    num_steps = len(list(host.load(load, Ticket("load"))))
+    assert num_steps > 5
+    for is_loaded in (True, False):
+        for num_before in range(1, num_steps):
+            if is_loaded:
+                assert isinstance([*host.load(load, Ticket("load"))][-1], ModelLoaded)
+            else:
+                assert isinstance([*host.unload(UnloadModel(request_id="unload"))][-1], Done)
+            ticket = Ticket("load")
+            steps = host.load(load, ticket)
+            for _ in range(num_before):
+                next(steps)
+            ticket.is_cancelled = True
+            with pytest.raises(LoadCancelledError) as refused:
+                next(steps)
+            # Up to the first weights what was there before stays.
+            stays = is_loaded and num_before <= 2
+            assert ("What was loaded before still is." in str(refused.value)) == stays
+            assert ("No model is loaded now." in str(refused.value)) == (not stays)
+            if stays:
+                assert host.reply(CacheStats(request_id="stats"))
+            else:
+                with pytest.raises(ModelNotLoadedError):
+                    host.reply(CacheStats(request_id="stats"))
+
+
+def test_a_model_that_is_refused_says_what_is_loaded(random_llama: Path, tmp_path: Path):
+    odd = shutil.copytree(random_llama, tmp_path / "odd")
+    config = json.loads((odd / "config.json").read_text())
+    (odd / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
+    host = ModelHost()
+    load = LoadModel(request_id="load", model=str(random_llama))
+    for outcome in ("No model is loaded now.", "What was loaded before still is."):
+        with pytest.raises(ModelInvalidError, match=re.escape(outcome)):
+            list(host.load(LoadModel(request_id="odd", model=str(odd)), Ticket("odd")))
+        list(host.load(load, Ticket("load")))
 
 
 def test_an_answer_that_nobody_reads_to_its_end_leaves_a_working_engine(model: LanguageModel):
