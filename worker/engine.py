@@ -139,7 +139,7 @@ class Engine:
 
     def _begin(self, request: Generate, ticket: Ticket) -> _Run:
         vocabulary = self.model.vocabulary
-        self._refuse_far_too_long(request.prompt)
+        self._refuse_far_too_long(request)
         prompt_ids = self.prompt_ids(request.prompt)
         continuation = request.continuation
         if continuation is None:
@@ -211,13 +211,19 @@ class Engine:
                 break
         self.cache.keep_snapshot()
 
-    def _refuse_far_too_long(self, prompt: Prompt) -> None:
+    def _refuse_far_too_long(self, request: Generate) -> None:
         """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""
-        if prompt.messages is not UNSET:
+        texts: list[str] = []
+        if request.messages is not UNSET:
+            if len(request.messages) > self.model.context_length:
+                # A message is a token at least.
+                raise self._overflow(f"at least {len(request.messages):,}")
             # What the model wrote may be dropped by its template.
-            texts = [message.content for message in prompt.messages if message.role != "assistant"]
-        else:
-            texts = [prompt.text] if prompt.text is not UNSET else []
+            texts += [message.content for message in request.messages if message.role != "assistant"]
+        if request.text is not UNSET:
+            texts.append(request.text)
+        if request.continuation is not None and request.continuation.text is not UNSET:
+            texts.append(request.continuation.text)
         most = self.model.context_length * _MANY_CHARS_A_TOKEN
         for text in texts:
             if len(text) > 2 * most:

@@ -51,11 +51,24 @@ def test_ten_megabytes_of_nonsense_are_one_refusal(worker: StdioWorker):
 
 def test_ten_megabytes_of_text_are_more_than_the_context_holds(worker: StdioWorker):
     text = "Hello there, how are you? " * 400_000
-    for prompt in ({"text": text}, {"messages": [{"role": "user", "content": text}]}):
+    message = {"role": "user", "content": text}
+    prompts: list[dict[str, Any]] = [
+        {"text": text},
+        {"messages": [message]},
+        {"text": "Hello", "continuation": {"text": text}},
+        {"text": "Hello", "continuation": {"text": "<|im_end|>" * 1_000_000}},
+    ]
+    for prompt in prompts:
         failed = worker.result("generate", **prompt)
         assert failed["kind"] == "context_overflow"
         assert re.search(r"about \d,\d{3},\d{3} tokens", failed["message"])
         assert "4,096" in failed["message"]
+
+
+def test_more_messages_than_the_context_has_tokens_are_refused_unread(worker: StdioWorker):
+    failed = worker.result("generate", messages=[{"role": "user", "content": "Hi"}] * 100_000)
+    assert failed["kind"] == "context_overflow"
+    assert "at least 100,000 tokens" in failed["message"]
 
 
 def test_a_message_that_is_nested_deeply_is_refused_with_its_id(worker: StdioWorker):
