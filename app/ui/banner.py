@@ -26,6 +26,7 @@ class Banner(QWidget):
         self._icon = QLabel()
         self.label = QLabel()
         self.label.setWordWrap(True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.button = QPushButton()
         self.button.clicked.connect(self._on_action)
         self.close_button = QToolButton()

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.message import Sampling
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
+from app.ui.writing_field import WritingField
 
 _MAX_LINES = 8
 _BUTTON_PX = 32
-_MOST_CHARS = 2_000_000
-_LONGEST_RUN = 50_000
-"""Characters without a space; Qt takes half a second to lay out four times as many, and grows with their square."""
 
 
 class Composer(QWidget):
@@ -33,7 +31,7 @@ class Composer(QWidget):
         self._theme = theme
         self._card = QFrame()
         self._card.setObjectName("composer")
-        self.text = _Field()
+        self.text = WritingField()
         self.text.refused.connect(self.refused)
         self.text.setObjectName("composer_text")
         self.text.setFont(text_font())
@@ -102,25 +100,25 @@ class Composer(QWidget):
 
     def send(self) -> None:
         """Send what is written."""
-        text = self.text.toPlainText()
+        text = self.text.content
         if text.strip():
             self.text.clear()
             self.sent.emit(text)
 
     def give_back(self, text: str) -> None:
         """Put back a text that could not be sent, before what was written since."""
-        self.text.setPlainText("\n".join(part for part in (text, self.text.toPlainText()) if part))
+        self.text.setPlainText("\n".join(part for part in (text, self.text.content) if part))
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()
 
     def _on_button(self) -> None:
-        if self._is_streaming and not self.text.toPlainText().strip():
+        if self._is_streaming and not self.text.content.strip():
             self.stop_asked.emit()
         else:
             self.send()
 
     def _show_button(self) -> None:
-        has_text = bool(self.text.toPlainText().strip())
+        has_text = bool(self.text.content.strip())
         stops = self._is_streaming and not has_text
         self.send_button.setIcon(icon("stop" if stops else "send", self._theme.on_accent))
         self.send_button.setEnabled(stops or has_text)
@@ -144,21 +142,3 @@ class Composer(QWidget):
                 self.send()
                 return True
         return super().eventFilter(watched, event)
-
-
-class _Field(QPlainTextEdit):
-    """A field that takes no more than it can lay out."""
-
-    refused = Signal(str)
-
-    @override
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        text = source.text()
-        longest_run = max(map(len, text.split()), default=0)
-        if len(text) > _MOST_CHARS or longest_run > _LONGEST_RUN:
-            self.refused.emit(
-                f"The text has {len(text):,} characters, the longest stretch without a space {longest_run:,}. A "
-                f"message takes {_MOST_CHARS:,} and {_LONGEST_RUN:,}. Nothing was pasted; paste a part of it."
-            )
-            return
-        super().insertFromMimeData(source)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QToolButton
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
 from app.model_session import ModelSession
+from app.ui.elided_label import ElidedLabel
+from app.ui.plain import as_label, as_tool_tip
 from app.ui.theme import Theme, icon
 
 _HEIGHT_PX = 48
+_MODEL_PX = 200
+"""The most that a model's name may take."""
 
 
 class Header(QFrame):
@@ -22,8 +26,8 @@ class Header(QFrame):
         super().__init__()
         self.setObjectName("header")
         self.setFixedHeight(_HEIGHT_PX)
-        self._title = QLabel()
-        self._title.setObjectName("title")
+        self.title = ElidedLabel()
+        self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
         self._sidebar_button.setAccessibleName("Show or hide the conversations")
         self._sidebar_button.setToolTip("Sidebar (Ctrl+B)")
@@ -37,7 +41,7 @@ class Header(QFrame):
         row.setContentsMargins(12, 0, 16, 0)
         row.setSpacing(8)
         row.addWidget(self._sidebar_button)
-        row.addWidget(self._title, 1)
+        row.addWidget(self.title, 1)
         row.addWidget(self.model_button)
 
     def set_theme(self, theme: Theme) -> None:
@@ -45,22 +49,24 @@ class Header(QFrame):
         self.model_button.setIcon(icon("model", theme.quiet_text))
 
     def show_title(self, title: str) -> None:
-        self._title.setText(title)
+        self.title.show_text(title)
 
     def show_model(self, session: ModelSession) -> None:
-        text = model_label(session.name)
+        name = model_label(session.name)
+        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_PX)
         if session.state == "loading":
             text += f" · {session.stage} {session.fraction:.0%}"
         elif session.state == "failed":
             text += " · not loaded"
-        self.model_button.setText(f"{text} ▾")
+        self.model_button.setText(f"{as_label(text)} ▾")
         self.model_button.setAccessibleName(f"Model: {text}")
-        info = session.info
+        tip, info = name, session.info
         if info is not None:
-            self.model_button.setToolTip(
-                f"{info.architecture} · {info.num_parameters / 1e6:,.1f} M parameters · "
+            tip += (
+                f" · {info.architecture} · {info.num_parameters / 1e6:,.1f} M parameters · "
                 f"context {info.context_length:,} tokens"
             )
+        self.model_button.setToolTip(as_tool_tip(tip))
 
 
 def model_label(name: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
+from app.ui.writing_field import WritingField
 
 _LINE_PX = 24
 _HEIGHTS_PX = (72, 320)
@@ -19,12 +20,19 @@ class MessageEditor(QWidget):
     ended = Signal(object)
     """The new text, None where there is to be none."""
 
-    def __init__(self, message: Message) -> None:
+    refused = Signal(str)
+    """Why a text was not taken."""
+
+    def __init__(self, message: Message, draft: str | None = None) -> None:
+        """`draft`: what was written here before, to be gone on with."""
         super().__init__()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 4)
         layout.setSpacing(8)
-        self.text = QPlainTextEdit(message.text)
+        # As the field has it: line ends of other systems are plain ones there.
+        self._old = message.text.replace("\r\n", "\n").replace("\r", "\n")
+        self.text = WritingField(message.text if draft is None else draft)
+        self.text.refused.connect(self.refused)
         self.text.setObjectName("editor")
         self.text.setAccessibleName("New version")
         self.text.setTabChangesFocus(True)
@@ -47,12 +55,23 @@ class MessageEditor(QWidget):
         row.addWidget(save)
         layout.addLayout(row)
 
+    @property
+    def draft(self) -> str | None:
+        """What is written, None while it is the old text."""
+        text = self.text.content
+        return None if text == self._old else text
+
     def _save(self) -> None:
-        self.ended.emit(self.text.toPlainText())
+        self.ended.emit(self.draft)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            # Here Esc gives the edit up, even while an answer streams that it would stop elsewhere.
+            if event.key() == Qt.Key.Key_Escape:
+                event.accept()
+                return True
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() == Qt.Key.Key_Escape:
                 self.ended.emit(None)
                 return True

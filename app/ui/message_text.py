@@ -9,6 +9,7 @@ from PySide6.QtGui import (
     QColor,
     QDesktopServices,
     QKeyEvent,
+    QKeySequence,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -134,6 +135,9 @@ class MessageText(QTextBrowser):
     def keyPressEvent(self, ev: QKeyEvent) -> None:
         is_plain = not ev.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         if (is_plain and (ev.text().isprintable() and ev.text())) or ev.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Delete}:
+            self.key_pressed.emit(ev)
+            return
+        if ev.matches(QKeySequence.StandardKey.Copy) and not self.textCursor().hasSelection():
             self.key_pressed.emit(ev)
             return
         # Keys that would scroll belong to the page around: this text is never taller than itself.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent
+from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
     QLabel,
@@ -45,6 +45,8 @@ class MessageView(QFrame):
     sibling_asked = Signal(int, int)
     """A message's id and the step to another version."""
     focused = Signal(int)
+    refused = Signal(str)
+    """Why a text was not taken into an edit."""
 
     def __init__(self, shown: Shown, theme: Theme) -> None:
         super().__init__()
@@ -75,6 +77,7 @@ class MessageView(QFrame):
         self._reading = ReadingProgress()
         self._status = QLabel()
         self._status.setWordWrap(True)
+        self._status.setTextFormat(Qt.TextFormat.PlainText)
         self._status.setVisible(False)
         self._figures = QLabel()
         self._figures.setObjectName("quiet")
@@ -115,7 +118,8 @@ class MessageView(QFrame):
             self._unrendered.clear()
         if self.text.content + "".join(self._unrendered) != message.text:
             self.text.set_text(message.text)
-        self.text.setVisible(bool(message.text) or message.role != "assistant" or shown.is_streaming)
+        has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
+        self.text.setVisible(has_text and self._editor is None)
         # An empty system prompt is a quiet line, not an empty card.
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
@@ -152,17 +156,24 @@ class MessageView(QFrame):
         self.text.set_theme(theme)
         self._row.set_theme(theme)
 
-    def begin_edit(self) -> None:
-        """Let the person write another version in the place of the text."""
+    @property
+    def draft(self) -> str | None:
+        """What has been written of another version, None where nothing has."""
+        return None if self._editor is None else self._editor.draft
+
+    def begin_edit(self, draft: str | None = None) -> None:
+        """Let the person write another version in the place of the text, or go on with a draft of it."""
         if self._editor is not None:
             return
-        editor = self._editor = MessageEditor(self.message)
+        editor = self._editor = MessageEditor(self.message, draft)
         editor.ended.connect(self._end_edit)
+        editor.refused.connect(self.refused)
         self.text.setVisible(False)
         self._card.setVisible(True)
         self._body.addWidget(editor)
         self._show_row()
-        editor.text.setFocus()
+        if draft is None:
+            editor.text.setFocus()
 
     def _end_edit(self, text: str | None) -> None:
         editor, self._editor = self._editor, None
@@ -185,7 +196,8 @@ class MessageView(QFrame):
         self.action_asked.emit(self.message.id, name)
 
     def _on_key(self, event: QKeyEvent) -> None:
-        name = ACTION_KEYS.get(event.text().lower())
+        is_copy = event.matches(QKeySequence.StandardKey.Copy)
+        name = "copy" if is_copy else ACTION_KEYS.get(event.text().lower())
         if name is not None and name in self._shown.actions:
             self._ask(name)
 

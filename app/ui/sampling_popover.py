@@ -19,6 +19,8 @@ from app.model.message import Sampling
 
 _WIDTH_PX = 320
 _MAX_SEED = 2**63 - 1
+_MAX_SEED_DIGITS = 100
+"""Python reads no number of some thousand."""
 
 
 class SamplingPopover(QFrame):
@@ -45,8 +47,9 @@ class SamplingPopover(QFrame):
         self.stop.setPlaceholderText("one a line; \\n is a line break")
         self.seed = QLineEdit("" if sampling.seed is None else str(sampling.seed))
         self.seed.setPlaceholderText("a new one for each answer")
-        self._seed_error = QLabel("A seed is a whole number from 0 up.")
+        self._seed_error = QLabel("A seed is a whole number from 0 to 9,223,372,036,854,775,807.")
         self._seed_error.setObjectName("failure")
+        self._seed_error.setWordWrap(True)
         self._seed_error.setVisible(False)
 
         form = QFormLayout()
@@ -87,7 +90,7 @@ class SamplingPopover(QFrame):
 
     def _on_changed(self) -> None:
         seed_text = self.seed.text().strip()
-        is_seed = seed_text.isdecimal() and int(seed_text) <= _MAX_SEED
+        is_seed = seed_text.isdecimal() and len(seed_text) <= _MAX_SEED_DIGITS and int(seed_text) <= _MAX_SEED
         self._seed_error.setVisible(bool(seed_text) and not is_seed)
         sampling = Sampling(
             temperature=round(self.temperature.value(), 2),

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.controller import Controller
+from app.ui.plain import as_tool_tip
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _WIDTH_PX = 256
@@ -94,7 +95,7 @@ class Sidebar(QFrame):
                 self.list.addItem(heading)
             item = QListWidgetItem(conversation.name)
             item.setData(_ID, conversation.id)
-            item.setToolTip(conversation.name)
+            item.setToolTip(as_tool_tip(conversation.name))
             item.setSizeHint(QSize(0, 34))
             self.list.addItem(item)
         self.list.blockSignals(blocked)

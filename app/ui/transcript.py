@@ -21,6 +21,8 @@ class Transcript(QScrollArea):
     """Shows the controller's path, one widget a message."""
 
     action_asked = Signal(int, str)
+    refused = Signal(str)
+    """Why a text was not taken into an edit."""
     focus_orphaned = Signal()
     """The message that had the focus has left the page."""
 
@@ -34,6 +36,8 @@ class Transcript(QScrollArea):
         self._controller = controller
         self._theme = theme
         self._views: dict[MessageId, MessageView] = {}
+        self._drafts: dict[MessageId, str] = {}
+        """Edits begun in messages that are out of sight."""
         self._follows_end = True
         self._anchor: tuple[MessageId, int] | None = None
         """A message and its distance from the top, to be kept when the branch changes below or above it."""
@@ -74,6 +78,8 @@ class Transcript(QScrollArea):
         had_focus = any(view.isAncestorOf(focus) for view in self._views.values()) if focus is not None else False
         for message_id in [known for known in self._views if known not in wanted]:
             view = self._views.pop(message_id)
+            if view.draft is not None:
+                self._drafts[message_id] = view.draft
             self._column.removeWidget(view)
             view.hide()
             view.deleteLater()
@@ -120,7 +126,10 @@ class Transcript(QScrollArea):
         view.edited.connect(self._controller.edit)
         view.sibling_asked.connect(self.step_sibling)
         view.focused.connect(self._reveal)
+        view.refused.connect(self.refused)
         self._views[shown.message.id] = view
+        if (draft := self._drafts.pop(shown.message.id, None)) is not None:
+            view.begin_edit(draft)
         return view
 
     def step_sibling(self, message_id: MessageId, step: int) -> None:

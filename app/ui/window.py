@@ -20,6 +20,7 @@ from app.ui.header import Header, model_label
 from app.ui.menus import Menus
 from app.ui.message_actions import ActionName
 from app.ui.message_view import MessageView
+from app.ui.plain import as_label, as_tool_tip
 from app.ui.sampling_popover import SamplingPopover
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
@@ -134,6 +135,7 @@ class MainWindow(QMainWindow):
         self.welcome.question_chosen.connect(controller.send)
         self.transcript.action_asked.connect(self._on_action)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
+        self.transcript.refused.connect(self._on_refused)
         self.banner.action_asked.connect(self._on_banner_action)
         self._menus.menu("Message").aboutToShow.connect(self._update_message_actions)
         self._menus.menu("Models").aboutToShow.connect(self._fill_models_menu)
@@ -211,7 +213,8 @@ class MainWindow(QMainWindow):
             self.banner.show_notice(Notice(f"The visible branch is in {file}."))
 
     def _show_data_folder(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder)))
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):
+            self.banner.show_notice(Notice(f"Everything is in {self._data_folder}. Nothing here can show folders."))
 
     def _open_model(self) -> None:
         folder = dialogs.ask_model_folder(self)
@@ -226,8 +229,8 @@ class MainWindow(QMainWindow):
         menu.clear()
         current = self._controller.session.name
         for name in ("guide", *self._controller.settings.recent_models):
-            action = menu.addAction(model_label(name), partial(self._controller.load_model, name))
-            action.setToolTip(name)
+            action = menu.addAction(as_label(model_label(name)), partial(self._controller.load_model, name))
+            action.setToolTip(as_tool_tip(name))
             action.setCheckable(True)
             action.setChecked(name == current)
         menu.addSeparator()

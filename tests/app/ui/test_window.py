@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QLabel, QMessageBox, QPlainTextEdit
 
 from app.model.message import Message, Sampling
@@ -245,6 +245,17 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
     popover.close()
 
 
+@pytest.mark.parametrize("text", ["-1", "1.5", "²", "9" * 20, "9" * 5000, str(2**63)])
+def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> None:
+    person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
+    popover = person.window.findChild(SamplingPopover)
+    assert popover is not None
+    popover.seed.setText(text)
+    assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
+    assert person.controller.settings.sampling.seed is None
+    popover.close()
+
+
 def test_the_same_seed_gives_the_same_answer(person: Person) -> None:
     person.controller.set_sampling(Sampling(temperature=1.0, seed=7))
     first = person.ask("What is a branch?")
@@ -258,6 +269,20 @@ def test_copy_puts_the_message_as_it_was_written_on_the_clipboard(person: Person
     answer = person.ask("How do I fork a message?")
     person.bot.mouseClick(person.button(person.view(answer.id), "Copy"), Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == answer.text
+
+
+def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(person: Person) -> None:
+    answer = person.ask("How do I fork a message?")
+    text = person.view(answer.id).text
+    text.setFocus(Qt.FocusReason.TabFocusReason)
+    QGuiApplication.clipboard().setText("before")
+    person.bot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == answer.text
+    cursor = text.textCursor()
+    cursor.select(QTextCursor.SelectionType.WordUnderCursor)
+    text.setTextCursor(cursor)
+    person.bot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == cursor.selectedText() != answer.text
 
 
 def test_export_writes_the_visible_branch(person: Person, tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""An edit in a message's place: it takes no more than it can show, nothing else disturbs it, and it is not lost."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import QApplication
+
+from app.model.message import Message
+from app.ui.writing_field import WritingField
+from tests.app.ui.conftest import Person
+
+
+def _begin(person: Person, message: Message) -> WritingField:
+    person.press(message.id, "e")
+    editor = person.window.focusWidget()
+    assert isinstance(editor, WritingField)
+    return editor
+
+
+def test_what_is_too_long_is_not_pasted_into_an_edit(person: Person) -> None:
+    person.ask("What is a branch?")
+    editor = _begin(person, person.controller.path[1])
+    QGuiApplication.clipboard().setText("x" * 60_000)
+    editor.paste()
+    assert editor.toPlainText() == "What is a branch?"
+    assert person.window.banner.isVisible()
+    assert "Nothing was pasted" in person.window.banner.label.text()
+
+
+def test_what_is_too_long_in_two_parts_is_not_pasted_either(person: Person) -> None:
+    field = person.window.composer.text
+    QGuiApplication.clipboard().setText("x" * 40_000)
+    field.paste()
+    assert not person.window.banner.isVisible()
+    field.paste()
+    assert field.toPlainText() == "x" * 40_000
+    assert person.window.banner.isVisible()
+
+
+def test_the_text_stays_hidden_behind_its_edit_when_the_conversation_goes_on(person: Person) -> None:
+    person.ask("What is a branch?")
+    question = person.controller.path[1]
+    editor = _begin(person, question)
+    person.ask("How do I fork?")
+    assert editor.isVisible()
+    assert not person.view(question.id).text.isVisible()
+
+
+def test_an_edit_that_leaves_the_page_is_there_when_the_message_comes_back(person: Person) -> None:
+    person.ask("What is a branch?")
+    question = person.controller.path[1]
+    conversation = person.controller.conversation
+    assert conversation is not None
+    _begin(person, question).setPlainText("a draft")
+    person.controller.new_conversation()
+    person.controller.open_conversation(conversation.id)
+    editor = person.view(question.id).findChild(WritingField)
+    assert editor is not None
+    assert editor.isVisible()
+    assert editor.toPlainText() == "a draft"
+    assert person.window.focusWidget() is not editor
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    person.controller.new_conversation()
+    person.controller.open_conversation(conversation.id)
+    assert person.view(question.id).findChild(WritingField) is None
+
+
+def test_an_edit_without_a_change_adds_nothing(person: Person) -> None:
+    person.window.composer.text.setPlainText("two\u00a0words and\nlines")
+    person.window.composer.send()
+    person.answer()
+    question = person.controller.path[1]
+    editor = _begin(person, question)
+    person.bot.keyClick(editor, Qt.Key.Key_Return)
+    assert list(person.controller.siblings(question.id)) == [question.id]
+
+
+def test_escape_in_an_edit_is_no_shortcut_of_the_window(person: Person) -> None:
+    person.ask("What is a branch?")
+    editor = _begin(person, person.controller.path[1])
+    event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    event.ignore()
+    QApplication.sendEvent(editor, event)
+    assert event.isAccepted()
+
+
+@pytest.mark.parametrize("text", ["10\u00a0000\u202fkm", "a\tb", "  two  spaces  ", "one\ntwo"])
+def test_what_is_written_is_sent_to_the_letter(person: Person, text: str) -> None:
+    person.window.composer.text.setPlainText(text)
+    person.window.composer.send()
+    person.answer()
+    assert person.controller.path[1].text == text

@@ -1,0 +1,83 @@
+"""Names and paths that look like markup, hold mnemonics or never end are shown as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+
+from app.controller import Notice
+from app.ui.plain import as_label, as_tool_tip
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
+
+
+def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person: Person) -> None:
+    person.window.composer.text.setPlainText(_HTML)
+    person.window.composer.send()
+    person.answer()
+    title = person.window.header.title
+    assert title.text() == _HTML
+    assert title.textFormat() == Qt.TextFormat.PlainText
+    tips = [person.window.sidebar.list.item(row).toolTip() for row in range(person.window.sidebar.list.count())]
+    assert as_tool_tip(_HTML) in tips
+
+
+def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(person: Person) -> None:
+    person.ask("What is a branch?")
+    person.controller.noticed.emit(Notice(_HTML))
+    # `title` and the notice above all; no label of a message, either.
+    for label in (person.window.banner.label, person.window.header.title):
+        assert label.textFormat() == Qt.TextFormat.PlainText
+    for view in person.window.transcript.views:
+        for label in view.findChildren(QLabel):
+            assert label.wordWrap() is False or label.textFormat() == Qt.TextFormat.PlainText
+
+
+def test_markup_and_mnemonics_are_shown_as_they_are() -> None:
+    assert as_tool_tip("<b>R&D</b>") == "<span>&lt;b&gt;R&amp;D&lt;/b&gt;</span>"
+    assert as_label("R&D") == "R&&D"
+
+
+@pytest.mark.parametrize("name", ["A name that never ends " * 20, "n" * 500, "שם ארוך " * 60])
+def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(person: Person, name: str) -> None:
+    person.ask("What is a branch?")
+    conversation = person.controller.conversation
+    assert conversation is not None
+    window, title = person.window, person.window.header.title
+    for width in (1100, 560):
+        window.resize(width, 640)
+        person.bot.waitUntil(lambda width=width: window.width() == width, timeout=PATIENCE_MS)
+        person.controller.rename(conversation.id, "short")
+        before = window.minimumSizeHint().width()
+        person.controller.rename(conversation.id, name)
+        assert window.minimumSizeHint().width() == before
+        assert title.text().endswith("…")
+        assert title.fontMetrics().horizontalAdvance(title.text()) <= title.width()
+        assert as_tool_tip(" ".join(name.split())) == title.toolTip()
+        assert person.window.header.model_button.geometry().right() < person.window.header.width()
+
+
+def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(person: Person) -> None:
+    preferences = person.controller.settings.recent_models
+    assert preferences == ()
+    person.application.session.name = "/models/R&D"
+    person.application.session.changed.emit()
+    try:
+        assert "R&&D" in person.window.header.model_button.text()
+    finally:
+        person.application.session.name = "guide"
+        person.application.session.changed.emit()
+
+
+def test_a_data_folder_that_nothing_can_show_is_named(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(_url: object) -> bool:
+        return False
+
+    monkeypatch.setattr("app.ui.window.QDesktopServices.openUrl", cannot)
+    person.window.action("data").trigger()
+    assert person.window.banner.isVisible()
+    assert str(Path(person.application.store.path).parent) in person.window.banner.label.text()
