@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import Literal, TypeAlias
@@ -28,78 +29,114 @@ _HEIGHT_PX = 28
 
 
 class MessageActions(QWidget):
-    """‹ 2/3 › and the actions; its height is always there, so that showing them moves nothing."""
+    """‹ 2/3 › and the actions; its height is always there, so that showing them moves nothing.
+
+    Its buttons are made when they are first shown: most of a thousand messages are never pointed at.
+    """
 
     asked = Signal(str)
     """The name of an action."""
     sibling_asked = Signal(int)
     """The step to another version."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, after: QWidget) -> None:
+        """`after`: the widget from which Tab comes here."""
         super().__init__()
         self.setFixedHeight(_HEIGHT_PX)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(2)
-        self._previous = self._arrow("left", "Previous version (Alt+Left)", -1)
-        self._count = QLabel()
-        self._count.setObjectName("quiet")
-        self._next = self._arrow("right", "Next version (Alt+Right)", +1)
-        for widget in (self._previous, self._count, self._next):
-            layout.addWidget(widget)
+        self._after = after
+        self._theme = theme
+        self._layout = QHBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(2)
+        self._layout.addStretch(1)
+        self._switch: tuple[QToolButton, QLabel, QToolButton] | None = None
         self._buttons: dict[ActionName, QToolButton] = {}
+        self._actions: Sequence[ActionName] = ()
+        self._ask_label = ""
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for name, button in self._buttons.items():
+            button.setIcon(icon(name, theme.quiet_text))
+        if self._switch is not None:
+            for arrow in (self._switch[0], self._switch[2]):
+                arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
+
+    def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
+        has_others = len(siblings) > 1
+        if self._switch is None and has_others:
+            self._switch = self._new_switch()
+            self._order_tabs()
+        if self._switch is None:
+            return
+        previous, count, following = self._switch
+        for widget in self._switch:
+            widget.setVisible(has_others)
+        if has_others:
+            number = list(siblings).index(message_id) + 1
+            count.setText(f"{number}/{len(siblings)}")
+            count.setAccessibleName(f"Version {number} of {len(siblings)}")
+            previous.setEnabled(number > 1)
+            following.setEnabled(number < len(siblings))
+
+    def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
+        """Say what can be done with `message`; the buttons appear with `show_buttons`."""
+        self._actions = actions
+        self._ask_label = _ask_label(message)
+        if "regenerate" in self._buttons:
+            self._buttons["regenerate"].setText(self._ask_label)
+
+    def show_buttons(self, shown: bool) -> None:
+        if shown and not self._buttons:
+            self._make_buttons()
+        for name, button in self._buttons.items():
+            button.setVisible(shown and name in self._actions)
+
+    def _make_buttons(self) -> None:
         for name, (label, key) in _LABELS.items():
             button = QToolButton()
             button.setObjectName("action")
-            button.setText(label)
+            button.setText(self._ask_label if name == "regenerate" else label)
             button.setToolTip(f"{label} ({key})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(self._ask, name))
+            button.setIcon(icon(name, self._theme.quiet_text))
             self._buttons[name] = button
-            layout.addWidget(button)
-        layout.addStretch(1)
-        self._actions: Sequence[ActionName] = ()
-        self.set_theme(theme)
+            # The stretch stays last.
+            self._layout.insertWidget(self._layout.count() - 1, button)
+        self._order_tabs()
 
-    def _ask(self, name: ActionName, _checked: bool = False) -> None:
-        self.asked.emit(name)
+    def _new_switch(self) -> tuple[QToolButton, QLabel, QToolButton]:
+        count = QLabel()
+        count.setObjectName("quiet")
+        switch = (
+            self._arrow("left", "Previous version (Alt+Left)", -1),
+            count,
+            self._arrow("right", "Next version (Alt+Right)", +1),
+        )
+        for place, widget in enumerate(switch):
+            self._layout.insertWidget(place, widget)
+        return switch
+
+    def _order_tabs(self) -> None:
+        arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
+        for before, button in itertools.pairwise((self._after, *arrows, *self._buttons.values())):
+            QWidget.setTabOrder(before, button)
 
     def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
         button = QToolButton()
         button.setObjectName("action")
         button.setProperty("icon_name", icon_name)
+        button.setIcon(icon(icon_name, self._theme.quiet_text))
         button.setToolTip(tip)
         button.setAccessibleName(tip.split(" (")[0])
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(lambda: self.sibling_asked.emit(step))
         return button
 
-    def set_theme(self, theme: Theme) -> None:
-        for name, button in self._buttons.items():
-            button.setIcon(icon(name, theme.quiet_text))
-        for arrow in (self._previous, self._next):
-            arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
-
-    def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
-        has_others = len(siblings) > 1
-        for widget in (self._previous, self._count, self._next):
-            widget.setVisible(has_others)
-        if has_others:
-            number = list(siblings).index(message_id) + 1
-            self._count.setText(f"{number}/{len(siblings)}")
-            self._count.setAccessibleName(f"Version {number} of {len(siblings)}")
-            self._previous.setEnabled(number > 1)
-            self._next.setEnabled(number < len(siblings))
-
-    def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
-        """Say what can be done with `message`; the buttons appear with `show_buttons`."""
-        self._actions = actions
-        self._buttons["regenerate"].setText(_ask_label(message))
-
-    def show_buttons(self, shown: bool) -> None:
-        for name, button in self._buttons.items():
-            button.setVisible(shown and name in self._actions)
+    def _ask(self, name: ActionName, _checked: bool = False) -> None:
+        self.asked.emit(name)
 
 
 def _ask_label(message: Message) -> str:

@@ -82,7 +82,7 @@ class MessageView(QFrame):
         self._figures = QLabel()
         self._figures.setObjectName("quiet")
         self._figures.setContentsMargins(0, 4, 0, 0)
-        self._row = MessageActions(theme)
+        self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
 

@@ -13,20 +13,30 @@ class ReadingProgress(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.setVisible(False)
+        self._parts: tuple[QProgressBar, QLabel] | None = None
+        """Made when there is something to show."""
+
+    def show_progress(self, done: int, total: int, kept: int) -> None:
+        if total - kept <= _WORTH_TELLING:
+            self.setVisible(False)
+            return
+        if self._parts is None:
+            self._parts = self._new_parts()
+        bar, label = self._parts
+        bar.setMaximum(total - kept)
+        bar.setValue(done - kept)
+        label.setText(f"reading {done:,} of {total:,} · {kept:,} kept")
+        self.setVisible(True)
+
+    def _new_parts(self) -> tuple[QProgressBar, QLabel]:
+        bar, label = QProgressBar(), QLabel()
+        bar.setTextVisible(False)
+        bar.setAccessibleName("Reading")
+        label.setObjectName("quiet")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)
         layout.setSpacing(4)
-        self._bar = QProgressBar()
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName("Reading")
-        self._label = QLabel()
-        self._label.setObjectName("quiet")
-        layout.addWidget(self._bar)
-        layout.addWidget(self._label)
-        self.setVisible(False)
-
-    def show_progress(self, done: int, total: int, kept: int) -> None:
-        self._bar.setMaximum(max(total - kept, 1))
-        self._bar.setValue(done - kept)
-        self._label.setText(f"reading {done:,} of {total:,} · {kept:,} kept")
-        self.setVisible(total - kept > _WORTH_TELLING)
+        layout.addWidget(bar)
+        layout.addWidget(label)
+        return bar, label

@@ -86,6 +86,9 @@ def person(application: Application, qtbot: QtBot) -> Person:
     person = Person(application, qtbot)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.resize(1100, 760)
+    # Only a window in front is told of its focus.
+    application.window.activateWindow()
+    qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
     person.controller.set_sampling(Sampling(temperature=0.0))
     person.controller.new_conversation()

@@ -76,3 +76,19 @@ def test_tab_reaches_composer_sidebar_and_the_actions_of_a_message(person: Perso
     assert person.view(person.controller.path[-1].id).text in reached
     labels = {widget.text() for widget in reached if isinstance(widget, QAbstractButton)}
     assert {"Edit", "Regenerate", "Fork", "Copy"} <= labels
+
+
+def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_message(person: Person) -> None:
+    first = person.ask("What is a branch?")
+    person.press(first.id, "r")
+    second = person.answer()
+    person.ask("How do I fork?")
+    person.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    walked: list[str] = []
+    for _ in range(6):
+        person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Tab)
+        focus = person.window.focusWidget()
+        walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
+    # There is no later version to go to.
+    assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "message"]
+    assert person.window.focusWidget() is person.view(person.controller.path[3].id).text
