@@ -17,7 +17,8 @@ PYTHON
 
 "$(dirname "$0")/system_libraries.sh"
 
-[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+# One whose making was broken off, or whose Python is gone, is made again.
+"$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv --clear "$venv"
 echo "Installing Bough's dependencies into $venv (a few minutes the first time) …"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes -r "$lock"
 # Bough itself, with the programs bough and bough-worker; its dependencies are there already.

@@ -33,7 +33,7 @@ for entry in $(echo "$wanted" | awk 'NF { print $1 ":" $2 }'); do
   esac
 done
 # Text needs a font; any will do.
-if ! find /usr/share/fonts /usr/local/share/fonts "$HOME/.local/share/fonts" "$HOME/.fonts" \
+if ! find /usr/share/fonts /usr/local/share/fonts "${HOME:-}/.local/share/fonts" "${HOME:-}/.fonts" \
     -name '*.[to]t[fc]' 2>/dev/null | grep -q .; then
   missing="$missing fonts-noto-core fonts-noto-mono"
 fi
