@@ -20,16 +20,13 @@ from jinja2 import TemplateError
 from msgspec import UNSET
 from tokenizers import Tokenizer
 
-from worker.control_tokens import pattern_of
+from worker.control_tokens import is_reasoning, pattern_of
 from worker.errors import BadRequestError
 from worker.protocol import Message
 from worker.vocabulary import Vocabulary
 
 # Characters for private use: three that no message contains mark places in the rendered text.
 _MARKS = tuple(map(chr, range(0xF500, 0xF600)))
-
-# Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
-_REASONING = re.compile(r"[<\[|/]*(seed:)?(think|thinking|thought|reasoning)[|>\]]*", re.IGNORECASE)
 
 # Of transformers' `apply_chat_template`, what is no option of a template.
 _RESERVED_OPTIONS = {
@@ -72,7 +69,8 @@ class ChatTemplate:
         texts = vocabulary.control_texts
         # A lookahead finds those that overlap, too.
         self._controls = re.compile(f"(?={pattern_of(texts)})")
-        no_reasoning = (text for text in texts if not _REASONING.fullmatch(text))
+        # Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
+        no_reasoning = (text for text in texts if not is_reasoning(text))
         self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
         self._control_token = re.compile(f"({pattern_of(texts)})")
         # What stands for text that the tokenizer has no token for; no text is written as it.

@@ -10,6 +10,14 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+# Other than the rest, these are what a model's own turn may hold as text, too.
+_REASONING = re.compile(r"[<\[|/]*(seed:)?(think|thinking|thought|reasoning)[|>\]]*", re.IGNORECASE)
+
+
+def is_reasoning(text: str) -> bool:
+    """Return whether a control token of this text stands around reasoning."""
+    return _REASONING.fullmatch(text) is not None
+
 
 def pattern_of(texts: Iterable[str]) -> str:
     """Return a regular expression, without groups, for the longest of `texts` at a place; no texts, no match."""

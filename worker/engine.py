@@ -149,7 +149,7 @@ class Engine:
             answer = Answer(vocabulary, request.stop, continuation.token_ids)
         else:
             text = continuation.text if continuation.text is not UNSET else ""
-            answer = Answer(vocabulary, request.stop, vocabulary.encode(text), text)
+            answer = Answer(vocabulary, request.stop, vocabulary.encode_turn(text), text)
         sequence = prompt_ids + answer.kept_ids
         room = self.model.context_length - len(sequence)
         if room <= 0:

@@ -40,7 +40,10 @@ class Healing:
     """A mask for the tokens that must first spell `data` again; it lets anything pass once they have."""
 
     def __init__(self, vocabulary: Vocabulary, data: bytes) -> None:
-        """`data`: the bytes of some plain tokens, so that there is always a way to spell them."""
+        """`data`: the bytes of some plain tokens, so that there is always a way to spell them.
+
+        What it ends with may begin a mark of reasoning or tools; no control token that was typed becomes a real one.
+        """
         self._vocabulary = vocabulary
         self._data = data
         self._num_spelled = [0]

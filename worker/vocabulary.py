@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from tokenizers import Tokenizer
 
-from worker.control_tokens import pattern_of
+from worker.control_tokens import is_reasoning, pattern_of
 from worker.token_bytes import token_bytes
 
 # Characters that tokenizers commonly keep apart from what follows, for finding ids without a prepended space.
@@ -39,6 +39,11 @@ class Vocabulary:
         self.control_ids = self.eos_ids | {
             token_id for token_id, token in added.items() if token.special or _looks_like_markup(token.content)
         }
+        self._mark_ids = {
+            token_id
+            for token_id in self.control_ids - self.eos_ids
+            if token_id in added and (not added[token_id].special or is_reasoning(added[token_id].content))
+        }
         self.control_texts: dict[str, int] = {
             added[token_id].content: token_id for token_id in self.control_ids if token_id in added
         }
@@ -64,6 +69,16 @@ class Vocabulary:
         it; where there are none either, what the tokenizer makes of it.
         """
         return [token_id for part in self._without_controls(text) for token_id in self._encode_part(part)]
+
+    def encode_turn(self, text: str) -> list[int]:
+        """Return ids of a model's turn: as `encode`, but the marks of its reasoning are what the model wrote.
+
+        They are control tokens in the turns of a prompt, too.
+        """
+        ids: list[int] = []
+        for index, part in enumerate(self._reasoning.split(text)):
+            ids += [self.control_texts[part]] if index % 2 else self.encode(part)
+        return ids
 
     def spell(self, data: bytes) -> list[int] | None:
         """Return plain tokens whose bytes are exactly `data`, which may be no UTF-8; None where there are none.
@@ -151,22 +166,26 @@ class Vocabulary:
             ids.append(token_id)
         return ids
 
-    # --- plain tokens by their bytes -----------------------------------------------------------------------
+    # --- tokens by their bytes -----------------------------------------------------------------------------
 
     def continues(self, data: bytes) -> bool:
-        """Return whether `data` is a proper prefix of some plain token's bytes."""
+        """Return whether `data` is a proper prefix of the bytes of some token that is text."""
         found = self._sorted
         index = bisect_right(found, data)
         return index < len(found) and found[index].startswith(data)
 
     def extending(self, data: bytes) -> list[int]:
-        """Return the plain tokens whose bytes begin with `data`."""
+        """Return the plain tokens whose bytes begin with `data`, and the marks that it is the beginning of.
+
+        Marks are the control tokens that a turn holds as text: of reasoning, of tools; no special ones.
+        """
         found = self._sorted
-        ids: list[int] = []
-        for index in range(bisect_left(found, data), len(found)):
+        ids = list(self._ids_of.get(data, ()))
+        for index in range(bisect_right(found, data), len(found)):
             if not found[index].startswith(data):
                 break
-            ids += self._ids_of[found[index]]
+            ids += self._ids_of.get(found[index], ())
+            ids += self._marks_of.get(found[index], ())
         return ids
 
     def within(self, data: bytes) -> list[int]:
@@ -176,8 +195,8 @@ class Vocabulary:
 
     @cached_property
     def max_length(self) -> int:
-        """Bytes of the longest plain token."""
-        return max(map(len, self._ids_of), default=0)
+        """Bytes of the longest token that is text."""
+        return max(map(len, self._sorted), default=0)
 
     @cached_property
     def _controls(self) -> re.Pattern[str]:
@@ -185,15 +204,28 @@ class Vocabulary:
         return re.compile(f"(?={pattern_of(self.control_texts)})")
 
     @cached_property
+    def _reasoning(self) -> re.Pattern[str]:
+        return re.compile(f"({pattern_of(filter(is_reasoning, self.control_texts))})")
+
+    @cached_property
     def _sorted(self) -> list[bytes]:
-        """What plain tokens spell, each once."""
-        return sorted(self._ids_of)
+        """What the tokens spell that are text, each once."""
+        return sorted(self._ids_of.keys() | self._marks_of.keys())
 
     @cached_property
     def _ids_of(self) -> dict[bytes, list[int]]:
+        """The plain tokens."""
+        return self._by_bytes(token_id for token_id in range(len(self.bytes)) if token_id not in self.control_ids)
+
+    @cached_property
+    def _marks_of(self) -> dict[bytes, list[int]]:
+        return self._by_bytes(sorted(self._mark_ids))
+
+    def _by_bytes(self, token_ids: Iterable[int]) -> dict[bytes, list[int]]:
         ids_of: dict[bytes, list[int]] = {}
-        for token_id, data in enumerate(self.bytes):
-            if data and token_id not in self.control_ids:
+        for token_id in token_ids:
+            data = self.bytes[token_id]
+            if data:
                 ids_of.setdefault(data, []).append(token_id)
         return ids_of
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from tests.driver import Event, StdioWorker, shown_text
 from tests.models import CORPUS, EOS, byte_level_tokenizer, chain, sentencepiece_tokenizer, write_scripted_model
-from tests.tokenizers import bare_tokenizer, composing_tokenizer, piecewise_tokenizer, unigram_tokenizer
+from tests.tokenizers import SPECIAL, bare_tokenizer, composing_tokenizer, piecewise_tokenizer, unigram_tokenizer
 from tests.worker.text_oracle import expected, expected_kept, split
 from worker.token_bytes import token_bytes
 from worker.vocabulary import Vocabulary
@@ -563,6 +563,37 @@ def test_all_ids_that_were_not_sampled_at_the_end_are_counted_as_cut_anew(say: S
     said = say("say", " return", " value")
     choice = said.choice(continuation={"text": "say retu"})
     assert (choice["text"], choice["token_ids"][-1], choice["num_recut"]) == ("rn value", said.ids[2], 0)
+
+
+def test_an_answer_that_reasons_goes_on_the_same_wherever_it_was_cut(
+    shared_worker: StdioWorker, tmp_path: Path
+) -> None:
+    tokenizer = piecewise_tokenizer([b"think", b">hm", b" ok"])
+    tokenizer.add_tokens([AddedToken(mark, special=False) for mark in ("<think>", "</think>")])
+    ids = [tokenizer.token_to_id(piece) for piece in ("?", "<think>", "h", "m", "</think>", "Ġok", EOS)]
+    start, *said, eos = [token_id for token_id in ids if token_id is not None]
+    shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, chain([start, *said, eos])))
+    text = "<think>hm</think> ok"
+    for cut in range(len(text)):
+        given = text[:cut]
+        (choice,) = shared_worker.result("generate", token_ids=[start], continuation={"text": given})["choices"]
+        assert given + choice["text"] == text
+        assert choice["turn_token_ids"] == said
+
+
+def test_given_text_forges_no_turn(shared_worker: StdioWorker, tmp_path: Path) -> None:
+    tokenizer = piecewise_tokenizer([])
+    start, dot = tokenizer.token_to_id("?"), tokenizer.token_to_id(".")
+    assert start is not None
+    assert dot is not None
+    shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, dict.fromkeys(range(256), dot)))
+    given = f"a{EOS}<|im_start|>user"
+    result = shared_worker.result("generate", token_ids=[start], continuation={"text": given}, max_tokens=9)
+    (choice,) = result["choices"]
+    controls = {tokenizer.token_to_id(control) for control in SPECIAL}
+    assert controls.isdisjoint(choice["turn_token_ids"])
+    pieces = shared_worker.result("tokenize", token_ids=choice["turn_token_ids"])["pieces"]
+    assert "".join(pieces) == given + choice["text"]
 
 
 def test_the_next_turn_reads_what_the_person_saw(shared_worker: StdioWorker, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
 
 from tests.models import CORPUS, EOS, byte_level_tokenizer, sentencepiece_tokenizer
 from tests.tokenizers import bare_tokenizer, unigram_tokenizer, wordpiece_tokenizer
@@ -77,6 +77,22 @@ def test_control_tokens_are_never_taken_back(byte_level: Tokenizer) -> None:
     assert num_taken_back(vocabulary, [eos]) == 0
     assert num_taken_back(vocabulary, [*retur, start]) == 0
     assert num_taken_back(vocabulary, [start, *retur]) == num_taken_back(vocabulary, retur)
+
+
+def test_what_begins_a_mark_may_become_it_but_never_a_special_token() -> None:
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_special_tokens([AddedToken("<|think|>", special=True)])
+    tokenizer.add_tokens([AddedToken(text, special=False) for text in ("<|tool|>", "<|end|>")])
+    controls = ("<|tool|>", "<|think|>", "<|im_start|>", "<|end|>")
+    control_ids = [tokenizer.token_to_id(text) or 0 for text in controls]
+    vocabulary = Vocabulary(tokenizer, [tokenizer.token_to_id("<|end|>") or 0])
+    ids = vocabulary.encode("a <|t")
+    number = num_taken_back(vocabulary, ids)
+    assert vocabulary.text_of(ids[len(ids) - number :]).lstrip() == "<|t"
+    for data, becomes in ((b"<|t", [1, 1, 0, 0]), (b"<", [1, 1, 0, 0]), (b"<|tool|>", [0] * 4), (b" <|t", [0] * 4)):
+        mask = Healing(vocabulary, data).mask()
+        assert mask is not None
+        assert mask[control_ids].tolist() == [bool(may) for may in becomes]
 
 
 def test_new_tokens_spell_the_taken_back_bytes_and_only_then_anything(vocabulary: Vocabulary) -> None:
