@@ -279,7 +279,8 @@ def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(per
     person.bot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == answer.text
     cursor = text.textCursor()
-    cursor.select(QTextCursor.SelectionType.WordUnderCursor)
+    cursor.setPosition(0)
+    cursor.movePosition(QTextCursor.MoveOperation.EndOfWord, QTextCursor.MoveMode.KeepAnchor)
     text.setTextCursor(cursor)
     person.bot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == cursor.selectedText() != answer.text
