@@ -115,12 +115,12 @@ class ChatTemplate:
                 content = f"{marks.begin}{content}{marks.end}"
             rendered.append({"role": message.role, "content": content})
         try:
-            return self._render_text(rendered, options)
+            return _unicode(self._render_text(rendered, options))
         except TemplateError as error:
             folded = _fold_system(rendered)
             if folded is not None:
                 with contextlib.suppress(Exception):
-                    return self._render_text(folded, options)
+                    return _unicode(self._render_text(folded, options))
             raise BadRequestError(f"The model's chat template refuses these messages: {_short(error)}.") from error
         except Exception as error:
             # A template is a program that came with the model; whatever it raises is its own.
@@ -239,6 +239,12 @@ def _fold_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
         return None
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
     return [first, *messages[2:]]
+
+
+def _unicode(text: str) -> str:
+    """Raise `UnicodeEncodeError` where a template wrote lone surrogates, which no tokenizer takes."""
+    text.encode()
+    return text
 
 
 def _short(error: Exception) -> str:

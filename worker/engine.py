@@ -46,6 +46,10 @@ class Ticket:
     asked: float = field(default_factory=time.perf_counter)
     is_cancelled: bool = False
 
+    def waited_ms(self, until: float | None = None) -> float:
+        """Return for how long it has stood in line, or stood there `until` its turn came."""
+        return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
+
 
 @dataclass
 class _Run:
@@ -79,7 +83,7 @@ class _Run:
                 generated_tokens=len(self.answer.token_ids),
             ),
             timing=Timing(
-                queue_ms=(self.began - self.ticket.asked) * 1e3,
+                queue_ms=self.ticket.waited_ms(self.began),
                 prefill_ms=prefill_ms,
                 ttft_ms=prefill_ms if self.first else 0.0,
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,

@@ -216,7 +216,7 @@ def _context_length(config: Mapping[str, Any]) -> int:
         for key in _CONTEXT_KEYS:
             length = found.get(key)
             if isinstance(length, int) and length > 0:
-                return length
+                return min(length, _UNLIMITED_CONTEXT)
     return _UNLIMITED_CONTEXT
 
 

@@ -147,7 +147,7 @@ class Server:
             match entry[0]:
                 case Generate() as command:
                     self._waiting.remove(entry)
-                    self._emit(_cancelled_unbegun(command))
+                    self._emit(_cancelled_unbegun(command, entry[1]))
                 case LoadModel() as command:
                     self._waiting.remove(entry)
                     message = f"Loading {command.model!r} was cancelled before it began."
@@ -242,8 +242,9 @@ def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
             raise NotBuiltYetError(name)
 
 
-def _cancelled_unbegun(command: Generate) -> Finished:
+def _cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
     """The end of an answer that was cancelled while it waited."""
     seed = command.sampling.seed or 0
     choice = Choice(text="", token_ids=[], num_recut=0, seed=seed, reason="cancelled")
-    return Finished(request_id=command.request_id, choices=[choice], usage=Usage(), timing=Timing())
+    timing = Timing(queue_ms=ticket.waited_ms())
+    return Finished(request_id=command.request_id, choices=[choice], usage=Usage(), timing=timing)

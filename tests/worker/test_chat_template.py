@@ -314,6 +314,7 @@ def test_what_a_template_refuses_is_a_bad_request_with_its_reason(tmp_path_facto
         "{{ ''.__class__.__mro__ }}",
         "{% for m in messages %}",
         "{{ messages[0].content + 1 }}",
+        r"{{ '\ud800' }}",
     ],
 )
 def test_a_template_that_fails_is_a_bad_request(broken: str, tmp_path_factory: pytest.TempPathFactory):

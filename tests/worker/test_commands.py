@@ -74,6 +74,7 @@ def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: 
     assert finished["choices"][0]["reason"] == "cancelled"
     assert finished["choices"][0]["text"] == ""
     assert finished["usage"]["prefilled_tokens"] == 0
+    assert finished["timing"]["queue_ms"] > 0
     assert running not in ends(worker.events)
     worker.send("cancel", target=running)
     worker.events_until_end(running)

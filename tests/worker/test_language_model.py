@@ -91,6 +91,7 @@ def test_a_model_that_also_sees_has_its_texts_context_and_end(tmp_path: Path, by
         ({"max_position_embeddings": None, "n_positions": 300}, 300),
         ({"max_position_embeddings": None, "max_sequence_length": 400}, 400),
         ({"max_position_embeddings": 0, "n_ctx": 500}, 500),
+        ({"max_position_embeddings": 10**30}, 2**31 - 1),
     ],
     ids=str,
 )
