@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import signal
 
 from worker import process
 from worker.encoding import event_from_msgpack, to_msgpack
@@ -30,7 +31,12 @@ class WorkerClient:
         )
         # What the worker has not read must not keep this process from ending, whoever forgets to stop it.
         self._commands.cancel_join_thread()
-        self._process.start()
+        # Ctrl+C is not its end, even while Python starts there: what is blocked here stays blocked in the child.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         # Ours must go, or a dead worker would never be an end of file.
         events.close()
 

@@ -331,6 +331,15 @@ def test_ctrl_c_is_the_apps_to_understand_not_its_workers(loaded: WorkerClient):
     assert wait_for(loaded, "still there", Tokenized)
 
 
+def test_ctrl_c_while_a_worker_starts_is_not_its_end(client: WorkerClient):
+    # It has hardly begun: Python itself is still starting there.
+    os.kill(pid_of(client), signal.SIGINT)
+    client.send(CacheStats(request_id="asked"))
+    assert wait_for(client, "asked", Failed)
+    # This process still hears it.
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
 def test_ctrl_c_ends_an_idle_headless_worker(stdio_worker: StdioWorker):
     stdio_worker.result("cache_stats")
     stdio_worker.process.send_signal(signal.SIGINT)
