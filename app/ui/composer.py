@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -12,6 +12,8 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
 from app.ui.writing_field import WritingField
 
 _MAX_LINES = 8
+_MIN_LINES_PX = 100
+"""Of the window's height, for each line of the field."""
 _BUTTON_PX = 32
 
 
@@ -120,15 +122,28 @@ class Composer(QWidget):
     def _show_button(self) -> None:
         has_text = bool(self.text.content.strip())
         stops = self._is_streaming and not has_text
-        self.send_button.setIcon(icon("stop" if stops else "send", self._theme.on_accent))
+        self.send_button.setIcon(
+            icon("stop" if stops else "send", self._theme.on_accent if stops or has_text else self._theme.quiet_text)
+        )
         self.send_button.setEnabled(stops or has_text)
         self.send_button.setAccessibleName("Stop" if stops else "Send")
         self.send_button.setToolTip("Stop (Esc)" if stops else "Send (Enter)")
 
     def _on_changed(self) -> None:
-        lines = self.text.document().documentLayout().documentSize().height()
-        self.text.setFixedHeight(round(min(max(lines, 1), _MAX_LINES)) * LINE_PX + 8)
+        self._fit()
         self._show_button()
+
+    def _fit(self) -> None:
+        """Be as high as what is written, and never higher than leaves room for what it is about."""
+        num_lines = self.text.document().documentLayout().documentSize().height()
+        most = min(_MAX_LINES, max(self.window().height() // _MIN_LINES_PX, 1))
+        line_px = self.text.fontMetrics().lineSpacing()
+        self.text.setFixedHeight(max(round(min(num_lines, most)) * line_px, LINE_PX) + 8)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

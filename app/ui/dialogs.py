@@ -33,7 +33,7 @@ def ask_model_folder(parent: QWidget) -> Path | None:
 def show_shortcuts(parent: QWidget, keys: Sequence[tuple[str, str]]) -> None:
     """List what each key does."""
     rows = "".join(
-        f"<tr><td style='padding:3px 24px 3px 0'>{text}</td><td><b>{key}</b></td></tr>"
+        f"<tr><td style='padding:3px 24px 3px 0'>{text}</td><td style='padding:3px 0'><b>{key}</b></td></tr>"
         for text, key in (*keys, ("Send", "Enter"), ("New line", "Shift+Enter"))
     )
     box = _box(parent, "Keyboard shortcuts")

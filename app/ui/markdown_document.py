@@ -7,7 +7,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument
 
-from app.ui.markdown_writer import MarkdownWriter
+from app.ui.markdown_writer import LIST_INDENT_PX, MarkdownWriter
 from app.ui.theme import Theme, text_font
 
 
@@ -18,6 +18,7 @@ class MarkdownDocument:
         self.document = document
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
+        document.setIndentWidth(LIST_INDENT_PX)
         document.setDefaultFont(text_font())
         self._parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
         self._theme = theme
@@ -90,4 +91,5 @@ class MarkdownDocument:
             self._final_format = cursor.blockFormat()
             tokens = tokens[split:]
         writer.write(tokens)
+        writer.end()
         cursor.endEditBlock()

@@ -30,12 +30,17 @@ from app.ui.theme import CODE_LINE_PX, LINE_PX, TEXT_PX, Theme, code_font, text_
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
 _BLOCK_GAP_PX = 10
 _TIGHT_GAP_PX = 3
+_LIST_GAP_PX = 8
 _LONGEST_RUN = 5_000
 """Characters without a space that are laid out in one go; Qt's layout takes seconds for some ten thousand."""
 
 QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
 """A block's property: how many quotes it stands in. Who paints the document draws their bars."""
+BULLET_LEVEL = QUOTE_DEPTH + 1
+"""A block's property: it begins with a bullet, in so many lists. Who paints the document draws it."""
 QUOTE_INDENT_PX = 20
+LIST_INDENT_PX = 28
+CODE_PADDING_PX = 10
 
 _LINE_SEPARATOR = "\u2028"
 
@@ -50,11 +55,17 @@ class MarkdownWriter:
         self._quote_depth = 0
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
+        self._opens_list = False
 
     def write(self, tokens: list[Token]) -> None:
         index = 0
         while index < len(tokens):
             index = self._write_block(tokens, index)
+
+    def end(self) -> None:
+        """Leave no empty line below what ends in a frame."""
+        if self._cursor.position() > 0:
+            self._leave_fresh_block()
 
     def write_plain(self, text: str) -> None:
         for line in text.split("\n"):
@@ -69,10 +80,13 @@ class MarkdownWriter:
                 px = _HEADING_PX.get(token.tag, TEXT_PX)
                 self._begin_block(top_px=_BLOCK_GAP_PX + 6, line_px=round(px * 1.4))
                 self._inline(tokens[index + 1], self._heading_format(px))
+                self._mirror_margins()
                 return index + 3
             case "paragraph_open":
-                self._begin_block(top_px=_TIGHT_GAP_PX if token.hidden else _BLOCK_GAP_PX)
+                tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
+                self._begin_block(top_px=tight_px if token.hidden else _BLOCK_GAP_PX)
                 self._inline(tokens[index + 1], self._text_format())
+                self._mirror_margins()
                 return index + 3
             case "fence" | "code_block":
                 self._code(token.content, token.info.split(maxsplit=1)[0] if token.info.split() else "")
@@ -81,6 +95,7 @@ class MarkdownWriter:
                 self._table(tokens[index : end + 1])
                 return end + 1
             case "bullet_list_open" | "ordered_list_open":
+                self._opens_list = not self._lists
                 self._lists.append(self._list_format(token))
             case "bullet_list_close" | "ordered_list_close":
                 self._lists.pop()
@@ -91,12 +106,14 @@ class MarkdownWriter:
             case "blockquote_close":
                 self._quote_depth -= 1
             case "hr":
-                self._begin_block(top_px=_BLOCK_GAP_PX)
+                self._begin_block(top_px=_TIGHT_GAP_PX)
                 format_ = self._cursor.blockFormat()
                 format_.setProperty(
                     QTextBlockFormat.Property.BlockTrailingHorizontalRulerWidth,
                     QTextLength(QTextLength.Type.PercentageLength, 100),
                 )
+                # Of a rule it is the line that has this colour.
+                format_.setBackground(QBrush(QColor(self._theme.line)))
                 self._cursor.setBlockFormat(format_)
             case "html_block":
                 self._begin_block(top_px=_BLOCK_GAP_PX)
@@ -117,6 +134,8 @@ class MarkdownWriter:
         # A list's own format moves its items in; what follows within an item is moved as far.
         block.setIndent(0 if self._pending_item is not None else len(self._lists))
         text = self._text_format()
+        if self._pending_item is not None and self._pending_item.style() != QTextListFormat.Style.ListDecimal:
+            block.setProperty(BULLET_LEVEL, len(self._lists))
         if self.is_fresh:
             self._cursor.setBlockFormat(block)
             self._cursor.setBlockCharFormat(text)
@@ -129,6 +148,7 @@ class MarkdownWriter:
                 own.remove(self._cursor.block())
             self._add_to_list(item)
             self._pending_item = None
+            self._opens_list = False
         elif (inherited := self._cursor.currentList()) is not None:
             inherited.remove(self._cursor.block())
             self._cursor.setBlockFormat(block)
@@ -145,8 +165,8 @@ class MarkdownWriter:
             format_.setStyle(QTextListFormat.Style.ListDecimal)
             format_.setStart(int(token.attrs.get("start", 1)))
         else:
-            styles = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle)
-            format_.setStyle(styles[len(self._lists) % 2])
+            # Without a style Qt draws nothing: its own bullets stand too close to the text.
+            format_.setStyle(QTextListFormat.Style.ListStyleUndefined)
             format_.setStart(1)
         format_.setIndent(len(self._lists) + 1)
         return format_
@@ -158,11 +178,13 @@ class MarkdownWriter:
         frame.setBorder(1)
         frame.setBorderBrush(QBrush(QColor(self._theme.line)))
         frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        frame.setPadding(10)
+        frame.setPadding(CODE_PADDING_PX)
         frame.setTopMargin(_BLOCK_GAP_PX)
         frame.setBottomMargin(_BLOCK_GAP_PX - 2)
+        frame.setLeftMargin(self._inset_px)
         inserted = self._cursor.insertFrame(frame)
         block = QTextBlockFormat()
+        block.setProperty(QUOTE_DEPTH, self._quote_depth)
         block.setLineHeight(CODE_LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         plain = self._code_format()
         self._cursor.setBlockFormat(block)
@@ -194,7 +216,8 @@ class MarkdownWriter:
         format_.setBorder(1)
         format_.setBorderBrush(QBrush(QColor(self._theme.line)))
         format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        format_.setCellPadding(6)
+        format_.setCellPadding(5)
+        format_.setLeftMargin(self._inset_px)
         format_.setTopMargin(_BLOCK_GAP_PX)
         format_.setBottomMargin(_BLOCK_GAP_PX - 2)
         format_.setHeaderRowCount(1)
@@ -211,10 +234,25 @@ class MarkdownWriter:
                 inner = MarkdownWriter(cell.firstCursorPosition(), self._theme, is_fresh=True)
                 block = QTextBlockFormat()
                 block.setAlignment(align)
+                block.setLineHeight(LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+                block.setProperty(QUOTE_DEPTH, self._quote_depth)
                 inner._cursor.setBlockFormat(block)
                 inner._inline(inline, text)
         self._cursor.setPosition(table.lastPosition() + 1)
         self.is_fresh = True
+
+    @property
+    def _inset_px(self) -> int:
+        """How far in the text stands here."""
+        return QUOTE_INDENT_PX * self._quote_depth + LIST_INDENT_PX * len(self._lists)
+
+    def _mirror_margins(self) -> None:
+        """Text from right to left has its quotes' bars at the right."""
+        format_ = self._cursor.blockFormat()
+        if self._quote_depth and self._cursor.block().textDirection() == Qt.LayoutDirection.RightToLeft:
+            format_.setRightMargin(format_.leftMargin())
+            format_.setLeftMargin(0)
+            self._cursor.setBlockFormat(format_)
 
     def _leave_fresh_block(self) -> None:
         """A frame needs a block before it; an empty one there is made as low as can be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.ui.markdown_document import MarkdownDocument
-from app.ui.markdown_writer import QUOTE_DEPTH, QUOTE_INDENT_PX
+from app.ui.markdown_writer import BULLET_LEVEL, CODE_PADDING_PX, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.theme import Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}
@@ -27,6 +27,8 @@ _CARET_PX = 2
 _MOST_SHOWN = 200_000
 """Characters that are laid out; beyond them the layout takes seconds."""
 _BAR_PX = 3
+_BULLET_PX = 5
+_BULLET_GAP_PX = 9
 
 
 class MessageText(QTextBrowser):
@@ -108,28 +110,77 @@ class MessageText(QTextBrowser):
         super().paintEvent(e)
         painter = QPainter(self.viewport())
         self._paint_quote_bars(painter, e.rect())
+        self._paint_bullets(painter, e.rect())
         if self._has_caret:
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
+            if cursor.block().length() == 1 and cursor.position() > 0:
+                # Below a frame; what grows is its end.
+                cursor.setPosition(cursor.position() - 1)
             place = self.cursorRect(cursor)
             painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
         painter.end()
 
     def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
-        if not self._markdown.has_quotes:
-            return
+        if self._markdown.has_quotes:
+            for bar in self.quote_bars():
+                if bar.intersects(visible):
+                    painter.fillRect(bar, QColor(self._theme.control_line))
+
+    def quote_bars(self) -> list[QRect]:
+        """One bar for each quote, beside all that stands in it; at the right where it is read from there."""
+        bars: list[QRect] = []
+        num_open = 0
         block = self.document().begin()
         while block.isValid():
             depth = block.blockFormat().intProperty(QUOTE_DEPTH)
-            if depth:
+            open_bars = bars[len(bars) - num_open :]
+            if depth or open_bars:
                 cursor = QTextCursor(block)
                 top = self.cursorRect(cursor).top()
                 cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock)
-                place = QRect(0, top, self.width(), self.cursorRect(cursor).bottom() - top)
-                for level in range(depth if place.intersects(visible) else 0):
+                bottom = self.cursorRect(cursor).bottom()
+                if cursor.currentTable() is None and cursor.currentFrame() != self.document().rootFrame():
+                    bottom += CODE_PADDING_PX
+                for bar in open_bars[:depth]:
+                    bar.setBottom(max(bar.bottom(), bottom))
+                is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
+                for level in range(min(num_open, depth), depth):
                     x = QUOTE_INDENT_PX * level + 4
-                    painter.fillRect(x, place.top(), _BAR_PX, place.height(), QColor(self._theme.control_line))
+                    left = self.viewport().width() - x - _BAR_PX if is_mirrored else x
+                    bars.append(QRect(QPoint(left, top), QPoint(left + _BAR_PX - 1, bottom)))
+                # Those that end here are out of the way of the ones that go on.
+                if depth < num_open:
+                    going_on = open_bars[:depth]
+                    bars = [bar for bar in bars if not any(bar is other for other in going_on)] + going_on
+            num_open = depth
             block = block.next()
+        return bars
+
+    def _paint_bullets(self, painter: QPainter, visible: QRect) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for bullet, is_filled in self.bullets():
+            if bullet.toAlignedRect().intersects(visible):
+                painter.setPen(QColor(self._theme.text))
+                painter.setBrush(QColor(self._theme.text) if is_filled else Qt.BrushStyle.NoBrush)
+                painter.drawEllipse(bullet)
+
+    def bullets(self) -> list[tuple[QRectF, bool]]:
+        """Where bullets are, and whether each is filled: those of every second level are rings."""
+        bullets: list[tuple[QRectF, bool]] = []
+        block = self.document().begin()
+        while block.isValid():
+            level = block.blockFormat().intProperty(BULLET_LEVEL)
+            line = block.layout().lineAt(0) if level else None
+            if line is not None and line.isValid():
+                text = line.naturalTextRect().translated(block.layout().position())
+                is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
+                x = text.right() + _BULLET_GAP_PX if is_mirrored else text.left() - _BULLET_GAP_PX - _BULLET_PX
+                # In the middle of the small letters.
+                middle = block.layout().position().y() + line.y() + line.ascent() - self.fontMetrics().xHeight() / 2
+                bullets.append((QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX), level % 2 == 1))
+            block = block.next()
+        return bullets
 
     @override
     def keyPressEvent(self, ev: QKeyEvent) -> None:

@@ -17,7 +17,8 @@ from PySide6.QtWidgets import (
 
 from app.model.message import Sampling
 
-_WIDTH_PX = 320
+_WIDTH_PX = 344
+_FIELD_INSET_PX = 8
 _MAX_SEED = 2**63 - 1
 _MAX_SEED_DIGITS = 100
 """Python reads no number of some thousand."""
@@ -34,19 +35,22 @@ class SamplingPopover(QFrame):
         self.setObjectName("popover")
         self.setFixedWidth(_WIDTH_PX)
         self._sampling = sampling
+        self._anchor: QWidget | None = None
         self.temperature = _spin(0.0, 2.0, 0.05, sampling.temperature)
         self.top_p = _spin(0.05, 1.0, 0.05, sampling.top_p)
         self.max_tokens = QSpinBox()
+        self.max_tokens.setGroupSeparatorShown(True)
         self.max_tokens.setRange(1, 1_000_000)
         self.max_tokens.setSingleStep(128)
         self.max_tokens.setValue(sampling.max_tokens)
+        self.max_tokens.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
         self.stop = QPlainTextEdit("\n".join(text.replace("\n", "\\n") for text in sampling.stop))
         self.stop.setObjectName("field")
         self.stop.setTabChangesFocus(True)
         self.stop.setFixedHeight(72)
         self.stop.setPlaceholderText("one a line; \\n is a line break")
         self.seed = QLineEdit("" if sampling.seed is None else str(sampling.seed))
-        self.seed.setPlaceholderText("a new one for each answer")
+        self.seed.setPlaceholderText("a new one each time")
         self._seed_error = QLabel("A seed is a whole number from 0 to 9,223,372,036,854,775,807.")
         self._seed_error.setObjectName("failure")
         self._seed_error.setWordWrap(True)
@@ -69,7 +73,10 @@ class SamplingPopover(QFrame):
         layout.setSpacing(8)
         layout.addLayout(form)
         layout.addWidget(self._seed_error)
-        hint = QLabel("Temperature 0 always takes the likeliest token. What is set here holds for the next answers.")
+        hint = QLabel(
+            "Temperature 0 always takes the likeliest token. ↑ and ↓ change a number. "
+            "What is set here holds for the next answers."
+        )
         hint.setObjectName("quiet")
         hint.setWordWrap(True)
         layout.addWidget(hint)
@@ -81,17 +88,28 @@ class SamplingPopover(QFrame):
 
     def show_above(self, widget: QWidget) -> None:
         """Open over a widget, its lower left corner at that one's upper left."""
+        self._anchor = widget
+        self._place()
+        self.show()
+        self.temperature.setFocus()
+
+    def _place(self) -> None:
+        widget = self._anchor
+        if widget is None:
+            return
+        # Twice: only then wrapped labels have the height that they need.
+        self.adjustSize()
         self.adjustSize()
         corner = widget.mapToGlobal(QPoint(0, -self.sizeHint().height() - 8))
         screen = widget.screen().availableGeometry()
         self.move(max(corner.x(), screen.left()), max(corner.y(), screen.top()))
-        self.show()
-        self.temperature.setFocus()
 
     def _on_changed(self) -> None:
         seed_text = self.seed.text().strip()
         is_seed = seed_text.isdecimal() and len(seed_text) <= _MAX_SEED_DIGITS and int(seed_text) <= _MAX_SEED
-        self._seed_error.setVisible(bool(seed_text) and not is_seed)
+        if self._seed_error.isHidden() == (bool(seed_text) and not is_seed):
+            self._seed_error.setVisible(bool(seed_text) and not is_seed)
+            self._place()
         sampling = Sampling(
             temperature=round(self.temperature.value(), 2),
             top_p=round(self.top_p.value(), 2),
@@ -110,4 +128,5 @@ def _spin(lowest: float, highest: float, step: float, value: float) -> QDoubleSp
     spin.setSingleStep(step)
     spin.setDecimals(2)
     spin.setValue(value)
+    spin.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
     return spin

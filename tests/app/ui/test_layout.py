@@ -1,0 +1,76 @@
+"""Where things stand: nothing covers, squeezes or hides anything else, whatever is written and however small it is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QWidget
+
+from app.ui.sampling_popover import SamplingPopover
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+
+def _left(person: Person, widget: QWidget) -> int:
+    return widget.mapTo(person.window, QPoint(0, 0)).x()
+
+
+def _popover(person: Person) -> SamplingPopover:
+    person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
+    popover = person.window.findChild(SamplingPopover)
+    assert popover is not None
+    return popover
+
+
+def test_what_a_field_says_while_it_is_empty_can_be_read(person: Person) -> None:
+    popover = _popover(person)
+    quiet = QGuiApplication.palette().placeholderText().color()
+    assert quiet.alpha() == 255
+    for field in (person.window.composer.text, popover.seed, popover.stop):
+        assert field.palette().placeholderText().color() == quiet
+    popover.close()
+
+
+def test_many_lines_in_a_low_window_cover_nothing(person: Person) -> None:
+    window, composer = person.window, person.window.composer
+    window.resize(520, 420)
+    person.bot.waitUntil(lambda: window.height() == 420, timeout=PATIENCE_MS)
+    composer.text.setPlainText("line\n" * 40)
+    person.bot.waitUntil(lambda: composer.text.height() > 60, timeout=PATIENCE_MS)
+
+    def nothing_is_covered() -> bool:
+        below = composer.sampling_button.mapTo(composer, QPoint(0, 0)).y()
+        return composer.text.mapTo(composer, QPoint(0, composer.text.height())).y() <= below
+
+    person.bot.waitUntil(nothing_is_covered, timeout=PATIENCE_MS)
+    tall = composer.text.height()
+    window.resize(1100, 760)
+    person.bot.waitUntil(lambda: composer.text.height() > tall, timeout=PATIENCE_MS)
+
+
+def test_a_wrong_seed_squeezes_nothing(person: Person) -> None:
+    popover = _popover(person)
+    before = [popover.stop.height(), popover.seed.height(), popover.temperature.height()]
+    popover.seed.setText("x")
+    popover.adjustSize()
+    assert [popover.stop.height(), popover.seed.height(), popover.temperature.height()] == before
+    popover.close()
+
+
+def test_numbers_in_the_popover_are_in_sight(person: Person) -> None:
+    popover = _popover(person)
+    for spin in (popover.temperature, popover.top_p, popover.max_tokens):
+        assert isinstance(spin, QAbstractSpinBox)
+        edit = spin.findChild(QLineEdit)
+        assert edit is not None
+        assert edit.width() >= edit.fontMetrics().horizontalAdvance(edit.text()) + 16
+        assert spin.rect().contains(edit.geometry())
+    popover.close()
+
+
+def test_the_actions_icons_stand_under_the_edge_of_the_text(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    view = person.view(answer.id)
+    button = person.button(view, "Edit")
+    reach = _left(person, view.text) - _left(person, button)
+    # A button's padding and border, and the room that every icon has around its lines.
+    assert 6 <= reach <= 10

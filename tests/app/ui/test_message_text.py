@@ -1,0 +1,105 @@
+"""What a message's text draws beside its words: bullets, the bars of quotes, frames that stand where they belong."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.markdown_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
+from app.ui.message_text import MessageText
+from app.ui.theme import theme
+
+_WIDTH_PX = 600
+
+
+@pytest.fixture
+def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
+    assert qapp is not None
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(_WIDTH_PX, 100)
+    text.show()
+    return text
+
+
+def _place(text: MessageText, words: str) -> QRect:
+    cursor = text.document().find(words)
+    assert not cursor.isNull(), words
+    cursor.setPosition(cursor.selectionStart())
+    return text.cursorRect(cursor)
+
+
+def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: MessageText) -> None:
+    text.set_text("- one\n  - two\n    - three\n- four\n\n1. five")
+    bullets = text.bullets()
+    assert [is_filled for _, is_filled in bullets] == [True, False, True, True]
+    for (bullet, _), words in zip(bullets, ("one", "two", "three", "four"), strict=True):
+        place = _place(text, words)
+        assert 8 <= place.left() - bullet.right() <= 12
+        assert place.top() < bullet.top() < bullet.bottom() < place.bottom()
+
+
+def test_bullets_of_text_from_right_to_left_stand_at_its_right(text: MessageText) -> None:
+    text.set_text("- ראשון")
+    ((bullet, _),) = text.bullets()
+    assert _WIDTH_PX - LIST_INDENT_PX <= bullet.left() < bullet.right() < _WIDTH_PX
+
+
+def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:
+    text.set_text("> one\n>\n> > inner\n>\n> ```\n> code\n> ```\n>\n> last\n\nafter\n\n> another")
+    # Bars that end come before those that go on.
+    inner, outer, another = text.quote_bars()
+    assert outer.top() <= _place(text, "one").top()
+    assert outer.bottom() >= _place(text, "last").bottom() - 1
+    assert outer.bottom() < _place(text, "after").top()
+    assert inner.left() == outer.left() + QUOTE_INDENT_PX
+    assert inner.top() > _place(text, "one").bottom() - 1
+    assert inner.bottom() < _place(text, "code").top()
+    assert another.top() > outer.bottom()
+
+
+def test_a_quote_from_right_to_left_has_its_bar_and_its_room_at_the_right(text: MessageText) -> None:
+    text.set_text("> ציטוט")
+    (bar,) = text.quote_bars()
+    assert bar.left() > _WIDTH_PX - QUOTE_INDENT_PX
+    assert _place(text, "ציטוט").right() <= bar.left()
+
+
+@pytest.mark.parametrize(
+    ("source", "inset_px"),
+    [
+        ("```\ncode\n```", 0),
+        ("- item\n\n  ```\n  code\n  ```", LIST_INDENT_PX),
+        ("> ```\n> code\n> ```", QUOTE_INDENT_PX),
+    ],
+)
+def test_code_stands_as_far_in_as_the_text_around_it(text: MessageText, source: str, inset_px: int) -> None:
+    text.set_text("```\ncode\n```")
+    outermost = _place(text, "code").left()
+    text.set_text(source)
+    assert _place(text, "code").left() == outermost + inset_px
+
+
+@pytest.mark.parametrize("source", ["```\ncode\n```\n", "| a |\n|---|\n| code |\n"])
+def test_nothing_but_a_margin_stands_below_what_ends_in_a_frame(text: MessageText, source: str) -> None:
+    text.set_text(source)
+    assert text.height() - _place(text, "code").bottom() <= 24
+    text.set_text("")
+    for character in source:
+        text.append(character)
+    assert text.height() - _place(text, "code").bottom() <= 24
+
+
+def test_a_rule_is_a_thin_line_in_the_colour_of_lines(text: MessageText) -> None:
+    text.viewport().setStyleSheet("background: white")
+    text.set_text("above\n\n---\n\nbelow")
+    rule = text.document().begin().next()
+    place = text.document().documentLayout().blockBoundingRect(rule).toAlignedRect()
+    image = text.grab(place).toImage()
+    ratio = image.height() / place.height()
+    colours = [image.pixelColor(image.width() // 2, y).name() for y in range(image.height())]
+    others = [colour for colour in colours if colour != colours[0]]
+    assert len(others) == round(ratio)
+    assert set(others) == {theme("light").line.lower()}
