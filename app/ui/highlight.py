@@ -9,6 +9,8 @@ from pygments.lexers import get_lexer_by_name
 from pygments.styles import get_style_by_name
 from pygments.util import ClassNotFound
 
+from app.ui.contrast import readable
+
 _LONGEST = 20_000
 """Characters of code that are highlighted: it is done again with every tick while the code streams."""
 
@@ -22,8 +24,8 @@ class Piece(NamedTuple):
     is_italic: bool = False
 
 
-def highlighted(code: str, language: str, style_name: str) -> list[Piece]:
-    """Return `code` in pieces; in one piece where the language is none that is known, or the code very long."""
+def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:
+    """Return `code` in pieces, to be read on `ground`; in one where its language is none known, or it is very long."""
     if not language or len(code) > _LONGEST:
         return [Piece(code)]
     try:
@@ -34,6 +36,6 @@ def highlighted(code: str, language: str, style_name: str) -> list[Piece]:
     pieces: list[Piece] = []
     for kind, text in lex(code, lexer):
         look = style.style_for_token(kind)
-        colour = f"#{look['color']}" if look["color"] else None
+        colour = readable(f"#{look['color']}", ground) if look["color"] else None
         pieces.append(Piece(text, colour, bool(look["bold"]), bool(look["italic"])))
     return pieces

@@ -196,7 +196,7 @@ class MarkdownWriter:
 
     def _highlighted(self, code: str, language: str, plain: QTextCharFormat) -> list[tuple[str, QTextCharFormat]]:
         pieces: list[tuple[str, QTextCharFormat]] = []
-        for piece in highlighted(code, language, self._theme.code_style):
+        for piece in highlighted(code, language, self._theme.code_style, self._theme.sunken):
             format_ = QTextCharFormat(plain)
             if piece.colour is not None:
                 format_.setForeground(QColor(piece.colour))

@@ -10,6 +10,8 @@ import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
+from app.ui.contrast import readable
+from app.ui.highlight import highlighted
 from app.ui.theme import Scheme, icon, icon_file, theme
 
 _TEXT_GROUNDS = ("page", "surface", "sunken", "hover", "accent_wash")
@@ -58,6 +60,27 @@ def test_text_on_the_accent_can_be_read(scheme: Scheme) -> None:
 def test_marks_and_controls_stand_out(scheme: Scheme, ground: str, mark: str) -> None:
     colours = theme(scheme)
     assert _contrast(getattr(colours, mark), getattr(colours, ground)) >= 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_colour_of_code_can_be_read_on_its_ground(scheme: Scheme) -> None:
+    colours = theme(scheme)
+    code = """# a comment\n@decorated\nclass A(B):\n    x: int = 0x1F + 2.5\n    def f(self):
+        \"\"\"Words.\"\"\"\n        return f"{self.x!r} \\n" if None is not True else len(r'\\d+')\n"""
+    pieces = [
+        *highlighted(code, "python", colours.code_style, colours.sunken),
+        *highlighted("- gone\n+ new\n@@ 1 @@\n", "diff", colours.code_style, colours.sunken),
+        *highlighted("<!-- c --><p class='x'>&amp;</p>", "html", colours.code_style, colours.sunken),
+    ]
+    assert len({piece.colour for piece in pieces}) >= 6
+    for piece in pieces:
+        if piece.colour is not None:
+            assert _contrast(piece.colour, colours.sunken) >= 4.5, piece
+
+
+def test_a_colour_that_can_be_read_stays_as_it_is() -> None:
+    assert readable("#4070a0", "#f3f1eb") == "#4070a0"
+    assert _contrast(readable("#808080", "#808080"), "#808080") >= 4.5
 
 
 def test_every_icon_is_drawn_in_its_colour(qapp: QApplication) -> None:
