@@ -135,6 +135,8 @@ def test_no_token_is_allowed_that_leads_where_nothing_spells_the_rest() -> None:
     assert _allowed(healing, pieces) == ["cd"]
     healing.consume(pieces.index("cd"))
     assert _allowed(healing, pieces) == ["ef", "efg"]
+    healing.rewind(1)
+    assert _allowed(healing, pieces) == ["cd"]
 
 
 def test_in_a_vocabulary_without_single_bytes_no_walk_gets_stuck() -> None:

@@ -246,6 +246,7 @@ def test_a_copy_and_its_original_know_nothing_of_each_other() -> None:
     assert push_all(copy, "b", "c") == ["", ""]
     assert push_all(stream, "y") == ["ay"]
     assert (copy.stop, stream.stop) == ("abc", None)
+    assert (copy.copy().stop, copy.copy().finish()) == ("abc", "")
     copy.rewind(4)
     assert (copy.num_shown, stream.num_shown) == (0, 3)
     assert stream.kept() == Kept(3, b"")
