@@ -478,6 +478,22 @@ def test_cancelled_amid_held_text_it_is_shown(shared_worker: StdioWorker, tmp_pa
     assert sum(len(event["tokens"]) for event in events if event["type"] == "chunk") == len(choice["token_ids"])
 
 
+def test_cancelled_while_the_prompt_is_read_nothing_is_said(
+    shared_worker: StdioWorker, endless_model: Path, byte_level: Tokenizer
+) -> None:
+    a, b = byte_level.encode("ab").ids
+    shared_worker.load(endless_model)
+    request_id = shared_worker.send("generate", token_ids=[a, b] * 100_000, continuation={"token_ids": [a, b]})
+    while shared_worker.next_event()["request_id"] != request_id:
+        pass
+    shared_worker.send("cancel", target=request_id)
+    *progress, finished = shared_worker.events_until_end(request_id)
+    assert {event["type"] for event in progress} == {"prefill_progress"}
+    (choice,) = finished["choices"]
+    assert (choice["text"], choice["token_ids"], choice["turn_token_ids"]) == ("", [], [a, b])
+    assert (choice["reason"], finished["usage"]["generated_tokens"]) == ("cancelled", 0)
+
+
 # --- going on from given text ------------------------------------------------------------------------------
 
 
