@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
@@ -15,6 +17,10 @@ from app.ui.theme import COLUMN_PX, Theme
 
 _TICK_MS = 33
 _NEAR_END_PX = 24
+_AT_ONCE = 48
+"""Messages of another conversation that are laid out before it is shown; more than fit on a screen."""
+_CHUNK = 8
+"""Messages that are added above them, whenever there is nothing else to do."""
 
 
 class Transcript(QScrollArea):
@@ -54,6 +60,8 @@ class Transcript(QScrollArea):
         self._ticker.setInterval(_TICK_MS)
         self._ticker.setSingleShot(True)
         self._ticker.timeout.connect(self._render)
+        self._filler = QTimer(self)
+        self._filler.timeout.connect(self._fill_above)
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         controller.branch_changed.connect(self.show_branch)
         controller.message_changed.connect(self._show_changed)
@@ -72,7 +80,8 @@ class Transcript(QScrollArea):
         """Show the path; the widgets of messages that stay are kept, and so is the place on screen."""
         path = self._controller.path
         if not any(message.id in self._views for message in path):
-            self._follows_end = True
+            # Another conversation: no place in the one before is worth keeping.
+            self._follows_end, self._anchor = True, None
         wanted = {message.id for message in path}
         focus = self.window().focusWidget()
         had_focus = any(view.isAncestorOf(focus) for view in self._views.values()) if focus is not None else False
@@ -83,8 +92,9 @@ class Transcript(QScrollArea):
             self._column.removeWidget(view)
             view.hide()
             view.deleteLater()
-        for index, message in enumerate(path):
-            shown = self._shown(message, is_last=index == len(path) - 1)
+        first = self._first_shown(path)
+        for index, message in enumerate(path[first:]):
+            shown = self._shown(message, is_last=message is path[-1])
             view = self._views.get(message.id)
             if view is None:
                 view = self._add_view(shown)
@@ -97,6 +107,26 @@ class Transcript(QScrollArea):
             self.focus_orphaned.emit()
         if path and self._controller.is_streaming(path[-1].id) and self._anchor is None:
             self._follows_end = True
+
+    def _first_shown(self, path: Sequence[Message]) -> int:
+        """Return the index of the first message that is laid out now; those above it follow by and by."""
+        known = next((index for index, message in enumerate(path) if message.id in self._views), None)
+        first = known if known is not None and self._filler.isActive() else 0
+        if known is None:
+            first = max(0, len(path) - _AT_ONCE)
+        if first > 0:
+            self._filler.start()
+        else:
+            self._filler.stop()
+        return first
+
+    def _fill_above(self) -> None:
+        path = self._controller.path
+        first = next((index for index, message in enumerate(path) if message.id in self._views), 0)
+        for message in reversed(path[max(0, first - _CHUNK) : first]):
+            self._column.insertWidget(0, self._add_view(self._shown(message, is_last=False)))
+        if first <= _CHUNK:
+            self._filler.stop()
 
     def keep_place_of(self, message_id: MessageId) -> None:
         """Whatever changes next, this message's top stays where it is on screen."""
@@ -137,7 +167,10 @@ class Transcript(QScrollArea):
         view = self._views.get(message_id)
         had_focus = view is not None and self.window().focusWidget() is view.text
         self.keep_place_of(message_id)
+        anchor = self._anchor
         chosen = self._controller.choose_sibling(message_id, step)
+        # Of the first message, another version is another page; its place is kept all the same.
+        self._follows_end, self._anchor = anchor is None, anchor
         self.move_anchor(chosen)
         if had_focus and (view := self._views.get(chosen)) is not None:
             view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -180,6 +213,11 @@ class Transcript(QScrollArea):
         if self._anchor is None or abs(self._anchor_value() - value) > 1:
             self._anchor = None
             self._follows_end = value >= self.verticalScrollBar().maximum() - _NEAR_END_PX
+            if self._filler.isActive() and not self._follows_end:
+                # What comes in above must not move what is read.
+                seen = next((view for view in self.views if view.geometry().bottom() >= value), None)
+                if seen is not None:
+                    self.keep_place_of(seen.message.id)
 
     def _anchor_value(self) -> int:
         if self._anchor is None or (view := self._views.get(self._anchor[0])) is None:
