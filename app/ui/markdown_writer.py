@@ -5,7 +5,6 @@ HTML is shown as text, images by their words: nothing is fetched, nothing is run
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from markdown_it.token import Token
@@ -25,7 +24,8 @@ from PySide6.QtGui import (
 )
 
 from app.ui.highlight import highlighted
-from app.ui.theme import CODE_LINE_PX, LINE_PX, TEXT_PX, Theme, code_font, text_font
+from app.ui.text_formats import TextFormats, changed
+from app.ui.theme import CODE_LINE_PX, LINE_PX, TEXT_PX, Theme
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
 _BLOCK_GAP_PX = 10
@@ -52,6 +52,7 @@ class MarkdownWriter:
         self.is_fresh = is_fresh
         self._cursor = cursor
         self._theme = theme
+        self._formats = TextFormats(theme)
         self._quote_depth = 0
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
@@ -70,7 +71,7 @@ class MarkdownWriter:
     def write_plain(self, text: str) -> None:
         for line in text.split("\n"):
             self._begin_block(top_px=0)
-            self._insert(line, self._text_format())
+            self._insert(line, self._formats.text(is_quoted=bool(self._quote_depth)))
 
     def _write_block(self, tokens: list[Token], index: int) -> int:
         """Write the block that begins at `index`; return where the next one does."""
@@ -79,13 +80,13 @@ class MarkdownWriter:
             case "heading_open":
                 px = _HEADING_PX.get(token.tag, TEXT_PX)
                 self._begin_block(top_px=_BLOCK_GAP_PX + 6, line_px=round(px * 1.4))
-                self._inline(tokens[index + 1], self._heading_format(px))
+                self._inline(tokens[index + 1], self._formats.heading(px, is_quoted=bool(self._quote_depth)))
                 self._mirror_margins()
                 return index + 3
             case "paragraph_open":
                 tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
                 self._begin_block(top_px=tight_px if token.hidden else _BLOCK_GAP_PX)
-                self._inline(tokens[index + 1], self._text_format())
+                self._inline(tokens[index + 1], self._formats.text(is_quoted=bool(self._quote_depth)))
                 self._mirror_margins()
                 return index + 3
             case "fence" | "code_block":
@@ -117,7 +118,7 @@ class MarkdownWriter:
                 self._cursor.setBlockFormat(format_)
             case "html_block":
                 self._begin_block(top_px=_BLOCK_GAP_PX)
-                self._insert(token.content.rstrip("\n"), self._text_format())
+                self._insert(token.content.rstrip("\n"), self._formats.text(is_quoted=bool(self._quote_depth)))
             case _:
                 pass
         return index + 1
@@ -133,7 +134,7 @@ class MarkdownWriter:
         block.setProperty(QUOTE_DEPTH, self._quote_depth)
         # A list's own format moves its items in; what follows within an item is moved as far.
         block.setIndent(0 if self._pending_item is not None else len(self._lists))
-        text = self._text_format()
+        text = self._formats.text(is_quoted=bool(self._quote_depth))
         if self._pending_item is not None and self._pending_item.style() != QTextListFormat.Style.ListDecimal:
             block.setProperty(BULLET_LEVEL, len(self._lists))
         if self.is_fresh:
@@ -186,7 +187,7 @@ class MarkdownWriter:
         block = QTextBlockFormat()
         block.setProperty(QUOTE_DEPTH, self._quote_depth)
         block.setLineHeight(CODE_LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-        plain = self._code_format()
+        plain = self._formats.code()
         self._cursor.setBlockFormat(block)
         self._cursor.setBlockCharFormat(plain)
         for text, format_ in self._highlighted(code.rstrip("\n"), language, plain):
@@ -225,7 +226,7 @@ class MarkdownWriter:
         for row, cells in enumerate(rows):
             for column, (inline, align) in enumerate(cells):
                 cell = table.cellAt(row, column)
-                text = self._text_format()
+                text = self._formats.text(is_quoted=bool(self._quote_depth))
                 if row == 0:
                     text.setFontWeight(QFont.Weight.DemiBold)
                     look = cell.format()
@@ -270,7 +271,7 @@ class MarkdownWriter:
                 case "text" | "html_inline":
                     self._insert(child.content, formats[-1])
                 case "code_inline":
-                    self._insert(child.content, self._code_inline_format(formats[-1]))
+                    self._insert(child.content, self._formats.code_inline(formats[-1]))
                 case "softbreak":
                     self._insert(" ", formats[-1])
                 case "hardbreak":
@@ -278,13 +279,13 @@ class MarkdownWriter:
                 case "image":
                     self._insert(f"[image: {child.content or child.attrs.get('src', '')}]", formats[-1])
                 case "strong_open":
-                    formats.append(_changed(formats[-1], lambda f: f.setFontWeight(QFont.Weight.Bold)))
+                    formats.append(changed(formats[-1], lambda f: f.setFontWeight(QFont.Weight.Bold)))
                 case "em_open":
-                    formats.append(_changed(formats[-1], lambda f: f.setFontItalic(True)))
+                    formats.append(changed(formats[-1], lambda f: f.setFontItalic(True)))
                 case "s_open":
-                    formats.append(_changed(formats[-1], lambda f: f.setFontStrikeOut(True)))
+                    formats.append(changed(formats[-1], lambda f: f.setFontStrikeOut(True)))
                 case "link_open":
-                    formats.append(self._link_format(formats[-1], str(child.attrs.get("href", ""))))
+                    formats.append(self._formats.link(formats[-1], str(child.attrs.get("href", ""))))
                 case "strong_close" | "em_close" | "s_close" | "link_close":
                     formats.pop()
                 case _:
@@ -292,47 +293,6 @@ class MarkdownWriter:
 
     def _insert(self, text: str, format_: QTextCharFormat) -> None:
         self._cursor.insertText(_broken(text), format_)
-
-    def _text_format(self) -> QTextCharFormat:
-        format_ = QTextCharFormat()
-        format_.setFont(text_font())
-        colour = self._theme.quiet_text if self._quote_depth else self._theme.text
-        format_.setForeground(QColor(colour))
-        return format_
-
-    def _heading_format(self, px: int) -> QTextCharFormat:
-        format_ = self._text_format()
-        font = text_font(px)
-        font.setWeight(QFont.Weight.DemiBold)
-        format_.setFont(font)
-        return format_
-
-    def _code_format(self) -> QTextCharFormat:
-        format_ = QTextCharFormat()
-        format_.setFont(code_font())
-        format_.setForeground(QColor(self._theme.text))
-        return format_
-
-    def _code_inline_format(self, base: QTextCharFormat) -> QTextCharFormat:
-        format_ = QTextCharFormat(base)
-        format_.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
-        format_.setBackground(QBrush(QColor(self._theme.sunken)))
-        return format_
-
-    def _link_format(self, base: QTextCharFormat, href: str) -> QTextCharFormat:
-        format_ = QTextCharFormat(base)
-        format_.setAnchor(True)
-        format_.setAnchorHref(href)
-        format_.setToolTip(href)
-        format_.setForeground(QColor(self._theme.accent))
-        format_.setFontUnderline(True)
-        return format_
-
-
-def _changed(format_: QTextCharFormat, change: Callable[[QTextCharFormat], None]) -> QTextCharFormat:
-    copy = QTextCharFormat(format_)
-    change(copy)
-    return copy
 
 
 def _broken(text: str) -> str:
