@@ -71,6 +71,7 @@ def decode(
         mx.async_eval(token, *step.report)
         return step
 
+    cache.make_room(1)
     logits = model.forward(mx.array(list(sequence[-1:])), cache.layers)
     cache.extend(sequence[-1:])
     step = draw(logits)
@@ -79,6 +80,7 @@ def decode(
         following = None
         is_last = number == max_tokens
         if not is_last:
+            cache.make_room(1)
             logits = model.forward(step.token, cache.layers)
             recent = sampler.advance(recent, step.token)
             if mask.is_active:

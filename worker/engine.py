@@ -96,7 +96,7 @@ class Engine:
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
-        self.cache = PromptCache(model.new_layers, trimmable=model.cache_kind == "trimmable")
+        self.cache = PromptCache(model.new_layers)
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
@@ -137,7 +137,7 @@ class Engine:
                 yield from self._decode(run)
         except Exception:
             # What the working layers hold after a step that broke is anyone's guess.
-            self.cache.clear()
+            self.cache.give_up_path()
             raise
         yield run.finished()
 
@@ -179,6 +179,7 @@ class Engine:
             if done < fork < end:
                 end = fork
             chunk = sequence[done:end]
+            cache.make_room(len(chunk))
             self.model.forward(mx.array(chunk), cache.layers)
             mx.eval([layer.state for layer in cache.layers])
             mx.clear_cache()
@@ -186,9 +187,9 @@ class Engine:
             run.num_read += end - done
             done = end
             if done == fork:
-                cache.keep_snapshot()
+                cache.keep()
             yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
-        cache.keep_snapshot()
+        cache.keep()
 
     def _decode(self, run: _Run) -> Iterator[Chunk | None]:
         """Draw tokens until the answer ends; the sequence's last token is read here, for its logits."""
@@ -213,7 +214,7 @@ class Engine:
                 yield answer.chunk(request_id, 0, answer.end("cancelled"))
             if answer.reason is not None:
                 break
-        self.cache.keep_snapshot()
+        self.cache.keep()
 
     def _refuse_far_too_long(self, request: Generate) -> None:
         """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""

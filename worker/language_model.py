@@ -19,12 +19,10 @@ from tokenizers import Tokenizer
 
 from worker.chat_template import ChatTemplate, Render, plain_transcript
 from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
+from worker.layers import Layers
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.vocabulary import Vocabulary
-
-Layers = list[Any]
-"""What a model keeps of the tokens it has read, a cache a layer, as mlx-lm's models make them."""
 
 _UNLIMITED_CONTEXT = 2**31 - 1
 

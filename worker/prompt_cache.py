@@ -1,149 +1,269 @@
 """What the model has read and keeps, so that it never reads it again; it knows tokens, not messages.
 
-One path of tokens lies in the working layers. A request takes the longest beginning of its prompt that is kept:
-layers that can be trimmed are cut back to it, the others go on from a snapshot. What is matched is ids alone.
+The tokens ever read form a `TokenTree`. Of one path in it, the one in use, everything lies in the working layers. When
+another is used, what the two do not share is taken out of the layers and laid to the tree's runs; when the path comes
+back, it is put back. So the bytes held are those of the distinct tokens, however many ways there are through them.
+Layers that have a state (`layers.py`) can be taken up where one was kept: at the places that `keep` was called at.
 """
 
 from __future__ import annotations
 
-import copy
 import os
+from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import mlx.core as mx
-from mlx_lm.models.cache import trim_prompt_cache
 
-from worker.language_model import Layers
+from worker.layers import Arrays, Layers, arrays_in, cut, num_bytes_in, stacks_of
+from worker.token_tree import Run, TokenTree, as_ids, num_common
 
-_STRIDE = 512  # tokens compared at once
+_Run: TypeAlias = "Run[_Kept]"
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    token_ids: tuple[int, ...]
-    layers: Layers
-    num_bytes: int
+class _Kept:
+    """What is kept of a run's tokens outside the working layers, a value for each stack of layers."""
+
+    __slots__ = ("parts", "states", "used")
+
+    def __init__(self, parts: list[Arrays | None], states: dict[int, list[Arrays | None]], used: int) -> None:
+        self.parts = parts
+        """The run's positions; None where they are not here."""
+        self.states = states
+        """After so many of the run's tokens: the stacks' states; None where positions are enough."""
+        self.used = used
+        """When it was last used: higher is later."""
+
+    def cut(self, num_tokens: int) -> tuple[_Kept, _Kept]:
+        halves = [(None, None) if part is None else cut(part, num_tokens) for part in self.parts]
+        return (
+            _Kept([first for first, _ in halves], {at: s for at, s in self.states.items() if at <= num_tokens}, self.used),
+            _Kept(
+                [rest for _, rest in halves],
+                {at - num_tokens: s for at, s in self.states.items() if at > num_tokens},
+                self.used,
+            ),
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        return num_bytes_in(self.parts) + num_bytes_in(self.states_list())
+
+    def states_list(self) -> list[list[Arrays | None]]:
+        return list(self.states.values())
 
 
 class PromptCache:
     """The kept state of one model."""
 
-    def __init__(self, new_layers: Callable[[], Layers], *, trimmable: bool, limit_bytes: int | None = None) -> None:
+    def __init__(self, new_layers: Callable[[], Layers], limit_bytes: int | None = None) -> None:
         self._new_layers = new_layers
-        self._trimmable = trimmable
         self.limit_bytes = _default_limit_bytes() if limit_bytes is None else limit_bytes
-        self.layers: Layers = new_layers()
-        self.token_ids: list[int] = []
-        """The tokens that the working layers hold."""
-        self._snapshots: list[_Snapshot] = []
-        """Of layers that can't be trimmed, the latest used last."""
-
-    def num_kept(self, prompt_ids: Sequence[int]) -> int:
-        """Return how many tokens at the beginning of `prompt_ids` need not be read again; always leaves one."""
-        return self._best(prompt_ids)[0]
-
-    def rewind_to(self, prompt_ids: Sequence[int]) -> int:
-        """Bring the working layers to the longest kept beginning of `prompt_ids`; return its length."""
-        num_kept, snapshot = self._best(prompt_ids)
-        if snapshot is not None:
-            self._snapshots.remove(snapshot)
-            self._snapshots.append(snapshot)
-            self.layers = copy.deepcopy(snapshot.layers)
-        elif num_kept < len(self.token_ids):
-            if num_kept:
-                trim_prompt_cache(self.layers, len(self.token_ids) - num_kept)
-            else:
-                self.layers = self._new_layers()
-        self.token_ids = list(prompt_ids[:num_kept])
-        return num_kept
-
-    def fork(self, prompt_ids: Sequence[int]) -> int:
-        """Return where `prompt_ids` leaves everything that is held: a place that was forked once may be so again.
-
-        Where layers can't be trimmed this may lie behind what `num_kept` says, and is worth a snapshot.
-        """
-        paths = [self.token_ids, *(list(kept.token_ids) for kept in self._snapshots)]
-        return min(max(_common_length(path, prompt_ids) for path in paths), len(prompt_ids) - 1)
-
-    def extend(self, token_ids: Sequence[int]) -> None:
-        """Note that the working layers have read these tokens, too."""
-        self.token_ids += token_ids
-
-    def keep_snapshot(self) -> None:
-        """Make this place one to come back to. Costs nothing where layers can be trimmed."""
-        if self._trimmable or not self.token_ids:
-            return
-        token_ids = tuple(self.token_ids)
-        self._snapshots = [kept for kept in self._snapshots if kept.token_ids != token_ids]
-        # A state that is not computed yet would keep alive all that it is computed from.
-        mx.eval([layer.state for layer in self.layers])
-        layers = copy.deepcopy(self.layers)
-        self._snapshots.append(_Snapshot(token_ids, layers, num_bytes_of(layers)))
-        while self._snapshots and self.num_bytes > self.limit_bytes:
-            self._snapshots.pop(0)
+        self._clock = 0
+        self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
-        self.layers = self._new_layers()
-        self.token_ids = []
-        self._snapshots = []
+        self._take_new_layers()
+        self._tree: TokenTree[_Kept] = TokenTree(self._nothing())
+
+    def give_up_path(self) -> None:
+        """Forget what the working layers hold: after a step that broke, that is anyone's guess."""
+        self._settle()
+        self._take_new_layers()
+        self._prune()
+
+    def num_kept(self, prompt_ids: Sequence[int]) -> int:
+        """Return how many tokens at the beginning of `prompt_ids` need not be read again; always leaves one."""
+        self._settle()
+        return self._best(as_ids(prompt_ids))
+
+    def rewind_to(self, prompt_ids: Sequence[int]) -> int:
+        """Bring the working layers to the longest kept beginning of `prompt_ids`; return its length."""
+        self._settle()
+        ids = as_ids(prompt_ids)
+        ids = ids[: self._best(ids)]
+        self._clock += 1
+        if ids != self.token_ids:
+            self._leave(num_common(self.token_ids, ids))
+            self._go_to(ids)
+        for run in self._path:
+            run.kept.used = self._clock
+        self._evict()
+        mx.clear_cache()
+        return len(ids)
+
+    def fork(self, prompt_ids: Sequence[int]) -> int:
+        """Return where `prompt_ids` leaves everything that is known: a place that was forked once may be so again.
+
+        Where layers have states this may lie behind what `num_kept` says, and is worth keeping.
+        """
+        self._settle()
+        return self._tree.path(as_ids(prompt_ids)[:-1])[1]
+
+    def make_room(self, num_tokens: int) -> None:
+        """Say that the working layers are about to read so many tokens: windows may lose their first positions."""
+        length = len(self.token_ids)
+        for index, stack in enumerate(self._stacks):
+            if length + num_tokens > stack.most_positions and stack.num_positions:
+                self._settle()
+                self._take_out(index, self._path)
+
+    def extend(self, token_ids: Sequence[int]) -> None:
+        """Note that the working layers have read these tokens, too."""
+        self.token_ids.extend(token_ids)
+
+    def keep(self) -> None:
+        """Make this place one to come back to. Costs nothing where all layers are positions."""
+        length = len(self.token_ids)
+        if all(length <= stack.most_positions for stack in self._stacks):
+            return
+        self._settle()
+        states = [stack.state() if length > stack.most_positions else None for stack in self._stacks]
+        # A state that is not computed yet would keep alive all that it is computed from.
+        mx.eval(arrays_in(states))
+        run = self._path[-1]
+        run.kept.states[length - run.start] = states
+        self._evict()
 
     @property
     def num_tokens(self) -> int:
         """Distinct tokens held."""
-        return _num_distinct({tuple(self.token_ids), *(kept.token_ids for kept in self._snapshots)})
+        self._settle()
+        return sum(len(run.ids) for run in self._held())
 
     @property
     def num_bytes(self) -> int:
         """Bytes of all arrays held."""
-        return num_bytes_of(self.layers) + sum(kept.num_bytes for kept in self._snapshots)
+        return num_bytes_in([stack.arrays for stack in self._stacks]) + sum(
+            run.kept.num_bytes for run in self._tree.runs()
+        )
 
-    def _best(self, prompt_ids: Sequence[int]) -> tuple[int, _Snapshot | None]:
-        """The longest usable beginning, and the snapshot that holds it (None: the working layers)."""
-        most = len(prompt_ids) - 1
-        common = min(_common_length(self.token_ids, prompt_ids), most)
-        if self._trimmable or common == len(self.token_ids):
-            return max(common, 0), None
-        usable = [
-            kept
-            for kept in self._snapshots
-            if len(kept.token_ids) <= most and kept.token_ids == tuple(prompt_ids[: len(kept.token_ids)])
-        ]
-        best = max(usable, key=lambda kept: len(kept.token_ids), default=None)
-        return (len(best.token_ids), best) if best is not None else (0, None)
+    # --- the path in use -----------------------------------------------------------------------------------
 
+    def _take_new_layers(self) -> None:
+        self.layers: Layers = self._new_layers()
+        self._stacks = stacks_of(self.layers)
+        self.token_ids: array[int] = as_ids([])
+        """The tokens that the working layers hold."""
+        self._path: list[_Run] = []
+        """The runs that they are, as far as they are settled."""
 
-def num_bytes_of(layers: Layers) -> int:
-    """Return the bytes of the arrays in some layers."""
-    return sum(_num_bytes(layer) for layer in layers)
+    def _settle(self) -> None:
+        """Enter what was read since into the tree."""
+        if self.token_ids and (not self._path or self._path[-1].end != len(self.token_ids)):
+            self._path = self._tree.insert(self.token_ids, self._nothing())
+            for run in self._path:
+                run.kept.used = self._clock
+                # What was read again, as its states were not kept, lies in the layers now.
+                for index, stack in enumerate(self._stacks):
+                    if stack.num_positions >= run.end:
+                        run.kept.parts[index] = None
 
+    def _leave(self, num_tokens: int) -> None:
+        """Take all but the path's first tokens out of the working layers."""
+        for run in self._path:
+            if run.start < num_tokens < run.end:
+                self._tree.cut(run, num_tokens)
+        left = [run for run in self._path if run.start >= num_tokens]
+        for index in range(len(self._stacks)):
+            self._take_out(index, left)
 
-def _num_bytes(layer: Any) -> int:
-    return 0 if layer.empty() else int(layer.nbytes)
+    def _take_out(self, index: int, runs: Sequence[_Run]) -> None:
+        """Lay copies of a stack's positions to the runs that they belong to."""
+        stack = self._stacks[index]
+        for run in runs:
+            if run.kept.parts[index] is None and stack.num_positions >= run.end:
+                run.kept.parts[index] = stack.positions(run.start, run.end)
+        mx.eval([arrays_in(run.kept.parts[index]) for run in runs])
 
+    def _go_to(self, ids: array[int]) -> None:
+        """Make the working layers hold exactly `ids`, which `_best` found kept and which `_leave` has left."""
+        if not ids:
+            self._take_new_layers()
+            return
+        num_shared = num_common(self.token_ids, ids)
+        runs = self._tree.insert(ids, self._nothing())
+        length, last = len(ids), runs[-1]
+        states = last.kept.states.get(length - last.start, [None] * len(self._stacks))
+        for index, stack in enumerate(self._stacks):
+            state = states[index]
+            if state is not None:
+                stack.set_state(state)
+            else:
+                num_own = min(num_shared, stack.num_positions)
+                missing = [run for run in runs if run.start >= num_own]
+                stack.set_positions(num_own, [run.kept.parts[index] for run in missing])
+                for run in missing:
+                    run.kept.parts[index] = None
+        mx.eval([arrays_in(stack.arrays) for stack in self._stacks])
+        self.token_ids, self._path = ids[:], runs
 
-def _common_length(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many tokens two sequences of one type begin with in common."""
-    length = min(len(a), len(b))
-    # Whole slices are compared in C: a long conversation in microseconds, not in milliseconds.
-    start = 0
-    while start < length and a[start : start + _STRIDE] == b[start : start + _STRIDE]:
-        start += _STRIDE
-    while start < length and a[start] == b[start]:
-        start += 1
-    return min(start, length)
+    def _best(self, ids: array[int]) -> int:
+        """How many tokens of a prompt can be had without reading them."""
+        ids = ids[:-1]
+        num_shared = num_common(self.token_ids, ids)
+        runs, num_known = self._tree.path(ids)
+        reaches = [self._reach(index, num_shared, runs, num_known) for index in range(len(self._stacks))]
+        best = min(min(reach, stack.most_positions) for reach, stack in zip(reaches, self._stacks, strict=True))
+        if num_shared == len(self.token_ids):
+            best = max(best, num_shared)
+        for run in reversed(runs):
+            for num_tokens, states in run.kept.states.items():
+                length = run.start + num_tokens
+                if best < length <= num_known and all(
+                    state is not None or length <= reach for state, reach in zip(states, reaches, strict=True)
+                ):
+                    best = length
+        return best
 
+    def _reach(self, index: int, num_shared: int, runs: Sequence[_Run], num_known: int) -> int:
+        """Up to where a stack's positions are at hand, without a gap, along `runs`."""
+        reach = min(num_shared, self._stacks[index].num_positions)
+        for run in runs:
+            if run.end > reach:
+                if run.kept.parts[index] is None:
+                    break
+                reach = run.end
+        return min(reach, num_known)
 
-def _num_distinct(paths: set[tuple[int, ...]]) -> int:
-    """In sorted order a path shares its longest beginning with the one before it."""
-    total = 0
-    before: tuple[int, ...] = ()
-    for path in sorted(paths):
-        total += len(path) - _common_length(path, before)
-        before = path
-    return total
+    # --- what is held --------------------------------------------------------------------------------------
+
+    def _nothing(self) -> _Kept:
+        return _Kept([None] * len(self._stacks), {}, self._clock)
+
+    def _held(self) -> set[_Run]:
+        """The runs of which anything is held, and those before them."""
+        held = set(self._path)
+        for run in self._tree.runs():
+            above: _Run | None = run
+            if run.kept.num_bytes:
+                while above is not None and above is not self._tree.root and above not in held:
+                    held.add(above)
+                    above = above.parent
+        return held
+
+    def _evict(self) -> None:
+        """Keep the limit: what was used longest ago goes first, and its last tokens before its first."""
+        total = self.num_bytes
+        if total <= self.limit_bytes:
+            return
+        in_use = set(self._path)
+        # A run is never used later than those before it.
+        for run in sorted(self._tree.runs(), key=lambda run: (run.kept.used, -run.start)):
+            if total <= self.limit_bytes:
+                break
+            if run not in in_use:
+                total -= run.kept.num_bytes
+                run.kept = self._nothing()
+        self._prune()
+
+    def _prune(self) -> None:
+        """Forget runs of which nothing is held."""
+        held = self._held()
+        for run in sorted(self._tree.runs(), key=lambda run: -run.start):
+            if run not in held:
+                self._tree.remove(run)
 
 
 def _default_limit_bytes() -> int:

@@ -1,0 +1,128 @@
+"""The token tree: what was ever read or written, as runs of token ids that part where they differ; it knows no model.
+
+A radix tree: sequences that begin alike share the runs they begin with, and each run is as long as nothing parts from
+it. Whatever is kept of a run's tokens lies at the run, as `kept`; where a run is cut in two, so is that.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Generic, Protocol, Self, TypeVar
+
+_STRIDE = 512  # tokens compared at once
+
+
+class Kept(Protocol):
+    """What lies at a run; `TokenTree` only ever cuts it."""
+
+    def cut(self, num_tokens: int) -> tuple[Self, Self]:
+        """Return what is kept of the first `num_tokens` tokens, and of the rest."""
+        ...
+
+
+K = TypeVar("K", bound=Kept)
+
+
+class Run(Generic[K]):
+    """Tokens that follow one another with no other way between them. Its ids never change; it may be cut in two."""
+
+    __slots__ = ("children", "ids", "kept", "parent", "start")
+
+    def __init__(self, parent: Run[K] | None, start: int, ids: array[int], kept: K) -> None:
+        self.parent = parent
+        self.start = start
+        """How many tokens come before it."""
+        self.ids = ids
+        self.kept = kept
+        self.children: dict[int, Run[K]] = {}
+        """By their first token."""
+
+    @property
+    def end(self) -> int:
+        """How many tokens there are up to its end."""
+        return self.start + len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Run {self.start}…{self.end}, {len(self.children)} children>"
+
+
+class TokenTree(Generic[K]):
+    """Runs below an empty root. Nothing is ever looked up but by ids."""
+
+    def __init__(self, nothing: K) -> None:
+        """`nothing` is what lies at the root, which has no tokens."""
+        self.root: Run[K] = Run(None, 0, as_ids(()), nothing)
+
+    def path(self, ids: Sequence[int]) -> tuple[list[Run[K]], int]:
+        """Return the runs that `ids` follow, and how many ids do; the last run may be followed only in part."""
+        wanted = as_ids(ids)
+        runs: list[Run[K]] = []
+        run, num_matched = self.root, 0
+        while num_matched < len(wanted) and (child := run.children.get(wanted[num_matched])) is not None:
+            runs.append(child)
+            num_matched += num_common(child.ids, wanted, num_matched)
+            if num_matched < child.end:
+                break
+            run = child
+        return runs, num_matched
+
+    def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
+        """Return the runs that spell exactly `ids`; `kept` lies at a run that is new, if one is."""
+        wanted = as_ids(ids)
+        runs, num_matched = self.path(wanted)
+        if runs and num_matched < runs[-1].end:
+            runs[-1] = self.cut(runs[-1], num_matched)
+        if num_matched < len(wanted):
+            parent = runs[-1] if runs else self.root
+            leaf = Run(parent, num_matched, wanted[num_matched:], kept)
+            parent.children[leaf.ids[0]] = leaf
+            runs.append(leaf)
+        return runs
+
+    def cut(self, run: Run[K], position: int) -> Run[K]:
+        """Cut a run so that one ends at `position`, inside it; return that one. `run` itself becomes the rest."""
+        length = position - run.start
+        parent = run.parent
+        assert parent is not None
+        assert 0 < length < len(run.ids)
+        first, rest = run.kept.cut(length)
+        upper = Run(parent, run.start, run.ids[:length], first)
+        parent.children[upper.ids[0]] = upper
+        run.parent, run.start, run.ids, run.kept = upper, position, run.ids[length:], rest
+        upper.children[run.ids[0]] = run
+        return upper
+
+    def remove(self, run: Run[K]) -> None:
+        """Forget a run that nothing follows."""
+        assert run.parent is not None
+        assert not run.children
+        del run.parent.children[run.ids[0]]
+
+    def runs(self) -> Iterator[Run[K]]:
+        """Yield every run, each before those that follow it."""
+        waiting = list(self.root.children.values())
+        while waiting:
+            run = waiting.pop()
+            yield run
+            waiting.extend(run.children.values())
+
+
+def as_ids(ids: Sequence[int]) -> array[int]:
+    """Return ids as an array: 4 bytes each, compared and cut in C."""
+    return ids if isinstance(ids, array) else array("I", ids)
+
+
+def num_common(run: array[int], ids: array[int], start: int = 0) -> int:
+    """Count with how many tokens of `run` the part of `ids` from `start` begins."""
+    most = min(len(run), len(ids) - start)
+    place = 0
+    # Slices are compared in C; only the one that differs is looked at token by token.
+    while place < most:
+        end = min(place + _STRIDE, most)
+        if run[place:end] != ids[start + place : start + end]:
+            break
+        place = end
+    while place < most and run[place] == ids[start + place]:
+        place += 1
+    return place
