@@ -114,16 +114,15 @@ class PromptCache:
         self.token_ids.extend(token_ids)
 
     def keep(self) -> None:
-        """Make this place one to come back to. Costs nothing where all layers are positions."""
+        """Make this place one to come back to, and keep the limit. States are copied; positions need not be."""
         length = len(self.token_ids)
-        if all(length <= stack.most_positions for stack in self._stacks):
-            return
-        self._settle()
-        states = [stack.state() if length > stack.most_positions else None for stack in self._stacks]
-        # A state that is not computed yet would keep alive all that it is computed from.
-        mx.eval(arrays_in(states))
-        run = self._path[-1]
-        run.kept.states[length - run.start] = states
+        if any(length > stack.most_positions for stack in self._stacks):
+            self._settle()
+            states = [stack.state() if length > stack.most_positions else None for stack in self._stacks]
+            # A state that is not computed yet would keep alive all that it is computed from.
+            mx.eval(arrays_in(states))
+            run = self._path[-1]
+            run.kept.states[length - run.start] = states
         self._evict()
 
     @property
@@ -165,6 +164,7 @@ class PromptCache:
         for run in self._path:
             if run.start < num_tokens < run.end:
                 self._tree.cut(run, num_tokens)
+        self._path, _ = self._tree.path(self.token_ids)
         left = [run for run in self._path if run.start >= num_tokens]
         for index in range(len(self._stacks)):
             self._take_out(index, left)
@@ -189,6 +189,7 @@ class PromptCache:
         for index, stack in enumerate(self._stacks):
             state = states[index]
             if state is not None:
+                self._take_out(index, self._path)  # those before the fork, too: the state takes their place
                 stack.set_state(state)
             else:
                 num_own = min(num_shared, stack.num_positions)

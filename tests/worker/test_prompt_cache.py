@@ -1,0 +1,172 @@
+"""The prompt cache against layers that never left their branch: the same logits, bit for bit, and nothing read twice.
+
+A tree of turns grows at random while a walk goes over it. The oracle reads each branch alone, from its beginning, in
+the same chunks; the cache has to come by the same with what it kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from random import Random
+from typing import Any
+
+import mlx.core as mx
+import pytest
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.models import byte_level_tokenizer
+from tests.worker.test_engine import loaded
+from worker.language_model import LanguageModel
+from worker.layers import Layers
+from worker.prompt_cache import PromptCache
+
+VOCAB_SIZE = byte_level_tokenizer().get_vocab_size(with_added_tokens=True)
+ARCHITECTURES: dict[str, Callable[[], dict[str, Any]]] = {
+    "llama": partial(small_llama, VOCAB_SIZE),
+    "gemma3": small_gemma3,
+    "lfm2": small_lfm2,
+    "mamba": small_mamba,
+}
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    folder = tmp_path_factory.mktemp("model") / request.param
+    return loaded(write_random_model(folder, byte_level_tokenizer(), ARCHITECTURES[request.param]()))
+
+
+@dataclass
+class Turn:
+    """A place in the oracle's tree: the tokens that lead on from its parent, read at once."""
+
+    parent: Turn | None
+    ids: list[int]
+    logits: mx.array
+    children: list[Turn] = field(default_factory=list["Turn"])
+
+    @property
+    def path(self) -> list[Turn]:
+        return [*(self.parent.path if self.parent else []), self]
+
+    @property
+    def all_ids(self) -> list[int]:
+        return [token_id for turn in self.path for token_id in turn.ids]
+
+
+def read(model: LanguageModel, layers: Layers, ids: list[int]) -> mx.array:
+    logits = model.forward(mx.array(ids), layers)
+    mx.eval(logits, [layer.state for layer in layers])
+    return logits
+
+
+def read_alone(model: LanguageModel, turns: list[list[int]]) -> mx.array:
+    """The logits after the last of several turns, for one who has never read anything else."""
+    layers = model.new_layers()
+    return [read(model, layers, ids) for ids in turns][-1]
+
+
+def read_on(model: LanguageModel, cache: PromptCache, ids: list[int]) -> mx.array:
+    cache.make_room(len(ids))
+    logits = read(model, cache.layers, ids)
+    cache.extend(ids)
+    cache.keep()
+    return logits
+
+
+def is_same(one: mx.array, other: mx.array) -> bool:
+    return bool(mx.array_equal(one, other, equal_nan=True))
+
+
+def new_turn(rng: Random, parent: Turn | None) -> list[int]:
+    """Ids that differ from those of the parent's other children at once."""
+    taken = {child.ids[0] for child in parent.children} if parent else set[int]()
+    first = rng.choice([token_id for token_id in range(10, 60) if token_id not in taken])
+    return [first, *(rng.randrange(10, 500) for _ in range(rng.choice([0, 1, 2, 5, 9, 30])))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whoever_leaves_a_branch_and_comes_back_finds_all_as_it_was(model: LanguageModel, seed: int):
+    rng = Random(seed)
+    cache = PromptCache(model.new_layers)
+    first = new_turn(rng, None)
+    turns = [Turn(None, first, read_alone(model, [first]))]
+    assert cache.rewind_to([*first, 1]) == 0
+    assert is_same(read_on(model, cache, first), turns[0].logits)
+    for _ in range(40):
+        turn = rng.choice(turns)
+        ids = new_turn(rng, turn)
+        prompt = turn.all_ids + ids
+        assert cache.num_kept(prompt) == len(turn.all_ids)
+        assert cache.rewind_to(prompt) == len(turn.all_ids)
+        logits = read_alone(model, [*(each.ids for each in turn.path), ids])
+        assert is_same(read_on(model, cache, ids), logits)
+        child = Turn(turn, ids, logits)
+        turn.children.append(child)
+        turns.append(child)
+    assert cache.num_tokens == sum(len(turn.ids) for turn in turns)
+
+
+def test_the_bytes_held_are_those_of_the_distinct_tokens(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("model") / "llama"
+    model = loaded(write_random_model(folder, byte_level_tokenizer(), small_llama(VOCAB_SIZE)))
+    cache = PromptCache(model.new_layers)
+    beginning = [rng_id % 400 + 50 for rng_id in range(600)]
+    for branch in range(30):
+        ids = [*beginning, 10 + branch, *range(100, 150)]
+        num_kept = cache.rewind_to([*ids, 1])
+        assert num_kept == (0 if branch == 0 else 600)
+        read_on(model, cache, ids[num_kept:])
+    assert cache.num_tokens == 600 + 30 * 51
+    most_room = 255 * model.kv_bytes_per_token  # behind the working layers' positions
+    distinct = cache.num_tokens * model.kv_bytes_per_token
+    assert distinct <= cache.num_bytes <= distinct + most_room
+
+
+def test_the_limit_is_kept_and_the_branch_in_use_stays(model: LanguageModel):
+    rng = Random(5)
+    cache = PromptCache(model.new_layers)
+    ids = [rng.randrange(50, 500) for _ in range(60)]
+    cache.rewind_to([*ids, 1])
+    read_on(model, cache, ids)
+    cache.limit_bytes = 4 * cache.num_bytes
+    for branch in range(40):
+        prompt = [*ids[: rng.randrange(61)], 10 + branch, *ids[:40]]
+        num_kept = cache.rewind_to(prompt)
+        logits = read_on(model, cache, prompt[num_kept:])
+        assert cache.num_bytes <= cache.limit_bytes
+        assert cache.num_kept([*prompt, 1]) == len(prompt)
+        fresh = read_alone(model, [prompt])
+        assert mx.allclose(logits, fresh, rtol=1e-3, atol=1e-3)
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("model") / "llama"
+    model = loaded(write_random_model(folder, byte_level_tokenizer(), small_llama(VOCAB_SIZE)))
+    cache = PromptCache(model.new_layers)
+    prompts = [[10 + branch, *range(100, 399)] for branch in range(4)]
+    for ids in prompts:
+        cache.rewind_to([*ids, 1])
+        read_on(model, cache, ids)
+    assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300] * 4
+    cache.rewind_to([*prompts[0], 1])
+    cache.limit_bytes = cache.num_bytes - 1
+    cache.rewind_to([*prompts[2], 1])
+    assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300, 0, 300, 300]
+
+
+def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: LanguageModel):
+    cache = PromptCache(model.new_layers)
+    one, other = list(range(50, 90)), list(range(150, 190))
+    for ids in (one, other):
+        cache.rewind_to([*ids, 1])
+        read_on(model, cache, ids)
+    cache.give_up_path()
+    assert cache.num_kept([*one, 1]) == 40
+    assert is_same(_after(model, cache, one), read_alone(model, [one, [7]]))
+
+
+def _after(model: LanguageModel, cache: PromptCache, ids: list[int]) -> mx.array:
+    assert cache.rewind_to([*ids, 7]) == len(ids)
+    return read_on(model, cache, [7])
