@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import mlx.core as mx
 from msgspec import UNSET
@@ -33,6 +34,9 @@ from worker.sampler import Sampler
 
 _PREFILL_CHUNK = 512
 """Tokens read between two looks for commands."""
+
+_HEADER = 8
+"""Control tokens that are no further apart belong to one place between two messages."""
 
 _MANY_CHARS_A_TOKEN = 16
 """More than nearly all text has."""
@@ -171,13 +175,12 @@ class Engine:
     def _prefill(self, run: _Run) -> Iterator[PrefillProgress]:
         """Read all but the last token of the sequence that is not kept yet."""
         cache, sequence, total = self.cache, run.sequence, len(run.sequence)
-        fork = cache.fork(sequence)
+        places = self._places_to_keep(sequence)
         run.num_kept = done = cache.rewind_to(sequence)
         yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
         while done < total - 1 and not run.ticket.is_cancelled:
             end = min(done + _PREFILL_CHUNK, total - 1)
-            if done < fork < end:
-                end = fork
+            end = next((place for place in places if done < place < end), end)
             chunk = sequence[done:end]
             cache.make_room(len(chunk))
             self.model.forward(mx.array(chunk), cache.layers)
@@ -186,10 +189,24 @@ class Engine:
             cache.extend(chunk)
             run.num_read += end - done
             done = end
-            if done == fork:
+            if done in places:
                 cache.keep()
             yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
         cache.keep()
+
+    def _places_to_keep(self, sequence: Sequence[int]) -> list[int]:
+        """Where a sequence may be forked later, as far as it takes a copy of the layers' states to come back there.
+
+        Templates put control tokens between messages; behind the last of several is where two messages may differ.
+        """
+        if not self.cache.needs_keeping(len(sequence)):
+            return []
+        controls = self.model.vocabulary.control_ids
+        after = [place + 1 for place, token_id in enumerate(sequence) if token_id in controls]
+        ends = [
+            place for place, following in pairwise([*after, len(sequence) + _HEADER]) if following - place > _HEADER
+        ]
+        return sorted({*ends, self.cache.fork(sequence)})
 
     def _decode(self, run: _Run) -> Iterator[Chunk | None]:
         """Draw tokens until the answer ends; the sequence's last token is read here, for its logits."""

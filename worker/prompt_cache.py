@@ -37,7 +37,9 @@ class _Kept:
     def cut(self, num_tokens: int) -> tuple[_Kept, _Kept]:
         halves = [(None, None) if part is None else cut(part, num_tokens) for part in self.parts]
         return (
-            _Kept([first for first, _ in halves], {at: s for at, s in self.states.items() if at <= num_tokens}, self.used),
+            _Kept(
+                [first for first, _ in halves], {at: s for at, s in self.states.items() if at <= num_tokens}, self.used
+            ),
             _Kept(
                 [rest for _, rest in halves],
                 {at - num_tokens: s for at, s in self.states.items() if at > num_tokens},
@@ -93,11 +95,12 @@ class PromptCache:
         mx.clear_cache()
         return len(ids)
 
-    def fork(self, prompt_ids: Sequence[int]) -> int:
-        """Return where `prompt_ids` leaves everything that is known: a place that was forked once may be so again.
+    def needs_keeping(self, length: int) -> bool:
+        """Whether one can come back to a place after so many tokens only if `keep` was called there."""
+        return any(length > stack.most_positions for stack in self._stacks)
 
-        Where layers have states this may lie behind what `num_kept` says, and is worth keeping.
-        """
+    def fork(self, prompt_ids: Sequence[int]) -> int:
+        """Return where `prompt_ids` leaves everything that is known: a place that was forked once may be so again."""
         self._settle()
         return self._tree.path(as_ids(prompt_ids)[:-1])[1]
 
@@ -116,7 +119,7 @@ class PromptCache:
     def keep(self) -> None:
         """Make this place one to come back to, and keep the limit. States are copied; positions need not be."""
         length = len(self.token_ids)
-        if any(length > stack.most_positions for stack in self._stacks):
+        if self.needs_keeping(length):
             self._settle()
             states = [stack.state() if length > stack.most_positions else None for stack in self._stacks]
             # A state that is not computed yet would keep alive all that it is computed from.
@@ -257,6 +260,12 @@ class PromptCache:
             if run not in in_use:
                 total -= run.kept.num_bytes
                 run.kept = self._nothing()
+        for run in self._path[:-1]:
+            if total <= self.limit_bytes:
+                break
+            # The branch in use stays; only that one might want to come back to places far up in it.
+            total -= num_bytes_in(run.kept.states_list())
+            run.kept.states = {}
         self._prune()
 
     def _prune(self) -> None:

@@ -214,8 +214,8 @@ def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
     assert isinstance(again, Finished)
     assert isinstance(kept, Finished)
     assert again.choices[0].token_ids == kept.choices[0].token_ids == expected.choices[0].token_ids
-    # Nothing that the broken step touched is trusted.
-    assert again.usage.cached_tokens == 0
+    # Nothing that the broken step touched is trusted; states were copied before it.
+    assert again.usage.cached_tokens <= (0 if architecture == "llama" else 799)
     assert kept.usage.prefilled_tokens == 1
 
 
@@ -394,7 +394,8 @@ def test_the_bytes_that_the_cache_reports_are_those_of_its_arrays(
     for prompt in (range(40, 100), range(40, 120), [7, 8, 9], range(40, 400), [40, 41, 42, 50]):
         answer(engine, token_ids=list(prompt), max_tokens=9)
         cache = engine.cache
-        held = sum(array.nbytes for array in arrays_in([vars(cache)["layers"], vars(cache)["_snapshots"]], set()))
+        kept = [[run.kept.parts, run.kept.states] for run in cache._tree.runs()]
+        held = sum(array.nbytes for array in arrays_in([cache.layers, kept], set()))
         assert cache.num_bytes == held > 0
 
 

@@ -40,6 +40,8 @@ class Talk:
     worker: StdioWorker
     folder: Path
     is_trimmable: bool
+    start: int
+    """The id of `<|im_start|>`."""
 
     def fresh(self) -> Talk:
         """Load the model anew: nothing is kept."""
@@ -48,6 +50,13 @@ class Talk:
 
     def ids(self, messages: Messages) -> list[int]:
         return self.worker.result("tokenize", messages=messages)["token_ids"]
+
+    def kept_before(self, ids: list[int], fork: int) -> int:
+        """How much of `ids` is kept where another prompt leaves it at `fork`.
+
+        Layers that have a state go back to the last message's first token, at which one was kept.
+        """
+        return fork if self.is_trimmable else max(place for place in range(1, fork + 1) if ids[place - 1] == self.start)
 
     def ask(self, messages: Messages, **fields: Any) -> Event:
         finished = self.worker.result("generate", messages=messages, **{"max_tokens": NUM_NEW, **fields})
@@ -89,7 +98,7 @@ def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     with StdioWorker() as worker:
         kind = worker.load(folder)["cache_kind"]
         assert kind == ("trimmable" if request.param == "llama" else "snapshot")
-        yield Talk(worker, folder, kind == "trimmable")
+        yield Talk(worker, folder, kind == "trimmable", tokenizer.encode("<|im_start|>").ids[0])
 
 
 def user(content: str) -> dict[str, Any]:
@@ -141,11 +150,10 @@ def test_an_edited_question_reads_only_itself(talk: Talk):
     edited = [*first, turn(answer), user("Or else the sky of Tokyo?")]
     fork = common(talk.ids(told), talk.ids(edited))
     talk.ask(told)
-    # Layers that can't be trimmed go back to the end of the answer, a few control tokens before the fork …
-    expected = fork if talk.is_trimmable else len(held)
     assert 0 < fork - len(held) < 12
-    assert talk.cost(edited)[0] == expected
-    # … and from then on to the fork itself.
+    assert len(held) <= talk.kept_before(talk.ids(told), fork) <= fork
+    assert talk.cost(edited)[0] == talk.kept_before(talk.ids(told), fork)
+    # What was forked once can be forked again without reading even the header again.
     again = [*first, turn(answer), user("Still another wording?")]
     assert common(talk.ids(again), talk.ids(edited)) == fork
     assert talk.cost(again)[0] == fork
@@ -157,7 +165,7 @@ def test_an_edited_first_question_keeps_the_system_prompt(talk: Talk):
     fork = common(talk.ids(one), talk.ids(other))
     assert fork > 20
     talk.ask(one)
-    assert talk.cost(other)[0] == (fork if talk.is_trimmable else 0)
+    assert talk.cost(other)[0] == talk.kept_before(talk.ids(one), fork)
     assert talk.cost(third)[0] == fork
 
 
@@ -169,8 +177,8 @@ def test_a_fork_of_an_earlier_message_reads_from_there(talk: Talk):
     two = talk.ask(second)
     talk.ask([*second, turn(two), user("And the sky?")])
     forked = [*first, turn(one), user("Is it green?")]
-    held = talk.ids(first) + one["choices"][0]["token_ids"][:-1]
-    assert talk.cost(forked)[0] == (common(talk.ids(second), talk.ids(forked)) if talk.is_trimmable else len(held))
+    ids = talk.ids(second)
+    assert talk.cost(forked)[0] == talk.kept_before(ids, common(ids, talk.ids(forked)))
 
 
 def test_going_on_with_an_answer_reads_one_token(talk: Talk):
@@ -257,5 +265,4 @@ def test_cache_stats_count_the_tokens_that_are_held(talk: Talk):
     assert (stats["disk_tokens"], stats["disk_bytes"]) == (0, 0)
     other = [SYSTEM, user("Who was that?")]
     two = talk.ids(other) + talk.ask(other)["choices"][0]["token_ids"][:-1]
-    distinct = len(two) if talk.is_trimmable else len(one) + len(two) - common(one, two)
-    assert talk.worker.result("cache_stats")["tokens"] == distinct
+    assert talk.worker.result("cache_stats")["tokens"] == len(one) + len(two) - common(one, two)
