@@ -6,35 +6,37 @@ the same chunks; the cache has to come by the same with what it kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
+from mlx_lm.models.cache import make_prompt_cache
 
-from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
-from tests.models import byte_level_tokenizer
-from tests.worker.test_engine import loaded
-from worker.language_model import LanguageModel
-from worker.layers import Layers
+from tests.architectures import ARCHITECTURES, build_random_model
+from worker.layers import Layers, arrays_in, stacks_of
 from worker.prompt_cache import PromptCache
 
-VOCAB_SIZE = byte_level_tokenizer().get_vocab_size(with_added_tokens=True)
-ARCHITECTURES: dict[str, Callable[[], dict[str, Any]]] = {
-    "llama": partial(small_llama, VOCAB_SIZE),
-    "gemma3": small_gemma3,
-    "lfm2": small_lfm2,
-    "mamba": small_mamba,
-}
+VOCAB_SIZE = 500
+KINDS = ("llama", "gemma3_text", "llama4", "lfm2", "mamba", "falcon_h1")
+"""Positions; windows, chunks and states beside them; states alone; both in one layer."""
 
 
-@pytest.fixture(scope="module", params=ARCHITECTURES)
-def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    folder = tmp_path_factory.mktemp("model") / request.param
-    return loaded(write_random_model(folder, byte_level_tokenizer(), ARCHITECTURES[request.param]()))
+@pytest.fixture(scope="module", params=KINDS)
+def model(request: pytest.FixtureRequest) -> nn.Module:
+    return build_random_model(ARCHITECTURES[request.param], vocab_size=VOCAB_SIZE)
+
+
+@pytest.fixture(scope="module")
+def llama() -> nn.Module:
+    return build_random_model(ARCHITECTURES["llama"], vocab_size=VOCAB_SIZE)
+
+
+def new_cache(model: nn.Module) -> PromptCache:
+    return PromptCache(partial(make_prompt_cache, model))
 
 
 @dataclass
@@ -55,19 +57,19 @@ class Turn:
         return [token_id for turn in self.path for token_id in turn.ids]
 
 
-def read(model: LanguageModel, layers: Layers, ids: list[int]) -> mx.array:
-    logits = model.forward(mx.array(ids), layers)
-    mx.eval(logits, [layer.state for layer in layers])
+def read(model: nn.Module, layers: Layers, ids: list[int]) -> mx.array:
+    logits: mx.array = cast("Any", model)(mx.array([ids]), cache=layers)[:, -1]
+    mx.eval(logits, [arrays_in(stack.arrays) for stack in stacks_of(layers)])
     return logits
 
 
-def read_alone(model: LanguageModel, turns: list[list[int]]) -> mx.array:
+def read_alone(model: nn.Module, turns: list[list[int]]) -> mx.array:
     """The logits after the last of several turns, for one who has never read anything else."""
-    layers = model.new_layers()
+    layers = make_prompt_cache(model)
     return [read(model, layers, ids) for ids in turns][-1]
 
 
-def read_on(model: LanguageModel, cache: PromptCache, ids: list[int]) -> mx.array:
+def read_on(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
     cache.make_room(len(ids))
     logits = read(model, cache.layers, ids)
     cache.extend(ids)
@@ -82,19 +84,28 @@ def is_same(one: mx.array, other: mx.array) -> bool:
 def new_turn(rng: Random, parent: Turn | None) -> list[int]:
     """Ids that differ from those of the parent's other children at once."""
     taken = {child.ids[0] for child in parent.children} if parent else set[int]()
-    first = rng.choice([token_id for token_id in range(10, 60) if token_id not in taken])
-    return [first, *(rng.randrange(10, 500) for _ in range(rng.choice([0, 1, 2, 5, 9, 30])))]
+    first = rng.choice([token_id for token_id in range(10, 99) if token_id not in taken])
+    return [first, *(rng.randrange(10, VOCAB_SIZE) for _ in range(rng.choice([0, 1, 2, 5, 9, 30])))]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_leaves_a_branch_and_comes_back_finds_all_as_it_was(model: LanguageModel, seed: int):
+def test_whoever_leaves_a_branch_and_comes_back_finds_all_as_it_was(model: nn.Module, seed: int):
+    walk(model, seed, num_steps=40)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_that_holds_for_every_architecture(name: str):
+    walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), seed=len(name), num_steps=10)
+
+
+def walk(model: nn.Module, seed: int, num_steps: int) -> None:
     rng = Random(seed)
-    cache = PromptCache(model.new_layers)
+    cache = new_cache(model)
     first = new_turn(rng, None)
     turns = [Turn(None, first, read_alone(model, [first]))]
     assert cache.rewind_to([*first, 1]) == 0
     assert is_same(read_on(model, cache, first), turns[0].logits)
-    for _ in range(40):
+    for _ in range(num_steps):
         turn = rng.choice(turns)
         ids = new_turn(rng, turn)
         prompt = turn.all_ids + ids
@@ -108,31 +119,32 @@ def test_whoever_leaves_a_branch_and_comes_back_finds_all_as_it_was(model: Langu
     assert cache.num_tokens == sum(len(turn.ids) for turn in turns)
 
 
-def test_the_bytes_held_are_those_of_the_distinct_tokens(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("model") / "llama"
-    model = loaded(write_random_model(folder, byte_level_tokenizer(), small_llama(VOCAB_SIZE)))
-    cache = PromptCache(model.new_layers)
+def test_the_bytes_held_are_those_of_the_distinct_tokens(llama: nn.Module):
+    cache = new_cache(llama)
     beginning = [rng_id % 400 + 50 for rng_id in range(600)]
     for branch in range(30):
         ids = [*beginning, 10 + branch, *range(100, 150)]
         num_kept = cache.rewind_to([*ids, 1])
         assert num_kept == (0 if branch == 0 else 600)
-        read_on(model, cache, ids[num_kept:])
+        read_on(llama, cache, ids[num_kept:])
     assert cache.num_tokens == 600 + 30 * 51
-    most_room = 255 * model.kv_bytes_per_token  # behind the working layers' positions
-    distinct = cache.num_tokens * model.kv_bytes_per_token
+    one = make_prompt_cache(llama)
+    read(llama, one, [1] * 256)
+    bytes_a_token = sum(layer.nbytes for layer in one) // 256
+    most_room = 255 * bytes_a_token  # behind the working layers' positions
+    distinct = cache.num_tokens * bytes_a_token
     assert distinct <= cache.num_bytes <= distinct + most_room
 
 
-def test_the_limit_is_kept_and_the_branch_in_use_stays(model: LanguageModel):
+def test_the_limit_is_kept_and_the_branch_in_use_stays(model: nn.Module):
     rng = Random(5)
-    cache = PromptCache(model.new_layers)
-    ids = [rng.randrange(50, 500) for _ in range(60)]
+    cache = new_cache(model)
+    ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
     cache.rewind_to([*ids, 1])
     read_on(model, cache, ids)
     cache.limit_bytes = 4 * cache.num_bytes
     for branch in range(40):
-        prompt = [*ids[: rng.randrange(61)], 10 + branch, *ids[:40]]
+        prompt = [*ids[: rng.randrange(1, 61)], 10 + branch, *ids[:40]]
         num_kept = cache.rewind_to(prompt)
         logits = read_on(model, cache, prompt[num_kept:])
         assert cache.num_bytes <= cache.limit_bytes
@@ -141,14 +153,12 @@ def test_the_limit_is_kept_and_the_branch_in_use_stays(model: LanguageModel):
         assert mx.allclose(logits, fresh, rtol=1e-3, atol=1e-3)
 
 
-def test_what_was_used_longest_ago_goes_first(tmp_path_factory: pytest.TempPathFactory):
-    folder = tmp_path_factory.mktemp("model") / "llama"
-    model = loaded(write_random_model(folder, byte_level_tokenizer(), small_llama(VOCAB_SIZE)))
-    cache = PromptCache(model.new_layers)
+def test_what_was_used_longest_ago_goes_first(llama: nn.Module):
+    cache = new_cache(llama)
     prompts = [[10 + branch, *range(100, 399)] for branch in range(4)]
     for ids in prompts:
         cache.rewind_to([*ids, 1])
-        read_on(model, cache, ids)
+        read_on(llama, cache, ids)
     assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300] * 4
     cache.rewind_to([*prompts[0], 1])
     cache.limit_bytes = cache.num_bytes - 1
@@ -156,8 +166,8 @@ def test_what_was_used_longest_ago_goes_first(tmp_path_factory: pytest.TempPathF
     assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300, 0, 300, 300]
 
 
-def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: LanguageModel):
-    cache = PromptCache(model.new_layers)
+def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: nn.Module):
+    cache = new_cache(model)
     one, other = list(range(50, 90)), list(range(150, 190))
     for ids in (one, other):
         cache.rewind_to([*ids, 1])
@@ -167,6 +177,6 @@ def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: LanguageMo
     assert is_same(_after(model, cache, one), read_alone(model, [one, [7]]))
 
 
-def _after(model: LanguageModel, cache: PromptCache, ids: list[int]) -> mx.array:
+def _after(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
     assert cache.rewind_to([*ids, 7]) == len(ids)
     return read_on(model, cache, [7])
