@@ -79,7 +79,7 @@ class _Attention(Stack):
             num_all = num_own + sum(_length(piece) for piece in pieces)
             if not num_all:
                 cache.keys = cache.values = None
-            elif pieces:
+            else:
                 held = (cache.keys, cache.values) if num_own else None
                 cache.keys, cache.values = _joined(held, num_own, pieces, num_all)
             cache.offset = num_all
@@ -234,8 +234,8 @@ def _part(arrays: Arrays, start: int, stop: int | None) -> Arrays:
 
 
 def _joined(held: Arrays | None, num_own: int, pieces: Sequence[Arrays], num_all: int) -> Arrays:
-    """Put `pieces` behind the first `num_own` positions of `held`, in place where there is room for all."""
-    if held is not None and _room(held) >= num_all:
+    """Put `pieces` behind the first `num_own` positions of `held`: in place where there is room, but not too much."""
+    if held is not None and num_all <= _room(held) <= num_all + num_all // 16 + _STEP:
         place = num_own
         for piece in pieces:
             end = place + _length(piece)

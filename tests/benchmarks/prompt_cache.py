@@ -1,0 +1,311 @@
+"""What is read again: conversations that are regenerated, edited and switched, against mlx-lm's prompt cache.
+
+Both answer the same prompts with the same model; the peer is driven as mlx-lm's server drives it: the nearest cache,
+the rest of the prompt, then the whole back. Ideal is to read each distinct token once, and of a prompt that is known
+the last token.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+from copy import deepcopy
+from functools import partial
+from random import Random
+from typing import Any, NamedTuple, cast
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx_lm.models.cache import KVCache, LRUPromptCache, make_prompt_cache
+
+from tests.architectures import ARCHITECTURES, build_random_model
+from tests.benchmarks.measure import Row, alone, compared, meets
+from worker.prompt_cache import PromptCache
+from worker.token_tree import TokenTree
+
+_AREA = "prompt cache"
+_PEER = "mlx-lm LRUPromptCache"
+_VOCAB_SIZE = 500
+_CHUNK = 512
+_NUM_ANSWER = 100
+_MODELS = {"llama": "<= 1.0", "gemma3_text": "<= 1.05", "lfm2": "<= 1.05"}
+
+
+class _Request(NamedTuple):
+    prompt: list[int]
+    answer: list[int]
+    places: list[int]
+    """Where messages meet."""
+
+
+def rows() -> list[Row]:
+    found: list[Row] = []
+    for name, goal in _MODELS.items():
+        model = build_random_model(_wide(name), vocab_size=_VOCAB_SIZE)
+        requests = list(_conversation())
+        bough, peer = _Bough(model), _Peer(model)
+        ideal = _ideal(requests)
+        ours = sum(bough.answer(request) for request in requests) / ideal
+        theirs = sum(peer.answer(request) for request in requests) / ideal
+        found.append(_of_bough(f"{name}: tokens read ÷ ideal", ours, theirs, goal))
+        if name == "llama":
+            bytes_a_token = _bytes_a_token(model)
+            distinct = _num_distinct(requests) * bytes_a_token
+            found.append(
+                _of_bough(
+                    f"{name}: bytes held ÷ those of the distinct tokens",
+                    bough.num_bytes / distinct,
+                    peer.num_bytes / distinct,
+                    "<= 1.1",
+                )
+            )
+    return [*found, *_regenerated(), *_fork_and_return(), *_look_up()]
+
+
+def _of_bough(name: str, ours: float, theirs: float, goal: str) -> Row:
+    """A row whose goal is of Bough's figure, not of the ratio."""
+    row = compared(_AREA, name, [ours], _PEER, [theirs])
+    row["goal"], row["met"] = goal, meets(ours, goal)
+    return row
+
+
+# --- the conversation --------------------------------------------------------------------------------------
+
+
+def _conversation() -> Iterator[_Request]:
+    """A system prompt, 10 turns of 200 tokens, 5 regenerations, two edits, back, 15 switches over 5 branches."""
+    rng = Random(1)
+    system = _message(rng, 1, 200)
+    turns = [(_message(rng, 2, 100), _message(rng, 3, _NUM_ANSWER)) for _ in range(10)]
+
+    def asked(turns: list[tuple[list[int], list[int]]]) -> _Request:
+        prompt, places = list(system), [len(system)]
+        for question, answer in turns[:-1]:
+            prompt += question + answer
+            places += [len(prompt) - len(answer), len(prompt)]
+        prompt += turns[-1][0]
+        return _Request(prompt, turns[-1][1], places)
+
+    for number in range(len(turns)):
+        yield asked(turns[: number + 1])
+    branches = [turns]
+    for _ in range(5):
+        other = [*turns[:-1], (turns[-1][0], _message(rng, 3, _NUM_ANSWER))]
+        yield asked(other)
+    for number in (2, 6):
+        edited = [*turns[:number], (_message(rng, 2, 100), _message(rng, 3, _NUM_ANSWER))]
+        yield asked(edited)
+        branches.append(edited)
+    for number in (4, 8):
+        branches.append([*turns[:number], (turns[number][0], _message(rng, 3, _NUM_ANSWER))])
+        yield asked(branches[-1])
+    yield asked([*turns, (_message(rng, 2, 100), _message(rng, 3, _NUM_ANSWER))])
+    for _ in range(15):
+        branch = rng.randrange(len(branches))
+        branches[branch] = [*branches[branch], (_message(rng, 2, 100), _message(rng, 3, _NUM_ANSWER))]
+        yield asked(branches[branch])
+
+
+def _message(rng: Random, role: int, length: int) -> list[int]:
+    """A header of the role's own, as templates write it, and any text."""
+    return [0, role, *(rng.randrange(10, _VOCAB_SIZE) for _ in range(length - 2))]
+
+
+def _ideal(requests: list[_Request]) -> int:
+    known: TokenTree[_Nothing] = TokenTree(_Nothing())
+    total = 0
+    for prompt, answer, _ in requests:
+        total += max(len(prompt) - known.path(prompt)[1], 1)
+        known.insert([*prompt, *answer[:-1]], _Nothing())
+    return total
+
+
+def _num_distinct(requests: list[_Request]) -> int:
+    known: TokenTree[_Nothing] = TokenTree(_Nothing())
+    for prompt, answer, _ in requests:
+        known.insert([*prompt, *answer[:-1]], _Nothing())
+    return sum(len(run.ids) for run in known.runs())
+
+
+class _Nothing:
+    def cut(self, num_tokens: int) -> tuple[_Nothing, _Nothing]:
+        return self, self
+
+
+# --- who reads it ------------------------------------------------------------------------------------------
+
+
+class _Bough:
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._cache = PromptCache(partial(make_prompt_cache, model), limit_bytes=1 << 62)
+
+    def answer(self, request: _Request) -> int:
+        cache = self._cache
+        prompt = request.prompt
+        places = [*request.places, len(prompt) - 1, len(prompt) + len(request.answer) - 1]
+        done = num_kept = cache.rewind_to(prompt)
+        sequence = [*prompt, *request.answer[:-1]]
+        while done < len(sequence):
+            end = min([done + _CHUNK, len(sequence), *(place for place in places if place > done)])
+            cache.make_room(end - done)
+            _read(self._model, cache.layers, sequence[done:end])
+            cache.extend(sequence[done:end])
+            if end in places:
+                cache.keep()
+            done = end
+        return len(prompt) - num_kept
+
+    @property
+    def num_bytes(self) -> int:
+        return self._cache.num_bytes
+
+
+class _Peer:
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+        self._cache = LRUPromptCache(max_size=1 << 30)
+
+    def answer(self, request: _Request) -> int:
+        layers, rest = self._cache.fetch_nearest_cache("model", request.prompt)
+        layers = make_prompt_cache(self._model) if layers is None else layers
+        num_read = max(len(rest), 1)
+        if not rest:  # the last token's logits are needed
+            rest = request.prompt[-1:]
+        _read(self._model, layers, [*rest, *request.answer[:-1]])
+        self._cache.insert_cache("model", [*request.prompt, *request.answer[:-1]], layers)
+        return num_read
+
+    @property
+    def num_bytes(self) -> int:
+        return self._cache.nbytes
+
+
+def _read(model: nn.Module, layers: Any, ids: list[int]) -> None:
+    mx.eval(cast("Any", model)(mx.array([ids]), cache=layers), [layer.state for layer in layers])
+
+
+def _wide(name: str) -> dict[str, Any]:
+    """Windows of 512 tokens; the conversation goes far past them."""
+    config = dict(ARCHITECTURES[name])
+    return config | {"sliding_window": 512} if "sliding_window" in config else config
+
+
+def _bytes_a_token(model: nn.Module) -> int:
+    layers = make_prompt_cache(model)
+    _read(model, layers, [1] * 256)
+    return sum(layer.nbytes for layer in layers) // 256
+
+
+# --- single jobs -------------------------------------------------------------------------------------------
+
+
+def _regenerated() -> list[Row]:
+    """Three chats with ten regenerations each."""
+    model = build_random_model(ARCHITECTURES["llama"], vocab_size=_VOCAB_SIZE)
+    rng = Random(2)
+    requests: list[_Request] = []
+    for _ in range(3):
+        prompt = [*_message(rng, 1, 200), *_message(rng, 2, 100)]
+        requests += [_Request(prompt, _message(rng, 3, _NUM_ANSWER), [200]) for _ in range(11)]
+    bough, peer = _Bough(model), _Peer(model)
+    ideal = _ideal(requests)
+    ours = sum(bough.answer(request) for request in requests) / ideal
+    theirs = sum(peer.answer(request) for request in requests) / ideal
+    return [_of_bough("three chats, ten regenerations: tokens read ÷ ideal", ours, theirs, "<= 1.0")]
+
+
+def _fork_and_return() -> list[Row]:
+    """At 16k tokens of 8 layers, 8 heads, 128 wide, in 16 bits: an answer is left, another begun, and come back to."""
+    length, new = 16_384, 200
+
+    def filled() -> list[Any]:
+        layers = make_prompt_cache(_Bare())
+        for layer in layers:
+            for _ in range(4):
+                layer.update_and_fetch(*_positions(length // 4))
+        mx.eval([layer.state for layer in layers])
+        return layers
+
+    made: list[list[Any]] = [filled()]
+    cache = PromptCache(lambda: made.pop() if made else make_prompt_cache(_Bare()), limit_bytes=1 << 62)
+    prompt = [token_id % 1000 for token_id in range(length)]
+    cache.extend(prompt)
+    answer = [1001] * new
+    _append(cache, answer)
+    before, begin = mx.get_active_memory(), time.perf_counter()
+    cache.rewind_to([*prompt, 1002])
+    _append(cache, [1002])
+    cache.rewind_to([*prompt, *answer, 1])
+    ours_s, ours_bytes = time.perf_counter() - begin, mx.get_active_memory() - before
+
+    layers = filled()
+    before, begin = mx.get_active_memory(), time.perf_counter()
+    copied = deepcopy(layers)
+    for layer in copied:
+        layer.update_and_fetch(*_positions(1))
+    mx.eval([layer.state for layer in copied])
+    theirs_s, theirs_bytes = time.perf_counter() - begin, mx.get_active_memory() - before
+    return [
+        compared(_AREA, "fork and return at 16k tokens, ms", [ours_s * 1e3], "deepcopy, first write", [theirs_s * 1e3]),
+        compared(
+            _AREA,
+            "fork and return at 16k tokens, MiB more",
+            [max(ours_bytes, 1) / 2**20],
+            "deepcopy, first write",
+            [theirs_bytes / 2**20],
+        ),
+    ]
+
+
+class _Bare(nn.Module):
+    """No model, only the layers of one."""
+
+    def make_cache(self) -> list[Any]:
+        return [KVCache() for _ in range(8)]
+
+
+def _positions(num_tokens: int) -> tuple[mx.array, mx.array]:
+    shape = (1, 8, num_tokens, 128)
+    return mx.ones(shape, mx.bfloat16), mx.ones(shape, mx.bfloat16)
+
+
+def _append(cache: PromptCache, ids: list[int]) -> None:
+    for layer in cache.layers:
+        layer.update_and_fetch(*_positions(len(ids)))
+    mx.eval([layer.state for layer in cache.layers])
+    cache.extend(ids)
+
+
+def _look_up() -> list[Row]:
+    """An edit near token 500 of a conversation of 64k."""
+    rng = Random(3)
+    ids = [rng.randrange(_VOCAB_SIZE) for _ in range(65_536)]
+    edited = [*ids[:500], _VOCAB_SIZE, *ids[501:]]
+    layers = make_prompt_cache(_Bare())
+    for layer in layers:
+        layer.keys = layer.values = mx.zeros((1, 1, 65_536, 1))
+        layer.offset = 65_536
+    cache = PromptCache(lambda: layers, limit_bytes=1 << 62)
+    cache.extend(ids)
+    peer = LRUPromptCache(max_size=1 << 30)
+    peer.insert_cache("model", ids, layers)
+
+    def ours() -> float:
+        begin = time.perf_counter()
+        assert cache.num_kept(edited) == 500
+        return (time.perf_counter() - begin) * 1e3
+
+    def theirs() -> float:
+        begin = time.perf_counter()
+        peer._trie.search("model", edited)  # pyright: ignore[reportPrivateUsage]
+        return (time.perf_counter() - begin) * 1e3
+
+    first = ours()  # enters the conversation into the tree, once
+    mine, others = [ours() for _ in range(9)], [theirs() for _ in range(3)]
+    name = "look-up of an edit near token 500 of 64k, ms"
+    return [
+        _of_bough(name, statistics.median(mine), statistics.median(others), "<= 5"),
+        alone(_AREA, "the first look-up after 64k tokens were read, ms", [first]),
+    ]
