@@ -129,7 +129,7 @@ def _told_of(folder: ModelFolder, what: str = "model") -> Generator[None]:
         yield
     except (WorkerError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # some of mlx-lm's modules exit where a package is missing
         if "trust_remote_code" in str(error):
             raise ModelUntrustedError(
                 f"The model in {folder.path} wants to run a program of its own. "

@@ -112,6 +112,7 @@ SEEN_WHEN_BUILT: dict[str, tuple[Damage, str, str]] = {
     "unknown kind": (edit_json("config.json", model_type="perceptron"), "model_invalid", "does not know: perceptron"),
     "kind that is a module": (edit_json("config.json", model_type="cache"), "model_invalid", "can't be loaded"),
     "kind with a path": (edit_json("config.json", model_type="../os"), "model_invalid", "does not know"),
+    "kind that ends the program": (edit_json("config.json", model_type="olmo"), "model_invalid", "can't be loaded"),
     "missing setting": (edit_json("config.json", hidden_size=None), "model_invalid", "can't be loaded"),
     "missing weight": (without_a_weight, "model_invalid", "can't be loaded"),
     "other shape": (with_weights_of_another_shape, "model_invalid", "can't be loaded"),
