@@ -394,7 +394,7 @@ def test_the_bytes_that_the_cache_reports_are_those_of_its_arrays(
     for prompt in (range(40, 100), range(40, 120), [7, 8, 9], range(40, 400), [40, 41, 42, 50]):
         answer(engine, token_ids=list(prompt), max_tokens=9)
         cache = engine.cache
-        kept = [[run.kept.parts, run.kept.states] for run in cache._tree.runs()]
+        kept = [[run.kept.parts, run.kept.states] for run in cache._tree.runs()]  # pyright: ignore[reportPrivateUsage]
         held = sum(array.nbytes for array in arrays_in([cache.layers, kept], set()))
         assert cache.num_bytes == held > 0
 
