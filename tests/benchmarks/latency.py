@@ -6,21 +6,24 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import islice, product
 from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QObject, QTimer
 
 from app.application import Application, Places, make_qt_application
-from tests.benchmarks.decode import endless_guide
 from tests.benchmarks.measure import Row, alone
+from tests.models import byte_level_tokenizer, chain, write_scripted_model
 from worker.protocol import Chunk, Event
 
-_NUM_ANSWERS = 5
+_NUM_WORDS = 600
+_PARAGRAPH = 60  # words
+_NUM_ANSWERS = 6
 
 
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
-        model = endless_guide(Path(folder) / "guide")
+        model = _narrator(Path(folder) / "model")
         _ = make_qt_application([])
         application = Application(Places.under(Path(folder) / "data"))
         try:
@@ -32,6 +35,20 @@ def rows() -> list[Row]:
         alone("latency", "sampled token → view's model, p95, ms", p95, "<= 1"),
         alone("latency", "sampled token → view's model, median, ms", median),
     ]
+
+
+def _narrator(folder: Path) -> Path:
+    """Write a model that answers with paragraphs of words, as a model does that has something to tell."""
+    tokenizer = byte_level_tokenizer()
+    words = [
+        f" {''.join(letters)}" for letters in islice(product("bdfgklmnprstvw", "aeiou", "lmnrst", "aeo"), _NUM_WORDS)
+    ]
+    for number in range(_PARAGRAPH, _NUM_WORDS, _PARAGRAPH):
+        words[number] = f".\n\n{words[number].strip().capitalize()}"
+    tokenizer.add_tokens(words)
+    newline = tokenizer.encode("\n").ids[0]
+    told = [tokenizer.encode(word).ids[0] for word in words]
+    return write_scripted_model(folder, tokenizer, chain([newline, *told]))
 
 
 def _latencies(application: Application, model: Path) -> tuple[list[float], list[float]]:
@@ -52,10 +69,11 @@ def _latencies(application: Application, model: Path) -> tuple[list[float], list
     p95: list[float] = []
     medians: list[float] = []
     for number in range(_NUM_ANSWERS + 1):
-        controller.new_conversation()
         latencies.clear()
-        controller.send("What is a branch?")
+        controller.new_conversation()
+        controller.send("Tell me something long.")
         _wait_until(lambda: controller.streaming_message is None)
+        assert len(latencies) == _NUM_WORDS
         if number:
             p95.append(statistics.quantiles(latencies, n=20)[-1])
             medians.append(statistics.median(latencies))

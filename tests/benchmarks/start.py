@@ -26,7 +26,7 @@ def rows() -> list[Row]:
         loaded.append(first["loaded"])
         bare.append(_run("bare")["painted"])
     return [
-        compared("start", "to a painted window, s", painted, "a bare PySide6 window", bare, "<= 2.5"),
+        compared("start", "to a painted window, s", painted, "a bare PySide6 window", bare),
         alone("start", "to a loaded guide model, s", loaded),
     ]
 
