@@ -19,7 +19,7 @@ from tests.driver import ROOT, StdioWorker
 from worker.models.folder import guide_path
 
 _NUM_TOKENS = 512
-_ROUNDS = 9
+_ROUNDS = 21
 _PROMPT = "How do I fork a message, and what is a branch?"
 
 
