@@ -1,0 +1,52 @@
+"""The line that says how far a prompt is read, and how long that will take."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from app.ui.reading_progress import ReadingProgress
+
+
+def text_of(progress: ReadingProgress) -> str:
+    return progress.findChildren(QLabel)[0].text()
+
+
+def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
+    times = iter([10.0, 12.0, 14.0])
+    progress = ReadingProgress(lambda: next(times))
+    qtbot.addWidget(progress)
+    progress.show_progress(3_100, 3_880, 3_100)
+    assert text_of(progress) == "reading 3,100 of 3,880 · 3,100 kept"
+    progress.show_progress(3_360, 3_880, 3_100)
+    assert text_of(progress) == "reading 3,360 of 3,880 · 3,100 kept · about 4 s"
+    progress.show_progress(3_620, 3_880, 3_100)
+    assert text_of(progress) == "reading 3,620 of 3,880 · 3,100 kept · about 2 s"
+
+
+def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
+    times = iter([10.0, 10.1])
+    progress = ReadingProgress(lambda: next(times))
+    qtbot.addWidget(progress)
+    progress.show_progress(0, 1_000, 0)
+    progress.show_progress(500, 1_000, 0)
+    assert text_of(progress) == "reading 500 of 1,000 · 0 kept"
+
+
+def test_another_prompt_begins_anew(qtbot: QtBot):
+    times = iter([0.0, 10.0, 1_000.0, 1_001.0])
+    progress = ReadingProgress(lambda: next(times))
+    qtbot.addWidget(progress)
+    progress.show_progress(0, 1_000, 0)
+    progress.show_progress(900, 1_000, 0)
+    progress.show_progress(0, 1_000, 0)
+    assert text_of(progress) == "reading 0 of 1,000 · 0 kept"
+    progress.show_progress(100, 1_000, 0)
+    assert text_of(progress) == "reading 100 of 1,000 · 0 kept · about 9 s"
+
+
+def test_a_few_tokens_are_not_worth_a_line(qtbot: QtBot):
+    progress = ReadingProgress()
+    qtbot.addWidget(progress)
+    progress.show_progress(10, 60, 0)
+    assert progress.isHidden()
