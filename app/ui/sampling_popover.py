@@ -68,7 +68,7 @@ class SamplingPopover(QFrame):
         ):
             field.setAccessibleName(label)
             form.addRow(label, field)
-        layout = QVBoxLayout(self)
+        self._layout = layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 16, 16, 16)
         layout.setSpacing(8)
         layout.addLayout(form)
@@ -97,10 +97,11 @@ class SamplingPopover(QFrame):
         widget = self._anchor
         if widget is None:
             return
-        # Twice: only then wrapped labels have the height that they need.
-        self.adjustSize()
-        self.adjustSize()
-        corner = widget.mapToGlobal(QPoint(0, -self.sizeHint().height() - 8))
+        # `adjustSize` would squeeze the fields into two thirds of the screen, and not count wrapped lines.
+        self.ensurePolished()
+        self._layout.activate()
+        self.resize(_WIDTH_PX, self._layout.totalHeightForWidth(_WIDTH_PX))
+        corner = widget.mapToGlobal(QPoint(0, -self.height() - 8))
         screen = widget.screen().availableGeometry()
         self.move(max(corner.x(), screen.left()), max(corner.y(), screen.top()))
 

@@ -49,10 +49,12 @@ def test_many_lines_in_a_low_window_cover_nothing(person: Person) -> None:
 
 def test_a_wrong_seed_squeezes_nothing(person: Person) -> None:
     popover = _popover(person)
-    before = [popover.stop.height(), popover.seed.height(), popover.temperature.height()]
+    fields = (popover.stop, popover.seed, popover.temperature)
+    before, height = [field.height() for field in fields], popover.height()
+    assert popover.stop.height() == popover.stop.maximumHeight()
     popover.seed.setText("x")
-    popover.adjustSize()
-    assert [popover.stop.height(), popover.seed.height(), popover.temperature.height()] == before
+    person.bot.waitUntil(lambda: popover.height() > height, timeout=PATIENCE_MS)
+    assert [field.height() for field in fields] == before
     popover.close()
 
 
