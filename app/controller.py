@@ -295,6 +295,10 @@ class Controller(QObject):
     def set_sidebar_visible(self, visible: bool) -> None:
         self._preferences.change(sidebar_visible=visible)
 
+    def keep_draft(self, text: str) -> None:
+        """Keep what is written and not sent for the next time Bough is opened."""
+        self._preferences.change(draft=clean(text))
+
     # --- inside --------------------------------------------------------------------------------------------
 
     @property

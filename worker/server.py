@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from msgspec import UNSET
+
 from worker.engine import Ticket
 from worker.errors import BadRequestError, LoadCancelledError, NotBuiltYetError, SupersededError, failed
 from worker.host import ModelHost, Question
@@ -244,7 +246,14 @@ def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
 
 def _cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
     """The end of an answer that was cancelled while it waited."""
-    seed = command.sampling.seed or 0
-    choice = Choice(text="", token_ids=[], num_recut=0, seed=seed, reason="cancelled")
+    given = command.continuation.token_ids if command.continuation is not None else UNSET
+    choice = Choice(
+        text="",
+        token_ids=[],
+        num_recut=0,
+        seed=command.sampling.seed or 0,  # where none was asked for, none was drawn
+        reason="cancelled",
+        turn_token_ids=[] if given is UNSET else given,
+    )
     timing = Timing(queue_ms=ticket.waited_ms())
     return Finished(request_id=command.request_id, choices=[choice], usage=Usage(), timing=timing)

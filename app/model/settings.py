@@ -27,6 +27,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     theme: Theme = "system"
     sidebar_visible: bool = True
     last_conversation: int | None = None
+    draft: str = ""
+    """What was written in the composer and not sent."""
 
 
 def load_settings(path: Path) -> Settings:

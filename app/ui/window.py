@@ -55,7 +55,7 @@ class MainWindow(QMainWindow):
         self._show_model()
         self._show_sampling()
         self._fill_models_menu()
-        self.composer.text.setFocus()
+        self.composer.give_back(controller.settings.draft)
 
     # --- parts ---------------------------------------------------------------------------------------------
 
@@ -337,4 +337,5 @@ class MainWindow(QMainWindow):
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
+        self._controller.keep_draft(self.composer.text.content)
         self.closed.emit()

@@ -209,6 +209,21 @@ def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Pa
     assert talk.stored(talk.controller.path[1].id).text == text.replace("\ud83d", "\ufffd")
 
 
+def test_what_was_not_sent_is_there_when_bough_is_opened_again(
+    open_bough: OpenBough, qtbot: QtBot, fox_model: Path
+) -> None:
+    first = open_bough(model=str(fox_model))
+    first.window.composer.text.setPlainText("Half a thought,\nin two lines")
+    first.window.close()
+    second = open_bough(model=str(fox_model))
+    assert second.window.composer.text.content == "Half a thought,\nin two lines"
+    talk = _Talk(second, qtbot)
+    second.window.composer.send()
+    qtbot.waitUntil(lambda: talk.controller.path[-1].text == _SAYING, timeout=PATIENCE_MS)
+    second.window.close()
+    assert open_bough(model=str(fox_model)).window.composer.text.content == ""
+
+
 def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_answer(
     qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:

@@ -68,11 +68,12 @@ def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: 
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
     wait_for(worker, running, "chunk")
-    waiting = worker.send("generate", **PROMPT)
+    waiting = worker.send("generate", **PROMPT, continuation={"token_ids": [70, 71]})
     worker.send("cancel", target=waiting)
     finished = worker.events_until_end(waiting)[-1]
     assert finished["choices"][0]["reason"] == "cancelled"
     assert finished["choices"][0]["text"] == ""
+    assert finished["choices"][0]["turn_token_ids"] == [70, 71]
     assert finished["usage"]["prefilled_tokens"] == 0
     assert finished["timing"]["queue_ms"] > 0
     assert running not in ends(worker.events)
