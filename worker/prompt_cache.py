@@ -24,7 +24,7 @@ _Run: TypeAlias = "Run[_Kept]"
 class _Kept:
     """What is kept of a run's tokens outside the working layers, a value for each stack of layers."""
 
-    __slots__ = ("parts", "states", "used")
+    __slots__ = ("num_bytes", "parts", "states", "used")
 
     def __init__(self, parts: list[Arrays | None], states: dict[int, list[Arrays | None]], used: int) -> None:
         self.parts = parts
@@ -33,26 +33,29 @@ class _Kept:
         """After so many of the run's tokens: the stacks' states; None where positions are enough."""
         self.used = used
         """When it was last used: higher is later."""
+        self.num_bytes = num_bytes_in(parts) + num_bytes_in(states)
+        """Counted as arrays come and go: there may be thousands of runs."""
 
     def cut(self, num_tokens: int) -> tuple[_Kept, _Kept]:
         halves = [(None, None) if part is None else cut(part, num_tokens) for part in self.parts]
+        first = {at: states for at, states in self.states.items() if at <= num_tokens}
+        rest = {at - num_tokens: states for at, states in self.states.items() if at > num_tokens}
         return (
-            _Kept(
-                [first for first, _ in halves], {at: s for at, s in self.states.items() if at <= num_tokens}, self.used
-            ),
-            _Kept(
-                [rest for _, rest in halves],
-                {at - num_tokens: s for at, s in self.states.items() if at > num_tokens},
-                self.used,
-            ),
+            _Kept([part for part, _ in halves], first, self.used),
+            _Kept([part for _, part in halves], rest, self.used),
         )
 
-    @property
-    def num_bytes(self) -> int:
-        return num_bytes_in(self.parts) + num_bytes_in(self.states_list())
+    def set_part(self, index: int, part: Arrays | None) -> None:
+        self.num_bytes += num_bytes_in(part) - num_bytes_in(self.parts[index])
+        self.parts[index] = part
 
-    def states_list(self) -> list[list[Arrays | None]]:
-        return list(self.states.values())
+    def set_states(self, at: int, states: list[Arrays | None]) -> None:
+        self.num_bytes += num_bytes_in(states) - num_bytes_in(self.states.get(at))
+        self.states[at] = states
+
+    def drop_states(self) -> None:
+        self.num_bytes -= num_bytes_in(self.states)
+        self.states = {}
 
 
 class PromptCache:
@@ -125,7 +128,7 @@ class PromptCache:
             # A state that is not computed yet would keep alive all that it is computed from.
             mx.eval(arrays_in(states))
             run = self._path[-1]
-            run.kept.states[length - run.start] = states
+            run.kept.set_states(length - run.start, states)
         self._evict()
 
     @property
@@ -160,7 +163,7 @@ class PromptCache:
                 # What was read again, as its states were not kept, lies in the layers now.
                 for index, stack in enumerate(self._stacks):
                     if stack.num_positions >= run.end:
-                        run.kept.parts[index] = None
+                        run.kept.set_part(index, None)
 
     def _leave(self, num_tokens: int) -> None:
         """Take all but the path's first tokens out of the working layers."""
@@ -177,7 +180,7 @@ class PromptCache:
         stack = self._stacks[index]
         for run in runs:
             if run.kept.parts[index] is None and stack.num_positions >= run.end:
-                run.kept.parts[index] = stack.positions(run.start, run.end)
+                run.kept.set_part(index, stack.positions(run.start, run.end))
         mx.eval([arrays_in(run.kept.parts[index]) for run in runs])
 
     def _go_to(self, ids: array[int]) -> None:
@@ -199,7 +202,7 @@ class PromptCache:
                 missing = [run for run in runs if run.start >= num_own]
                 stack.set_positions(num_own, [run.kept.parts[index] for run in missing])
                 for run in missing:
-                    run.kept.parts[index] = None
+                    run.kept.set_part(index, None)
         mx.eval([arrays_in(stack.arrays) for stack in self._stacks])
         self.token_ids, self._path = ids[:], runs
 
@@ -264,8 +267,9 @@ class PromptCache:
             if total <= self.limit_bytes:
                 break
             # The branch in use stays; only that one might want to come back to places far up in it.
-            total -= num_bytes_in(run.kept.states_list())
-            run.kept.states = {}
+            total -= run.kept.num_bytes
+            run.kept.drop_states()
+            total += run.kept.num_bytes
         self._prune()
 
     def _prune(self) -> None:
