@@ -20,6 +20,9 @@ from worker.token_tree import Run, TokenTree, as_ids, num_common
 
 _Run: TypeAlias = "Run[_Kept]"
 
+_NUM_LATEST = 8
+"""Places at the end of the branch in use whose states stay as long as can be."""
+
 
 class _Kept:
     """What is kept of a run's tokens outside the working layers, a value for each stack of layers."""
@@ -53,9 +56,11 @@ class _Kept:
         self.num_bytes += num_bytes_in(states) - num_bytes_in(self.states.get(at))
         self.states[at] = states
 
-    def drop_states(self) -> None:
-        self.num_bytes -= num_bytes_in(self.states)
-        self.states = {}
+    def drop_states(self, at: int) -> int:
+        """Forget the states after so many tokens; return their bytes."""
+        num_bytes = num_bytes_in(self.states.pop(at))
+        self.num_bytes -= num_bytes
+        return num_bytes
 
 
 class PromptCache:
@@ -133,9 +138,10 @@ class PromptCache:
 
     @property
     def num_tokens(self) -> int:
-        """Distinct tokens held."""
+        """Distinct tokens of which something is held."""
         self._settle()
-        return sum(len(run.ids) for run in self._held())
+        in_use = set(self._path)
+        return sum(len(run.ids) for run in self._tree.runs() if run in in_use or run.kept.num_bytes)
 
     @property
     def num_bytes(self) -> int:
@@ -156,14 +162,21 @@ class PromptCache:
 
     def _settle(self) -> None:
         """Enter what was read since into the tree."""
-        if self.token_ids and (not self._path or self._path[-1].end != len(self.token_ids)):
-            self._path = self._tree.insert(self.token_ids, self._nothing())
-            for run in self._path:
-                run.kept.used = self._clock
-                # What was read again, as its states were not kept, lies in the layers now.
-                for index, stack in enumerate(self._stacks):
-                    if stack.num_positions >= run.end:
-                        run.kept.set_part(index, None)
+        last = self._path[-1] if self._path else None
+        settled = last.end if last is not None else 0
+        if settled == len(self.token_ids):
+            return
+        if last is not None and not last.children and all(part is None for part in last.kept.parts):
+            # All of it lies in the layers: one run, however often somebody asks meanwhile.
+            self._tree.grow(last, self.token_ids[settled:])
+            return
+        self._path = self._tree.insert(self.token_ids, self._nothing())
+        for run in self._path:
+            run.kept.used = self._clock
+            # What was read again, as its states were not kept, lies in the layers now.
+            for index, stack in enumerate(self._stacks if run.end > settled else ()):
+                if stack.num_positions >= run.end:
+                    run.kept.set_part(index, None)
 
     def _leave(self, num_tokens: int) -> None:
         """Take all but the path's first tokens out of the working layers."""
@@ -255,6 +268,7 @@ class PromptCache:
         total = self.num_bytes
         if total <= self.limit_bytes:
             return
+        total -= self._thin_out_states(total - self.limit_bytes)
         in_use = set(self._path)
         # A run is never used later than those before it.
         for run in sorted(self._tree.runs(), key=lambda run: (run.kept.used, -run.start)):
@@ -263,14 +277,30 @@ class PromptCache:
             if run not in in_use:
                 total -= run.kept.num_bytes
                 run.kept = self._nothing()
-        for run in self._path[:-1]:
+        for run, at in self._places_in_use()[:-1]:
             if total <= self.limit_bytes:
                 break
             # The branch in use stays; only that one might want to come back to places far up in it.
-            total -= run.kept.num_bytes
-            run.kept.drop_states()
-            total += run.kept.num_bytes
+            total -= run.kept.drop_states(at)
         self._prune()
+
+    def _thin_out_states(self, num_bytes: int) -> int:
+        """Drop every second state of the branch in use until so many bytes are free; return how many are.
+
+        Otherwise a long conversation, with a state at each of its messages, would drive out all others. The latest
+        states stay, and those where the branch was forked.
+        """
+        num_freed = 0
+        places = self._places_in_use()[:-_NUM_LATEST]
+        far = [(run, at) for run, at in places if at < len(run.ids) or len(run.children) < 2]
+        while num_freed < num_bytes and len(far) > 1:
+            num_freed += sum(run.kept.drop_states(at) for run, at in far[::2])
+            far = far[1::2]
+        return num_freed
+
+    def _places_in_use(self) -> list[tuple[_Run, int]]:
+        """Where the branch in use has states, from its beginning on."""
+        return [(run, at) for run in self._path for at in sorted(run.kept.states)]
 
     def _prune(self) -> None:
         """Forget runs of which nothing is held."""

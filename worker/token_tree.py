@@ -25,7 +25,7 @@ K = TypeVar("K", bound=Kept)
 
 
 class Run(Generic[K]):
-    """Tokens that follow one another with no other way between them. Its ids never change; it may be cut in two."""
+    """Tokens that follow one another with no other way between them. It may be cut in two; the last one may grow."""
 
     __slots__ = ("children", "ids", "kept", "parent", "start")
 
@@ -92,6 +92,11 @@ class TokenTree(Generic[K]):
         run.parent, run.start, run.ids, run.kept = upper, position, run.ids[length:], rest
         upper.children[run.ids[0]] = run
         return upper
+
+    def grow(self, run: Run[K], ids: array[int]) -> None:
+        """Let a run that nothing follows go on."""
+        assert not run.children
+        run.ids = run.ids + ids  # a new array: somebody may hold the old one
 
     def remove(self, run: Run[K]) -> None:
         """Forget a run that nothing follows."""

@@ -180,3 +180,56 @@ def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: nn.Module)
 def _after(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
     assert cache.rewind_to([*ids, 7]) == len(ids)
     return read_on(model, cache, [7])
+
+
+def test_asking_while_tokens_come_makes_no_run_for_each(llama: nn.Module):
+    cache = new_cache(llama)
+    cache.rewind_to([1, 2, 3, 4])
+    read_on(llama, cache, [1, 2, 3])
+    for token_id in range(10, 60):
+        read_on(llama, cache, [token_id])
+        assert cache.num_tokens == len(cache.token_ids)
+        assert cache.num_kept([*cache.token_ids, 7]) == len(cache.token_ids)
+    assert sum(1 for _ in cache._tree.runs()) == 1  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("name", ["lfm2", "gemma3_text", "mamba"])
+def test_a_long_conversation_does_not_drive_out_a_short_one(name: str):
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    rng = Random(3)
+    cache = new_cache(model)
+    short = [rng.randrange(100, VOCAB_SIZE) for _ in range(60)]
+    cache.rewind_to([*short, 1])
+    read_on(model, cache, short)
+    one_state = cache.num_bytes
+    cache.limit_bytes = 30 * one_state
+    long = [10]
+    cache.rewind_to([*long, 1])
+    read_on(model, cache, long)
+    for _ in range(60):
+        message = [rng.randrange(100, VOCAB_SIZE) for _ in range(12)]
+        assert cache.rewind_to([*long, *message]) == len(long)
+        read_on(model, cache, message)
+        long += message
+        assert cache.num_bytes <= cache.limit_bytes
+    assert cache.num_kept([*short, 1]) == len(short)
+    assert cache.num_kept([*long, 1]) == len(long)
+    assert cache.num_kept([*long[:-12], 1]) == len(long) - 12
+
+
+@pytest.mark.parametrize("name", ["llama", "recurrent_gemma"])
+def test_no_more_memory_is_held_than_is_counted(name: str):
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    mx.eval(model.parameters())
+    rng = Random(4)
+    mx.clear_cache()
+    before = mx.get_active_memory()
+    cache = new_cache(model)
+    beginning = [rng.randrange(100, VOCAB_SIZE) for _ in range(40)]
+    for branch in range(100):
+        ids = [*beginning, branch, *beginning[:5]]
+        read_on(model, cache, ids[cache.rewind_to([*ids, 1]) :])
+    held = mx.get_active_memory() - before
+    num_arrays = sum(len(arrays_in([run.kept.parts, run.kept.states])) for run in cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
+    # Small arrays are held in whole blocks.
+    assert held <= cache.num_bytes + 512 * num_arrays + 100_000
