@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
+import threading
 
 from worker import process
 from worker.encoding import event_from_msgpack, to_msgpack
 from worker.protocol import Command, Event, Shutdown
+
+_FEEDER_S = 0.5
 
 
 class WorkerExitedError(Exception):
@@ -75,4 +78,9 @@ class WorkerClient:
         self._process.kill()
         self._process.join()
         self._commands.close()
+        # The thread that writes the queue holds its semaphores, too. Were it the last to do so, and cut off by the end
+        # of this program, `multiprocessing` would report them as leaked. What nobody read may keep it from ending.
+        feeder: threading.Thread | None = getattr(self._commands, "_thread", None)
+        if feeder is not None:
+            feeder.join(_FEEDER_S)
         return self._process.exitcode

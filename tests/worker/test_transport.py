@@ -157,6 +157,16 @@ def test_shutdown_is_done_last_and_the_exit_code_is_0(loaded: WorkerClient):
     assert loaded.kill() == 0
 
 
+def test_a_stopped_worker_leaves_no_thread_behind(loaded: WorkerClient):
+    others = set(threading.enumerate())
+    second = WorkerClient()
+    second.send(CacheStats(request_id="one"))
+    assert isinstance(second.receive(), Failed)
+    assert set(threading.enumerate()) - others
+    second.stop()
+    assert set(threading.enumerate()) - others == set()
+
+
 def test_stop_ends_an_idle_and_a_busy_worker_in_good_order(endless_model: Path):
     for is_busy in (False, True):
         client = WorkerClient()
