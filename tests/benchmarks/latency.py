@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice, product
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from worker.protocol import Chunk, Event
 
 _NUM_WORDS = 600
 _PARAGRAPH = 60  # words
-_NUM_ANSWERS = 6
+_NUM_ROUNDS = 6
+_QUESTIONS = ("What is a branch?", "How do I edit a message?", "What are stop strings?", "Who wrote Hamlet?")
 
 
 def rows() -> list[Row]:
@@ -27,13 +28,16 @@ def rows() -> list[Row]:
         _ = make_qt_application([])
         application = Application(Places.under(Path(folder) / "data"))
         try:
-            p95, median = _latencies(application, model)
+            p95, median = _latencies(application, str(model), ["Tell me something long."])
+            p95_of_guide, _ = _latencies(application, "guide", _QUESTIONS)
         finally:
             application.window.close()
             application.close()
     return [
         alone("latency", "sampled token → view's model, p95, ms", p95, "<= 1"),
         alone("latency", "sampled token → view's model, median, ms", median),
+        # Its first token comes while the window still lays out the question: there the figure is not reached.
+        alone("latency", "the same, the guide's short answers, p95, ms", p95_of_guide, "<= 1"),
     ]
 
 
@@ -51,11 +55,11 @@ def _narrator(folder: Path) -> Path:
     return write_scripted_model(folder, tokenizer, chain([newline, *told]))
 
 
-def _latencies(application: Application, model: Path) -> tuple[list[float], list[float]]:
-    """Of several answers, the 95th percentile and the median, in milliseconds."""
+def _latencies(application: Application, model: str, questions: Sequence[str]) -> tuple[list[float], list[float]]:
+    """Of several rounds of answers, the 95th percentile and the median, in milliseconds."""
     controller = application.controller
     application.window.show()
-    controller.load_model(str(model))
+    controller.load_model(model)
     _wait_until(lambda: application.session.state == "ready")
     latencies: list[float] = []
 
@@ -68,15 +72,16 @@ def _latencies(application: Application, model: Path) -> tuple[list[float], list
     application.link.received.connect(receiver.receive)
     p95: list[float] = []
     medians: list[float] = []
-    for number in range(_NUM_ANSWERS + 1):
+    for number in range(_NUM_ROUNDS + 1):
         latencies.clear()
-        controller.new_conversation()
-        controller.send("Tell me something long.")
-        _wait_until(lambda: controller.streaming_message is None)
-        assert len(latencies) == _NUM_WORDS
+        for question in questions:
+            controller.new_conversation()
+            controller.send(question)
+            _wait_until(lambda: controller.streaming_message is None)
         if number:
             p95.append(statistics.quantiles(latencies, n=20)[-1])
             medians.append(statistics.median(latencies))
+    application.link.received.disconnect(receiver.receive)
     return p95, medians
 
 
