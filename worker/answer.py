@@ -47,6 +47,11 @@ class Answer:
         self._unsent: list[Token] = []
         self._sampled_ns = 0
 
+    @property
+    def stop(self) -> str | None:
+        """The stop string that ended it."""
+        return self._stream.stop
+
     def take(self, drawn: Drawn) -> str:
         """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer."""
         self._sampled_ns = time.monotonic_ns()

@@ -1,121 +1,74 @@
-"""Requests answered with one model: prompt, prefill, decode, end; it knows no transport and no queue.
+"""Requests answered with one model, several at once, a step at a time; it knows no transport and no line of commands.
 
-Every `yield` is a place where the caller may look for commands: between two chunks of a prompt, between two tokens.
+Prompts are read one after another, in chunks, in the prompt cache's working layers. Answers are continued together,
+a token each a step, and between two of those steps a chunk of a prompt is read: what streams keeps streaming.
 """
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import mlx.core as mx
-from msgspec import UNSET
 
-from worker.answer import Answer
-from worker.decode import decode
-from worker.errors import BadRequestError, ContextOverflowError
+from worker.decode import Branch, Decoder
+from worker.errors import failed
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache
-from worker.protocol import (
-    Chunk,
-    Finished,
-    Generate,
-    PrefillProgress,
-    Prompt,
-    PromptPlan,
-    RequestId,
-    Timing,
-    Usage,
-)
-from worker.sampler import Sampler
+from worker.prompts import Prompts
+from worker.protocol import Event, Generate, Prompt, PromptPlan
+from worker.request import Request, Ticket, cancelled_unbegun
 
 _PREFILL_CHUNK = 512
 """Tokens read between two looks for commands."""
 
+_SMALL_CHUNK = 32
+_PAUSE_S = 0.05
+"""While answers stream, a chunk is as large as can be read in this time, between these sizes."""
+
 _HEADER = 8
 """Control tokens that are no further apart belong to one place between two messages."""
 
-_MANY_CHARS_A_TOKEN = 16
-"""More than nearly all text has."""
+_MOST_BRANCHES = 64
+_ROOM = 256
+"""Tokens that a branch is expected to grow by at least, where it is asked whether there is memory for it."""
 
 
 @dataclass
-class Ticket:
-    """A request's place in the line. `is_cancelled` is set from outside and looked at between two steps."""
+class _Turn:
+    """Answers of one request that wait to be begun, or that are being begun."""
 
-    request_id: RequestId
-    asked: float = field(default_factory=time.perf_counter)
-    is_cancelled: bool = False
-
-    def waited_ms(self, until: float | None = None) -> float:
-        """Return for how long it has stood in line, or stood there `until` its turn came."""
-        return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
-
-
-@dataclass
-class _Run:
-    """One request on its way."""
-
-    request: Generate
-    ticket: Ticket
-    answer: Answer
+    request: Request
+    choices: list[int]
     sequence: list[int]
-    """What the model reads before the first new token."""
-    max_tokens: int
-    sampler: Sampler
-    num_kept: int = 0
-    num_read: int = 0
-    began: float = field(default_factory=time.perf_counter)
-    first: float = 0.0
-    """When the first and the last token were known; 0 before there is one."""
-    last: float = 0.0
-
-    def finished(self) -> Finished:
-        num_timed = len(self.answer.token_ids) - 1
-        decode_s = self.last - self.first
-        prefill_ms = ((self.first or time.perf_counter()) - self.began) * 1e3
-        return Finished(
-            request_id=self.request.request_id,
-            choices=[self.answer.choice(self.sampler.seed)],
-            usage=Usage(
-                prompt_tokens=len(self.sequence),
-                cached_tokens=self.num_kept,
-                prefilled_tokens=self.num_read,
-                generated_tokens=len(self.answer.token_ids),
-            ),
-            timing=Timing(
-                queue_ms=self.ticket.waited_ms(self.began),
-                prefill_ms=prefill_ms,
-                ttft_ms=prefill_ms if self.first else 0.0,
-                decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
-            ),
-        )
+    """What is to be read: the prompt, and what such an answer has already said."""
 
 
 class Engine:
-    """Answers requests with one model, one after another."""
+    """Answers requests with one model."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
         self.cache = PromptCache(model.new_layers)
+        self._prompts = Prompts(model)
+        self._decoder = Decoder(model, self.cache)
+        self._waiting: deque[tuple[Generate, Ticket]] = deque()
+        """Requests whose turn has not come."""
+        self._turns: deque[_Turn] = deque()
+        """What waits for memory."""
+        self._reading: tuple[_Turn, Generator[list[Event]]] | None = None
+        self._running: dict[Branch, tuple[Request, int]] = {}
+        self._has_just_decoded = False
+        self._tokens_per_s = 0.0
+        self._is_alone = False
+        """Several at once broke: one after another until all are answered."""
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
-        if prompt.messages is not UNSET:
-            options = prompt.template_options if prompt.template_options is not UNSET else {}
-            ids = self.model.chat_template.prompt_ids(prompt.messages, options)
-        elif prompt.text is not UNSET:
-            # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
-            ids = list(self.model.tokenizer.encode_batch_fast([prompt.text])[0].ids)
-        else:
-            ids = list(prompt.token_ids) if prompt.token_ids is not UNSET else []
-        if not ids:
-            raise BadRequestError("The prompt is empty. Send at least one token of text.")
-        self._check(ids, "token_ids" if prompt.token_ids is not UNSET else "text")
-        return ids
+        return self._prompts.ids(prompt)
 
     def plan(self, prompts: Sequence[Prompt]) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing."""
@@ -127,72 +80,147 @@ class Engine:
             plans.append(PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier))
         return plans
 
-    def generate(self, request: Generate, ticket: Ticket) -> Iterator[PrefillProgress | Chunk | Finished | None]:
-        """Answer `request`; the last event is its `finished`. None: one more step was made, with nothing to tell.
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of all arrays that are held for prompts and answers."""
+        return self.cache.num_bytes + self._decoder.num_bytes
 
-        Raises a `WorkerError` before the first event, or whatever the model's own code raises.
-        """
-        run = self._begin(request, ticket)
+    # --- one step of work ----------------------------------------------------------------------------------
+
+    def add(self, command: Generate, ticket: Ticket) -> None:
+        """Line a request up. `step` returns its events; the last one is its `finished` or `failed`."""
+        self._is_alone = self._is_alone and self.is_busy
+        self._waiting.append((command, ticket))
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether `step` has anything to do."""
+        return bool(self._waiting or self._turns or self._reading or self._running)
+
+    def step(self) -> list[Event]:
+        """Do one step: a token of each answer, or a chunk of a prompt; return what it brought."""
         try:
-            yield from self._prefill(run)
-            if ticket.is_cancelled:
-                run.answer.end("cancelled")
-            else:
-                yield from self._decode(run)
-        except Exception:
+            return self._step()
+        except Exception as error:  # noqa: BLE001 (a bug of ours: whoever waits must hear of it)
+            return self._fail_all(error)
+
+    def _step(self) -> list[Event]:
+        events = self._end_cancelled()
+        if self._reading is None:
+            events += self._begin_reading()
+        if self._running and not (self._reading and self._has_just_decoded):
+            self._has_just_decoded = True
+            return events + self._decode()
+        self._has_just_decoded = False
+        if self._reading is not None:
+            events += self._read()
+        return events
+
+    def _end_cancelled(self) -> list[Event]:
+        events: list[Event] = []
+        for entry in [entry for entry in self._waiting if entry[1].is_cancelled]:
+            self._waiting.remove(entry)
+            events.append(cancelled_unbegun(*entry))
+        for turn in list(self._turns):
+            events += self._drop_cancelled(turn)
+            if not turn.choices:
+                self._turns.remove(turn)
+        for branch, (request, choice) in list(self._running.items()):
+            if request.ticket.is_choice_cancelled(choice):
+                events += _told(request.end(choice, "cancelled"))
+                events += self._leave(branch)
+        return events
+
+    def _drop_cancelled(self, turn: _Turn) -> list[Event]:
+        events: list[Event] = []
+        for choice in [each for each in turn.choices if turn.request.ticket.is_choice_cancelled(each)]:
+            turn.choices.remove(choice)
+            events += _told(turn.request.end(choice, "cancelled"))
+            events.append(turn.request.ended(choice))
+        return events
+
+    # --- prefill -------------------------------------------------------------------------------------------
+
+    def _begin_reading(self) -> list[Event]:
+        """Begin what is next in line, if there is memory for it beside what runs."""
+        while self._turns or self._waiting:
+            if not self._turns:
+                command, ticket = self._waiting[0]
+                try:
+                    request = Request(command, ticket, self._prompts, self.model)
+                except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
+                    self._waiting.popleft()
+                    return [failed(command.request_id, error)]
+                self._waiting.popleft()
+                self._turns.append(_Turn(request, list(range(command.n)), request.sequence))
+            turn = self._turns[0]
+            if self._running and not self._has_memory_for(1, len(turn.sequence)):
+                break
+            self._turns.popleft()
+            self._decoder.move_out()
+            self._reading = (turn, self._prefill(turn))
+            return []
+        self._decoder.move_in()
+        return []
+
+    def _read(self) -> list[Event]:
+        assert self._reading is not None
+        turn, steps = self._reading
+        events = self._drop_cancelled(turn)
+        if not turn.choices:
+            # Nobody waits for it any more. What was read is kept.
+            self._reading = None
+            self.cache.keep()
+            return events
+        try:
+            progress = next(steps, None)
+        except Exception as error:  # noqa: BLE001 (see _begin_reading)
             # What the working layers hold after a step that broke is anyone's guess.
+            self._reading = None
             self.cache.give_up_path()
-            raise
-        yield run.finished()
+            return [*events, *self._fail(turn.request, error)]
+        if progress is None:
+            self._reading = None
+        return events + (progress or [])
 
-    def _begin(self, request: Generate, ticket: Ticket) -> _Run:
-        vocabulary = self.model.vocabulary
-        self._refuse_far_too_long(request)
-        prompt_ids = self.prompt_ids(request.prompt)
-        continuation = request.continuation
-        if continuation is None:
-            answer = Answer(vocabulary, request.stop, [])
-        elif continuation.token_ids is not UNSET:
-            self._check(continuation.token_ids, "continuation.token_ids")
-            answer = Answer(vocabulary, request.stop, continuation.token_ids)
-        else:
-            text = continuation.text if continuation.text is not UNSET else ""
-            answer = Answer(vocabulary, request.stop, vocabulary.encode_turn(text), text)
-        sequence = prompt_ids + answer.kept_ids
-        room = self.model.context_length - len(sequence)
-        if room <= 0:
-            raise self._overflow(f"{len(sequence):,}")
-        seed = request.sampling.seed
-        return _Run(
-            request=request,
-            ticket=ticket,
-            answer=answer,
-            sequence=sequence,
-            max_tokens=min(room, request.max_tokens or room),
-            sampler=Sampler(request.sampling, seed if seed is not None else secrets.randbits(32)),
-        )
-
-    def _prefill(self, run: _Run) -> Iterator[PrefillProgress]:
-        """Read all but the last token of the sequence that is not kept yet."""
-        cache, sequence, total = self.cache, run.sequence, len(run.sequence)
+    def _prefill(self, turn: _Turn) -> Generator[list[Event]]:
+        """Read what is not kept of a turn's sequence, a chunk a step, and have it continued."""
+        cache, request, sequence = self.cache, turn.request, turn.sequence
         places = self._places_to_keep(sequence)
-        run.num_kept = done = cache.rewind_to(sequence)
-        yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
-        while done < total - 1 and not run.ticket.is_cancelled:
-            end = min(done + _PREFILL_CHUNK, total - 1)
+        done = cache.rewind_to(sequence)
+        is_first = not request.num_read
+        if is_first:
+            request.num_kept = done
+            yield [request.progress(done)]
+        while done < len(sequence) - 1:
+            began = time.perf_counter()
+            end = min(done + self._chunk(), len(sequence) - 1)
             end = next((place for place in places if done < place < end), end)
-            chunk = sequence[done:end]
-            cache.make_room(len(chunk))
-            self.model.forward(mx.array(chunk), cache.layers)
+            self._forward(request, sequence[done:end])
             mx.eval([layer.state for layer in cache.layers])
             mx.clear_cache()
-            cache.extend(chunk)
-            run.num_read += end - done
+            self._tokens_per_s = (end - done) / (time.perf_counter() - began)
             done = end
             if done in places:
                 cache.keep()
-            yield PrefillProgress(request_id=run.request.request_id, done=done, total=total, cached=run.num_kept)
+            # Of what is read a second time, as several at once broke, nobody has to hear.
+            yield [request.progress(done)] if is_first else []
         cache.keep()
+        self._join(turn, self._forward(request, sequence[-1:]))
+
+    def _forward(self, request: Request, token_ids: list[int]) -> mx.array:
+        """Read tokens into the working layers; return the logits after them, not yet computed."""
+        self.cache.make_room(len(token_ids))
+        logits = self.model.forward(mx.array([token_ids]), self.cache.layers)
+        self.cache.extend(token_ids)
+        request.num_read += len(token_ids)
+        return logits
+
+    def _chunk(self) -> int:
+        """How many tokens to read at once."""
+        if not self._running:
+            return _PREFILL_CHUNK
+        return min(max(int(self._tokens_per_s * _PAUSE_S), _SMALL_CHUNK), _PREFILL_CHUNK)
 
     def _places_to_keep(self, sequence: Sequence[int]) -> list[int]:
         """Where a sequence may be forked later, as far as it takes a copy of the layers' states to come back there.
@@ -208,62 +236,98 @@ class Engine:
         ]
         return sorted({*ends, self.cache.fork(sequence)})
 
-    def _decode(self, run: _Run) -> Iterator[Chunk | None]:
-        """Draw tokens until the answer ends; the sequence's last token is read here, for its logits."""
-        request_id, answer, request = run.request.request_id, run.answer, run.request
-        run.num_read += 1
-        for drawn in decode(
-            self.model,
-            self.cache,
-            run.sampler,
-            answer.healing,
-            run.sequence,
-            run.max_tokens,
-            request.top_logprobs,
-        ):
-            run.last = time.perf_counter()
-            run.first = run.first or run.last
-            text = answer.take(drawn)
-            if answer.reason is None and len(answer.token_ids) == run.max_tokens:
-                text += answer.end("length")
-            yield answer.chunk(request_id, 0, text)
-            if answer.reason is None and run.ticket.is_cancelled:
-                yield answer.chunk(request_id, 0, answer.end("cancelled"))
-            if answer.reason is not None:
-                break
-        self.cache.keep()
+    # --- decode --------------------------------------------------------------------------------------------
 
-    def _refuse_far_too_long(self, request: Generate) -> None:
-        """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""
-        texts: list[str] = []
-        if request.messages is not UNSET:
-            if len(request.messages) > self.model.context_length:
-                # A message is a token at least.
-                raise self._overflow(f"at least {len(request.messages):,}")
-            # What the model wrote may be dropped by its template.
-            texts += [message.content for message in request.messages if message.role != "assistant"]
-        if request.text is not UNSET:
-            texts.append(request.text)
-        if request.continuation is not None and request.continuation.text is not UNSET:
-            texts.append(request.continuation.text)
-        most = self.model.context_length * _MANY_CHARS_A_TOKEN
-        for text in texts:
-            if len(text) > 2 * most:
-                beginning = self.model.tokenizer.encode_batch_fast([text[:most]], add_special_tokens=False)[0]
-                if len(beginning.ids) > self.model.context_length:
-                    raise self._overflow(f"about {len(beginning.ids) * len(text) // most:,}")
+    def _join(self, turn: _Turn, logits: mx.array) -> None:
+        """Continue the answers of a turn whose sequence the working layers hold: as many as there is memory for."""
+        num_more = 1
+        while num_more < len(turn.choices) and self._has_memory_for(num_more + 1, len(turn.sequence)):
+            num_more += 1
+        branches = [turn.request.branch(choice, turn.sequence) for choice in turn.choices[:num_more]]
+        if self._running or len(branches) > 1:
+            # What breaks here is this request's alone.
+            mx.eval(logits)
+        self._decoder.join(branches, logits)
+        for branch, choice in zip(branches, turn.choices, strict=False):
+            self._running[branch] = (turn.request, choice)
+        del turn.choices[:num_more]
+        if turn.choices:
+            self._turns.appendleft(turn)
 
-    def _overflow(self, num_tokens: str) -> ContextOverflowError:
-        return ContextOverflowError(
-            f"The prompt has {num_tokens} tokens; the model's context holds {self.model.context_length:,} "
-            "with the answer. Shorten the message, or go on from an earlier one."
-        )
+    def _has_memory_for(self, num_branches: int, num_tokens: int) -> bool:
+        """Whether so many branches more can be continued at once beside those that are."""
+        num_rows = len(self._running) + num_branches
+        if num_rows == 1:
+            return True
+        if self._is_alone or num_rows > _MOST_BRANCHES or not self.model.can_batch:
+            return False
+        longest = max([num_tokens, *(len(branch.ids) for branch in self._running)]) + _ROOM
+        # Each row is as long as the longest, and the branch in the working layers is there besides.
+        return (num_rows + 1) * self.model.num_bytes_at(longest) <= self.cache.limit_bytes
 
-    def _check(self, token_ids: Sequence[int], name: str) -> None:
-        """Ids that the model has no embedding of would read memory that is none of theirs."""
-        highest = max(token_ids, default=0)
-        if highest >= self.model.vocab_size:
-            raise BadRequestError(
-                f"`{name}` holds {highest}, but the model's vocabulary ends at {self.model.vocab_size - 1}. "
-                "Use ids of the loaded model."
-            )
+    def _decode(self) -> list[Event]:
+        events: list[Event] = []
+        try:
+            looked_at = self._decoder.step()
+        except Exception as error:  # noqa: BLE001 (see _begin_reading)
+            return self._recover(error)
+        for branch, drawn in looked_at:
+            if branch not in self._running:
+                continue  # another answer of its request broke
+            request, choice = self._running[branch]
+            try:
+                events += _told(request.take(choice, drawn))
+            except Exception as error:  # noqa: BLE001 (see _begin_reading)
+                events += self._fail(request, error)
+            else:
+                if request.answers[choice].reason is not None:
+                    events += self._leave(branch)
+        return events
+
+    def _leave(self, branch: Branch) -> list[Event]:
+        """Continue a branch no more, whose answer has ended."""
+        request, choice = self._running.pop(branch)
+        self._decoder.leave(branch)
+        return [request.ended(choice)]
+
+    # --- what breaks ---------------------------------------------------------------------------------------
+
+    def _recover(self, error: Exception) -> list[Event]:
+        """Go on after a step that broke: with one answer it is over; several are gone on with one after another."""
+        branches = self._decoder.dissolve()
+        running, self._running = self._running, {}
+        if len(branches) == 1:
+            return self._fail(running[branches[0]][0], error)
+        self._is_alone = True
+        for branch in reversed(branches):
+            request, choice = running[branch]
+            self._turns.appendleft(_Turn(request, [choice], branch.ids))
+        return []
+
+    def _fail(self, request: Request, error: Exception) -> list[Event]:
+        """End a whole request."""
+        self._turns = deque(turn for turn in self._turns if turn.request is not request)
+        if self._reading is not None and self._reading[0].request is request:
+            self._reading = None
+        for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
+            del self._running[branch]
+            self._decoder.leave(branch)
+        return [failed(request.request_id, error)]
+
+    def _fail_all(self, error: Exception) -> list[Event]:
+        requests = {command.request_id for command, _ in self._waiting}
+        requests |= {turn.request.request_id for turn in self._turns}
+        requests |= {request.request_id for request, _ in self._running.values()}
+        if self._reading is not None:
+            requests.add(self._reading[0].request.request_id)
+        self._waiting.clear()
+        self._turns.clear()
+        self._running.clear()
+        self._reading = None
+        self._decoder.dissolve()
+        self.cache.give_up_path()
+        return [failed(request_id, error) for request_id in requests]
+
+
+def _told(event: Event | None) -> list[Event]:
+    return [] if event is None else [event]

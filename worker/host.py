@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from worker.engine import Engine, Ticket
+from worker.engine import Engine
 from worker.errors import (
     LoadCancelledError,
     ModelNotLoadedError,
@@ -32,6 +32,7 @@ from worker.protocol import (
     UnloadModel,
     Validate,
 )
+from worker.request import Ticket
 
 Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
 """What is answered without computing with the model."""
@@ -84,9 +85,18 @@ class ModelHost:
         release()
         yield Done(request_id=command.request_id)
 
-    def generate(self, command: Generate, ticket: Ticket) -> Iterator[Event | None]:
-        """Answer a prompt."""
-        yield from self._loaded_engine().generate(command, ticket)
+    def add(self, command: Generate, ticket: Ticket) -> None:
+        """Line a prompt up to be answered. Raises a `WorkerError`."""
+        self._loaded_engine().add(command, ticket)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether `step` has anything to do."""
+        return self._engine is not None and self._engine.is_busy
+
+    def step(self) -> list[Event]:
+        """Do one step of all answers; return what it brought."""
+        return self._loaded_engine().step()
 
     def reply(self, question: Question) -> Event:
         """Answer a question at once. Raises a `WorkerError`."""
@@ -99,11 +109,12 @@ class ModelHost:
                 pieces = [engine.model.vocabulary.text_of([token_id]) for token_id in token_ids]
                 return Tokenized(request_id=question.request_id, token_ids=token_ids, pieces=pieces)
             case CacheStats():
-                cache = self._loaded_engine().cache
+                engine = self._loaded_engine()
+                cache = engine.cache
                 return CacheStatsReport(
                     request_id=question.request_id,
                     tokens=cache.num_tokens,
-                    bytes=cache.num_bytes,
+                    bytes=engine.num_bytes,
                     limit_bytes=cache.limit_bytes,
                     disk_tokens=0,
                     disk_bytes=0,

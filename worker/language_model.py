@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import mlx.core as mx
@@ -17,11 +18,13 @@ from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
 from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
 
-from worker.chat_template import ChatTemplate, Render, plain_transcript
+from worker.batch import can_batch
+from worker.chat_template import ChatTemplate
 from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
-from worker.layers import Layers
+from worker.layers import Layers, num_bytes_in
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
+from worker.rendering import chat_renderer, moment_of
 from worker.vocabulary import Vocabulary
 
 _UNLIMITED_CONTEXT = 2**31 - 1
@@ -88,32 +91,37 @@ class LanguageModel:
         self.vocab_size: int = logits.shape[-1]
         self.cache_kind: CacheKind = _cache_kind(layers)
         self.kv_bytes_per_token = sum(_bytes_per_token(layer) for layer in layers)
+        self._layers = layers
+        self._config = config
         self.context_length = _context_length(config)
         self.num_parameters = _num_parameters(model)
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
-        self.chat_template = ChatTemplate(chat_renderer(tokenizer), self.tokenizer, self.vocabulary)
+        self.chat_template = ChatTemplate(
+            chat_renderer(tokenizer), self.tokenizer, self.vocabulary, moment_of(tokenizer)
+        )
 
     def new_layers(self) -> Layers:
         """Return caches that hold nothing yet, one a layer."""
         return make_prompt_cache(self._model)
 
+    @cached_property
+    def can_batch(self) -> bool:
+        """Whether several sequences may be read in one step."""
+        return can_batch(self.forward, self.new_layers, self._config)
+
+    def num_bytes_at(self, num_tokens: int) -> int:
+        """Return how much memory the layers take that have read so many tokens."""
+        return sum(_num_bytes_at(layer, num_tokens) for layer in self._layers)
+
     def forward(self, tokens: mx.array, layers: Layers) -> mx.array:
-        """Read `tokens`, shape [n], into `layers`; return the last one's logits, shape [1, vocabulary], lazily."""
-        logits: mx.array = cast("Any", self._model)(tokens[None], cache=layers)
+        """Read `tokens`, shape [sequences, n], into `layers`, lazily; return the last ones' logits.
+
+        Their shape is [sequences, vocabulary].
+        """
+        logits: mx.array = cast("Any", self._model)(tokens, cache=layers)
         return logits[:, -1, :]
-
-
-def chat_renderer(tokenizer: Any) -> Render:
-    """Return what renders messages by the chat template of one of mlx-lm's tokenizers."""
-    if not tokenizer.has_chat_template:
-        return plain_transcript
-
-    def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
-        return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
-
-    return render
 
 
 def release() -> None:
@@ -201,6 +209,15 @@ def _bytes_per_token(layer: Any) -> int:
     if isinstance(keys, mx.array) and isinstance(values, mx.array) and keys.ndim == 4:
         return (keys.nbytes + values.nbytes) // keys.shape[2]
     return 0
+
+
+def _num_bytes_at(layer: Any, num_tokens: int) -> int:
+    nested = getattr(layer, "caches", ())
+    if nested:
+        return sum(_num_bytes_at(part, num_tokens) for part in nested)
+    a_token = _bytes_per_token(layer)
+    most = next((size for name in ("max_size", "chunk_size") if (size := getattr(layer, name, None))), num_tokens)
+    return a_token * min(num_tokens, most) if a_token else num_bytes_in(layer and list(layer.__dict__.values()))
 
 
 def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -4,6 +4,9 @@ The tokens ever read form a `TokenTree`. Of one path in it, the one in use, ever
 another is used, what the two do not share is taken out of the layers and laid to the tree's runs; when the path comes
 back, it is put back. So the bytes held are those of the distinct tokens, however many ways there are through them.
 Layers that have a state (`layers.py`) can be taken up where one was kept: at the places that `keep` was called at.
+
+With a `DiskCache`, what leaves memory is written before it goes, and what is idle when somebody asks for it; it is
+found again by whoever has the same disk cache, and read when its branch is used.
 """
 
 from __future__ import annotations
@@ -11,75 +14,53 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from contextlib import suppress
 
 import mlx.core as mx
 
-from worker.layers import Arrays, Layers, arrays_in, cut, num_bytes_in, stacks_of
-from worker.token_tree import Run, TokenTree, as_ids, num_common
-
-_Run: TypeAlias = "Run[_Kept]"
+from worker.disk_cache import DiskCache
+from worker.disk_tier import DiskTier, KeptRun
+from worker.kept import Kept, Tally
+from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, stacks_of
+from worker.token_tree import TokenTree, as_ids, num_common
 
 _NUM_LATEST = 8
 """Places at the end of the branch in use whose states stay as long as can be."""
 
 
-class _Kept:
-    """What is kept of a run's tokens outside the working layers, a value for each stack of layers."""
-
-    __slots__ = ("num_bytes", "parts", "states", "used")
-
-    def __init__(self, parts: list[Arrays | None], states: dict[int, list[Arrays | None]], used: int) -> None:
-        self.parts = parts
-        """The run's positions; None where they are not here."""
-        self.states = states
-        """After so many of the run's tokens: the stacks' states; None where positions are enough."""
-        self.used = used
-        """When it was last used: higher is later."""
-        self.num_bytes = num_bytes_in(parts) + num_bytes_in(states)
-        """Counted as arrays come and go: there may be thousands of runs."""
-
-    def cut(self, num_tokens: int) -> tuple[_Kept, _Kept]:
-        halves = [(None, None) if part is None else cut(part, num_tokens) for part in self.parts]
-        first = {at: states for at, states in self.states.items() if at <= num_tokens}
-        rest = {at - num_tokens: states for at, states in self.states.items() if at > num_tokens}
-        return (
-            _Kept([part for part, _ in halves], first, self.used),
-            _Kept([part for _, part in halves], rest, self.used),
-        )
-
-    def set_part(self, index: int, part: Arrays | None) -> None:
-        self.num_bytes += num_bytes_in(part) - num_bytes_in(self.parts[index])
-        self.parts[index] = part
-
-    def set_states(self, at: int, states: list[Arrays | None]) -> None:
-        self.num_bytes += num_bytes_in(states) - num_bytes_in(self.states.get(at))
-        self.states[at] = states
-
-    def drop_states(self, at: int) -> int:
-        """Forget the states after so many tokens; return their bytes."""
-        num_bytes = num_bytes_in(self.states.pop(at))
-        self.num_bytes -= num_bytes
-        return num_bytes
-
-
 class PromptCache:
     """The kept state of one model."""
 
-    def __init__(self, new_layers: Callable[[], Layers], limit_bytes: int | None = None) -> None:
+    def __init__(
+        self, new_layers: Callable[[], Layers], limit_bytes: int | None = None, disk: DiskCache | None = None
+    ) -> None:
         self._new_layers = new_layers
+        self._disk = disk
         self.limit_bytes = _default_limit_bytes() if limit_bytes is None else limit_bytes
+        self.reserved_bytes = 0
+        """What others hold that counts against the limit, too."""
         self._clock = 0
-        self.clear()
+        self._begin()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget everything but what is on disk."""
+        self._tree.take_apart()
+        self._begin()
+
+    def _begin(self) -> None:
         self._take_new_layers()
-        self._tree: TokenTree[_Kept] = TokenTree(self._nothing())
+        self._tally = Tally()
+        self._tree: TokenTree[Kept] = TokenTree(self._nothing())
+        self._tier = DiskTier(self._disk, self._tree, self._nothing) if self._disk is not None else None
 
     def give_up_path(self) -> None:
-        """Forget what the working layers hold: after a step that broke, that is anyone's guess."""
+        """Start with new layers after a step that broke: what it did to these is anyone's guess.
+
+        Positions before it are as they were, if they can still be computed.
+        """
         self._settle()
+        with suppress(Exception):
+            self._leave(0)
         self._take_new_layers()
         self._prune()
 
@@ -91,17 +72,33 @@ class PromptCache:
     def rewind_to(self, prompt_ids: Sequence[int]) -> int:
         """Bring the working layers to the longest kept beginning of `prompt_ids`; return its length."""
         self._settle()
-        ids = as_ids(prompt_ids)
-        ids = ids[: self._best(ids)]
+        if self._tier is not None:
+            self._tier.forget_lost(self._path)
+        wanted = as_ids(prompt_ids)
         self._clock += 1
-        if ids != self.token_ids:
+        while (ids := wanted[: self._best(wanted)]) != self.token_ids:
             self._leave(num_common(self.token_ids, ids))
-            self._go_to(ids)
-        for run in self._path:
-            run.kept.used = self._clock
+            if self._load(ids):
+                self._go_to(ids)
+        self._note_use(self._path)
         self._evict()
         mx.clear_cache()
         return len(ids)
+
+    def lies_in_memory(self, prompt_ids: Sequence[int]) -> bool:
+        """Whether nothing has to be read from disk to have what `num_kept` tells of."""
+        self._settle()
+        ids = as_ids(prompt_ids)
+        return self._best(ids, with_disk=False) == self._best(ids)
+
+    def save_some(self) -> bool:
+        """Write a file of what is not on disk yet, what was used longest ago first; return whether there was any."""
+        self._settle()
+        waiting = [run for run in self._tree.runs() if self._is_unsaved(run)]
+        if not waiting:
+            return False
+        self._save_next(min(waiting, key=lambda run: (run.kept.used, run.start)))
+        return True
 
     def needs_keeping(self, length: int) -> bool:
         """Whether one can come back to a place after so many tokens only if `keep` was called there."""
@@ -136,6 +133,48 @@ class PromptCache:
             run.kept.set_states(length - run.start, states)
         self._evict()
 
+    def enter(self, token_ids: Sequence[int], layers: Layers) -> None:
+        """Keep a branch that was computed elsewhere: `layers` hold exactly `token_ids`. Only what is new is copied."""
+        self._settle()
+        self._clock += 1
+        runs = self._tree.insert(token_ids, self._nothing())
+        self._path, _ = self._tree.path(self.token_ids)  # one of its runs may have been cut
+        in_use = set(self._path)
+        stacks = stacks_of(layers)
+        length = len(token_ids)
+        for run in runs:
+            run.kept.used = self._clock
+            for index, stack in enumerate(stacks):
+                is_held = run.kept.parts[index] is not None or (
+                    run in in_use and self._stacks[index].num_positions >= run.end
+                )
+                if not is_held and stack.num_positions >= run.end:
+                    run.kept.set_part(index, stack.positions(run.start, run.end))
+            mx.eval(arrays_in(run.kept.parts))
+        if self.needs_keeping(length):
+            states = [stack.state() if length > stack.most_positions else None for stack in stacks]
+            mx.eval(arrays_in(states))
+            runs[-1].kept.set_states(length - runs[-1].start, states)
+        self._evict()
+
+    def take(self, token_ids: Sequence[int], layers: Layers) -> None:
+        """Make `layers`, which hold exactly `token_ids`, the working layers; their caches are the caller's no more."""
+        self._settle()
+        self._clock += 1
+        ids = as_ids(token_ids)
+        self._leave(num_common(self.token_ids, ids))
+        for index, stack in enumerate(stacks_of(layers)):
+            if not stack.num_positions:
+                self._take_out(index, self._path)  # a state takes the place of the positions that it came from
+        self.layers, self._stacks = layers, stacks_of(layers)
+        self.token_ids, self._path = ids[:], self._tree.insert(ids, self._nothing())
+        for run in self._path:
+            run.kept.used = self._clock
+            for index, stack in enumerate(self._stacks):
+                if stack.num_positions >= run.end:
+                    run.kept.set_part(index, None)
+        self._evict()
+
     @property
     def num_tokens(self) -> int:
         """Distinct tokens of which something is held."""
@@ -146,9 +185,18 @@ class PromptCache:
     @property
     def num_bytes(self) -> int:
         """Bytes of all arrays held."""
-        return num_bytes_in([stack.arrays for stack in self._stacks]) + sum(
-            run.kept.num_bytes for run in self._tree.runs()
-        )
+        return num_bytes_in([stack.arrays for stack in self._stacks]) + self._tally.num_bytes
+
+    @property
+    def num_disk_tokens(self) -> int:
+        """Distinct tokens of which something is on disk, whether or not it is in memory, too."""
+        self._settle()
+        return 0 if self._tier is None else self._tier.num_tokens
+
+    @property
+    def num_disk_bytes(self) -> int:
+        """Bytes of the files that this model's tokens have."""
+        return 0 if self._disk is None else self._disk.num_bytes
 
     # --- the path in use -----------------------------------------------------------------------------------
 
@@ -157,44 +205,107 @@ class PromptCache:
         self._stacks = stacks_of(self.layers)
         self.token_ids: array[int] = as_ids([])
         """The tokens that the working layers hold."""
-        self._path: list[_Run] = []
+        self._path: list[KeptRun] = []
         """The runs that they are, as far as they are settled."""
 
     def _settle(self) -> None:
         """Enter what was read since into the tree."""
-        last = self._path[-1] if self._path else None
-        settled = last.end if last is not None else 0
+        last = self._path[-1] if self._path else self._tree.root
+        settled = last.end
         if settled == len(self.token_ids):
             return
-        if last is not None and not last.children and all(part is None for part in last.kept.parts):
+        new_ids = self.token_ids[settled:]
+        if last is not self._tree.root and not last.children and _is_in_layers_alone(last.kept):
             # All of it lies in the layers: one run, however often somebody asks meanwhile.
-            self._tree.grow(last, self.token_ids[settled:])
+            self._tree.grow(last, new_ids)
             return
-        self._path = self._tree.insert(self.token_ids, self._nothing())
-        for run in self._path:
-            run.kept.used = self._clock
-            # What was read again, as its states were not kept, lies in the layers now.
-            for index, stack in enumerate(self._stacks if run.end > settled else ()):
-                if stack.num_positions >= run.end:
-                    run.kept.set_part(index, None)
+        runs = self._tree.insert_below(last, new_ids, self._nothing())
+        self._path += runs
+        self._note_use(self._path)
+        for index, stack in enumerate(self._stacks):
+            self._adopt(index, [run for run in runs if stack.num_positions >= run.end])
+
+    def _adopt(self, index: int, runs: list[KeptRun]) -> None:
+        """Let the working layers hold a stack's positions of `runs`, which they have just read, as they were kept.
+
+        They were read again as no states were kept behind them. Read in other company, their last bits may differ;
+        but branches that go on from there were computed with what is kept.
+        """
+        stack = self._stacks[index]
+        kept = [run for run in runs if run.kept.parts[index] is not None or run.kept.is_stored(index)]
+        if not kept:
+            return
+        from_disk = [(run, index) for run in kept if run.kept.parts[index] is None]
+        is_whole = self._tier is None or self._tier.load(from_disk)
+        if is_whole and runs[-1].end == stack.num_positions:
+            first = runs.index(kept[0])
+            parts = [
+                stack.positions(run.start, run.end) if (part := run.kept.parts[index]) is None else part
+                for run in runs[first:]
+            ]
+            stack.set_positions(runs[first].start, parts)
+            mx.eval(arrays_in(stack.arrays))
+        for run in kept:
+            run.kept.set_part(index, None)
 
     def _leave(self, num_tokens: int) -> None:
         """Take all but the path's first tokens out of the working layers."""
         for run in self._path:
             if run.start < num_tokens < run.end:
-                self._tree.cut(run, num_tokens)
-        self._path, _ = self._tree.path(self.token_ids)
+                self._cut(run, num_tokens)
+                break
         left = [run for run in self._path if run.start >= num_tokens]
         for index in range(len(self._stacks)):
             self._take_out(index, left)
 
-    def _take_out(self, index: int, runs: Sequence[_Run]) -> None:
+    def _take_out(self, index: int, runs: Sequence[KeptRun]) -> None:
         """Lay copies of a stack's positions to the runs that they belong to."""
         stack = self._stacks[index]
+        taken = [
+            (run, stack.positions(run.start, run.end))
+            for run in runs
+            if run.kept.parts[index] is None and stack.num_positions >= run.end
+        ]
+        mx.eval([arrays_in(part) for _, part in taken])
+        for run, part in taken:
+            run.kept.set_part(index, part)
+
+    def _cut(self, run: KeptRun, position: int) -> KeptRun:
+        """Cut a run, which may be of the path in use; return its first part."""
+        upper = self._tree.cut(run, position)
+        if run in self._path:
+            self._path.insert(self._path.index(run), upper)
+        return upper
+
+    def _load(self, ids: array[int]) -> bool:
+        """Bring into memory what the working layers will need of `ids`; return whether all could be read."""
+        if self._tier is None or not ids:
+            return True
+        runs = self._tree.insert(ids, self._nothing())
+        self._path, _ = self._tree.path(self.token_ids)  # one of its runs may have been cut
         for run in runs:
-            if run.kept.parts[index] is None and stack.num_positions >= run.end:
-                run.kept.set_part(index, stack.positions(run.start, run.end))
-        mx.eval([arrays_in(run.kept.parts[index]) for run in runs])
+            run.kept.used = self._clock
+        num_shared = num_common(self.token_ids, ids)
+        last, at = runs[-1], len(runs[-1].ids)
+        stored = last.kept.stored_states.get(at)
+        if at in last.kept.states:
+            has_state = [state is not None for state in last.kept.states[at]]
+        elif stored is not None and not stored.file.is_gone:
+            has_state = stored.stacks
+            if not self._tier.load_states(last, at):
+                return False
+        else:
+            has_state = [False] * len(self._stacks)
+        missing: list[tuple[KeptRun, int]] = []
+        for index, stack in enumerate(self._stacks):
+            if not has_state[index]:
+                num_own = min(num_shared, stack.num_positions)
+                missing += [(run, index) for run in runs if run.start >= num_own and run.kept.parts[index] is None]
+        self._evict(self._tier.num_bytes_of(missing), runs)
+        if not self._tier.load(missing):
+            self._tier.forget_lost(self._path)
+            return False
+        return True
 
     def _go_to(self, ids: array[int]) -> None:
         """Make the working layers hold exactly `ids`, which `_best` found kept and which `_leave` has left."""
@@ -219,88 +330,175 @@ class PromptCache:
         mx.eval([arrays_in(stack.arrays) for stack in self._stacks])
         self.token_ids, self._path = ids[:], runs
 
-    def _best(self, ids: array[int]) -> int:
-        """How many tokens of a prompt can be had without reading them."""
+    def _best(self, ids: array[int], *, with_disk: bool = True) -> int:
+        """How many tokens of a prompt can be had without the model reading them."""
         ids = ids[:-1]
         num_shared = num_common(self.token_ids, ids)
         runs, num_known = self._tree.path(ids)
-        reaches = [self._reach(index, num_shared, runs, num_known) for index in range(len(self._stacks))]
+        reaches = [
+            self._reach(index, num_shared, runs, num_known, with_disk=with_disk) for index in range(len(self._stacks))
+        ]
         best = min(min(reach, stack.most_positions) for reach, stack in zip(reaches, self._stacks, strict=True))
         if num_shared == len(self.token_ids):
             best = max(best, num_shared)
         for run in reversed(runs):
-            for num_tokens, states in run.kept.states.items():
+            for num_tokens, stacks in run.kept.places(with_disk=with_disk):
                 length = run.start + num_tokens
                 if best < length <= num_known and all(
-                    state is not None or length <= reach for state, reach in zip(states, reaches, strict=True)
+                    is_there or length <= reach for is_there, reach in zip(stacks, reaches, strict=True)
                 ):
                     best = length
         return best
 
-    def _reach(self, index: int, num_shared: int, runs: Sequence[_Run], num_known: int) -> int:
+    def _reach(
+        self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool
+    ) -> int:
         """Up to where a stack's positions are at hand, without a gap, along `runs`."""
         reach = min(num_shared, self._stacks[index].num_positions)
         for run in runs:
             if run.end > reach:
-                if run.kept.parts[index] is None:
+                if run.kept.parts[index] is None and not (with_disk and run.kept.is_stored(index)):
                     break
                 reach = run.end
         return min(reach, num_known)
 
     # --- what is held --------------------------------------------------------------------------------------
 
-    def _nothing(self) -> _Kept:
-        return _Kept([None] * len(self._stacks), {}, self._clock)
+    def _nothing(self) -> Kept:
+        return Kept(len(self._stacks), self._tally, self._clock)
 
-    def _held(self) -> set[_Run]:
+    def _note_use(self, runs: Sequence[KeptRun]) -> None:
+        for run in runs:
+            run.kept.used = self._clock
+        if self._tier is not None:
+            self._tier.note_use(runs)
+
+    def _held(self) -> set[KeptRun]:
         """The runs of which anything is held, and those before them."""
         held = set(self._path)
         for run in self._tree.runs():
             above: _Run | None = run
-            if run.kept.num_bytes:
+            if run.kept.num_bytes or run.kept.is_on_disk:
                 while above is not None and above is not self._tree.root and above not in held:
                     held.add(above)
                     above = above.parent
         return held
 
-    def _evict(self) -> None:
-        """Keep the limit: what was used longest ago goes first, and its last tokens before its first."""
-        total = self.num_bytes
-        if total <= self.limit_bytes:
+    def _evict(self, num_coming: int = 0, needed: Sequence[KeptRun] = ()) -> None:
+        """Keep the limit: what was used longest ago goes first, and its last tokens before its first.
+
+        `num_coming`: bytes for which there shall be room; `needed`: runs that stay, besides those in use.
+        """
+        most = self.limit_bytes - self.reserved_bytes - num_coming
+        if self.num_bytes <= most:
             return
-        total -= self._thin_out_states(total - self.limit_bytes)
-        in_use = set(self._path)
+        self._thin_out_states(most)
+        staying = {*self._path, *needed}
+        idle = [run for run in self._tree.runs() if run.kept.num_bytes and run not in staying]
         # A run is never used later than those before it.
-        for run in sorted(self._tree.runs(), key=lambda run: (run.kept.used, -run.start)):
-            if total <= self.limit_bytes:
+        for run in sorted(idle, key=lambda run: (run.kept.used, -run.start)):
+            if self.num_bytes <= most:
                 break
-            if run not in in_use:
-                total -= run.kept.num_bytes
-                run.kept = self._nothing()
-        for run, at in self._places_in_use()[:-1]:
-            if total <= self.limit_bytes:
-                break
+            for piece in self._saved(run):
+                if self.num_bytes > most:
+                    piece.kept.drop_arrays()
+        if self.num_bytes > most:
             # The branch in use stays; only that one might want to come back to places far up in it.
-            total -= run.kept.drop_states(at)
+            self._save_path_states()
+            for run, at in self._places_in_use()[:-1]:
+                if self.num_bytes <= most:
+                    break
+                run.kept.drop_states(at)
         self._prune()
 
-    def _thin_out_states(self, num_bytes: int) -> int:
-        """Drop every second state of the branch in use until so many bytes are free; return how many are.
+    def _thin_out_states(self, most: int) -> None:
+        """Drop every second state of the branch in use until no more than `most` bytes are held.
 
         Otherwise a long conversation, with a state at each of its messages, would drive out all others. The latest
         states stay, and those where the branch was forked.
         """
-        num_freed = 0
-        places = self._places_in_use()[:-_NUM_LATEST]
-        far = [(run, at) for run, at in places if at < len(run.ids) or len(run.children) < 2]
-        while num_freed < num_bytes and len(far) > 1:
-            num_freed += sum(run.kept.drop_states(at) for run, at in far[::2])
+        if len(self._far_places()) < 2:
+            return
+        self._save_path_states()
+        far = self._far_places()
+        while self.num_bytes > most and len(far) > 1:
+            for run, at in far[::2]:
+                run.kept.drop_states(at)
             far = far[1::2]
-        return num_freed
 
-    def _places_in_use(self) -> list[tuple[_Run, int]]:
-        """Where the branch in use has states, from its beginning on."""
+    def _far_places(self) -> list[tuple[KeptRun, int]]:
+        places = self._places_in_use()[:-_NUM_LATEST]
+        return [(run, at) for run, at in places if at < len(run.ids) or len(run.children) < 2]
+
+    def _places_in_use(self) -> list[tuple[KeptRun, int]]:
+        """Where the branch in use has states in memory, from its beginning on."""
         return [(run, at) for run in self._path for at in sorted(run.kept.states)]
+
+    # --- on disk -------------------------------------------------------------------------------------------
+
+    def _positions(self, run: KeptRun, index: int) -> Arrays | None:
+        """A run's positions, from memory or the working layers, lazily."""
+        part = run.kept.parts[index]
+        if part is None and self._stacks[index].num_positions >= run.end and run in self._path:
+            return self._stacks[index].positions(run.start, run.end)
+        return part
+
+    def _is_unsaved(self, run: KeptRun) -> bool:
+        """Whether anything of a run could be written that was not."""
+        if self._tier is None or not self._tier.can_write or run.kept.is_refused:
+            return False
+        return bool(self._tier.unsaved_states(run)) or any(
+            place is None and self._positions(run, index) is not None for index, place in enumerate(run.kept.stored)
+        )
+
+    def _saved(self, run: KeptRun) -> list[KeptRun]:
+        """Write what is not on disk of a run, and of those before it; return the runs that it is now, the last first."""
+        start = run.start
+        while self._is_unsaved(run):
+            self._save_next(run)
+        pieces = [run]
+        while pieces[-1].start > start and (above := pieces[-1].parent) is not None:
+            pieces.append(above)
+        return pieces
+
+    def _save_path_states(self) -> None:
+        for run in list(self._path):
+            if run.kept.states:
+                self._saved(run)
+
+    def _save_next(self, run: KeptRun) -> None:
+        """Write a file of the first run that has something unsaved, of those before `run` and itself."""
+        way = [run]
+        while (above := way[-1].parent) is not None and above is not self._tree.root:
+            way.append(above)
+        for each in reversed(way):
+            if self._is_unsaved(each):
+                if not self._save_one(each):
+                    each.kept.is_refused = run.kept.is_refused = True
+                return
+            if each.kept.is_refused or each.kept.has_lost:
+                # Without what is before it, it would never be found.
+                run.kept.is_refused = True
+                return
+
+    def _save_one(self, run: KeptRun) -> bool:
+        assert self._tier is not None
+        parts = [
+            self._positions(run, index) if place is None else None for index, place in enumerate(run.kept.stored)
+        ]
+        if any(part is not None for part in parts):
+            most = self._tier.most_tokens(parts, len(run.ids))
+            if len(run.ids) <= most:
+                return self._tier.save_positions(run, parts)
+            # In the middle: what is in memory is copied with each cut.
+            num_files = -(-len(run.ids) // most)
+            return self._save_one(self._cut(run, run.start + num_files // 2 * most))
+        at = self._tier.unsaved_states(run)[0]
+        if run.kept.home is None and at < len(run.ids):
+            run = self._cut(run, run.start + at)
+        return self._tier.save_states(run, at)
+
+    # --- what nobody knows of any more ---------------------------------------------------------------------
 
     def _prune(self) -> None:
         """Forget runs of which nothing is held."""
@@ -308,6 +506,11 @@ class PromptCache:
         for run in sorted(self._tree.runs(), key=lambda run: -run.start):
             if run not in held:
                 self._tree.remove(run)
+
+
+def _is_in_layers_alone(kept: Kept) -> bool:
+    """Whether a run's positions are nowhere else: what is written is never changed."""
+    return kept.home is None and not any(part is not None for part in (*kept.parts, *kept.stored))
 
 
 def _default_limit_bytes() -> int:

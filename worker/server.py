@@ -13,16 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from msgspec import UNSET
-
-from worker.engine import Ticket
 from worker.errors import BadRequestError, LoadCancelledError, NotBuiltYetError, SupersededError, failed
 from worker.host import ModelHost, Question
 from worker.models.folder import find_model
 from worker.protocol import (
     CacheStats,
     Cancel,
-    Choice,
     Command,
     Done,
     Event,
@@ -34,12 +30,11 @@ from worker.protocol import (
     Plan,
     RequestId,
     Shutdown,
-    Timing,
     Tokenize,
     UnloadModel,
-    Usage,
     Validate,
 )
+from worker.request import Ticket, cancelled_unbegun
 
 
 class EndOfInput:
@@ -53,7 +48,7 @@ class Interrupt:
 Incoming: TypeAlias = Command | Failed | EndOfInput | Interrupt
 """What a transport hands over; a line that is no command comes as the event that answers it."""
 
-_Job: TypeAlias = LoadModel | UnloadModel | Generate
+_Job: TypeAlias = LoadModel | UnloadModel
 
 
 class Server:
@@ -63,19 +58,21 @@ class Server:
         self._inbox = inbox
         self._emit = emit
         self._host = ModelHost()
-        self._waiting: deque[tuple[_Job | Question, Ticket]] = deque()
+        self._waiting: deque[tuple[_Job | Generate | Question, Ticket]] = deque()
         self._running: tuple[_Job, Ticket, Iterator[Event | None]] | None = None
+        self._answering: dict[RequestId, Ticket] = {}
         self._is_ending = False
         self._shutdown: Shutdown | None = None
 
     def run(self) -> None:
         """Serve until the end."""
-        while not (self._is_ending and self._running is None and not self._waiting):
+        while not (self._is_ending and self._is_idle):
             self._look_for_commands()
-            if self._running is None:
-                self._start_next()
+            self._start_next()
             if self._running is not None:
-                self._step()
+                self._step(*self._running)
+            elif self._host.is_answering:
+                self._answer_on()
         # What came behind the last step is refused, not forgotten.
         self._look_for_commands()
         if self._shutdown is not None:
@@ -85,10 +82,14 @@ class Server:
 
     def _look_for_commands(self) -> None:
         """Take in what has come; wait for it only where there is nothing to do."""
-        is_idle = self._running is None and not self._waiting and not self._is_ending
-        while is_idle or not self._inbox.empty():
+        must_wait = self._is_idle and not self._is_ending
+        while must_wait or not self._inbox.empty():
             self._receive(self._inbox.get())
-            is_idle = False
+            must_wait = False
+
+    @property
+    def _is_idle(self) -> bool:
+        return self._running is None and not self._waiting and not self._host.is_answering
 
     def _receive(self, incoming: Incoming) -> None:
         if isinstance(incoming, EndOfInput):
@@ -110,9 +111,7 @@ class Server:
     def _accept(self, command: Command) -> None:
         match command:
             case Cancel():
-                # With one answer a request, its choice 0 is all of it.
-                if command.choice in {None, 0}:
-                    self._cancel(lambda ticket: ticket.request_id == command.target)
+                self._cancel(lambda ticket: ticket.request_id == command.target, command.choice)
                 self._emit(Done(request_id=command.request_id))
             case Shutdown():
                 self._shutdown = command
@@ -141,16 +140,20 @@ class Server:
         self._is_ending = True
         self._cancel(lambda _: True)
 
-    def _cancel(self, is_meant: Callable[[Ticket], bool]) -> None:
+    def _cancel(self, is_meant: Callable[[Ticket], bool], choice: int | None = None) -> None:
         """Cancel what runs at its next step, what waits at once; questions and `unload_model` cost nothing."""
+        for ticket in filter(is_meant, self._answering.values()):
+            ticket.cancel(choice)
         if self._running is not None and is_meant(self._running[1]):
-            self._running[1].is_cancelled = True
+            self._running[1].cancel()
         for entry in [entry for entry in self._waiting if is_meant(entry[1])]:
-            match entry[0]:
-                case Generate() as command:
-                    self._waiting.remove(entry)
-                    self._emit(_cancelled_unbegun(command, entry[1]))
-                case LoadModel() as command:
+            match entry:
+                case (Generate() as command, ticket):
+                    ticket.cancel(choice)
+                    if all(ticket.is_choice_cancelled(each) for each in range(command.n)):
+                        self._waiting.remove(entry)
+                        self._emit(cancelled_unbegun(command, ticket))
+                case (LoadModel() as command, _):
                     self._waiting.remove(entry)
                     message = f"Loading {command.model!r} was cancelled before it began."
                     self._emit(failed(command.request_id, LoadCancelledError(message)))
@@ -181,6 +184,8 @@ class Server:
         return any(isinstance(job, LoadModel | UnloadModel) for job in jobs)
 
     def _is_known(self, request_id: RequestId) -> bool:
+        if request_id in self._answering:
+            return True
         tickets = [ticket for _, ticket in self._waiting]
         if self._running is not None:
             tickets.append(self._running[1])
@@ -189,16 +194,23 @@ class Server:
     # --- work ----------------------------------------------------------------------------------------------
 
     def _start_next(self) -> None:
+        """Begin what is next: answers beside those under way, a load only when they are done."""
         while self._waiting and self._running is None:
-            job, ticket = self._waiting.popleft()
-            if isinstance(job, Plan | Validate | Tokenize | CacheStats):
-                self._answer(job)
-            else:
-                self._running = (job, ticket, self._steps(job, ticket))
+            job, ticket = self._waiting[0]
+            if isinstance(job, LoadModel | UnloadModel) and self._host.is_answering:
+                return
+            self._waiting.popleft()
+            match job:
+                case LoadModel():
+                    self._running = (job, ticket, self._host.load(job, ticket))
+                case UnloadModel():
+                    self._running = (job, ticket, self._host.unload(job))
+                case Generate():
+                    self._begin_answer(job, ticket)
+                case Plan() | Validate() | Tokenize() | CacheStats():
+                    self._answer(job)
 
-    def _step(self) -> None:
-        assert self._running is not None
-        job, _, steps = self._running
+    def _step(self, job: _Job, _: Ticket, steps: Iterator[Event | None]) -> None:
         try:
             event = next(steps)
             if event is not None:
@@ -207,18 +219,23 @@ class Server:
             self._running = None
             self._emit(failed(job.request_id, error))
         else:
-            if isinstance(event, ModelLoaded | Done | Finished):
+            if isinstance(event, ModelLoaded | Done):
                 # Over at once: nothing that comes now may cancel or supersede it.
                 self._running = None
 
-    def _steps(self, job: _Job, ticket: Ticket) -> Iterator[Event | None]:
-        match job:
-            case LoadModel():
-                return self._host.load(job, ticket)
-            case UnloadModel():
-                return self._host.unload(job)
-            case Generate():
-                return self._host.generate(job, ticket)
+    def _begin_answer(self, command: Generate, ticket: Ticket) -> None:
+        try:
+            self._host.add(command, ticket)
+        except Exception as error:  # noqa: BLE001 (see _step)
+            self._emit(failed(command.request_id, error))
+        else:
+            self._answering[command.request_id] = ticket
+
+    def _answer_on(self) -> None:
+        for event in self._host.step():
+            self._emit(event)
+            if isinstance(event, Finished | Failed) and event.request_id is not None:
+                del self._answering[event.request_id]
 
     def _answer(self, question: Question) -> None:
         """Answer at once; nothing here computes with the model."""
@@ -234,7 +251,6 @@ def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
             asked = {"draft_model": command.draft_model is not None}
         case Generate():
             asked = {
-                "n": command.n != 1,
                 "constraint": command.constraint is not None,
                 "segments": command.segments is not None,
                 "hooks": bool(command.hooks),
@@ -242,18 +258,3 @@ def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
     for name, is_asked in asked.items():
         if is_asked:
             raise NotBuiltYetError(name)
-
-
-def _cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
-    """The end of an answer that was cancelled while it waited."""
-    given = command.continuation.token_ids if command.continuation is not None else UNSET
-    choice = Choice(
-        text="",
-        token_ids=[],
-        num_recut=0,
-        seed=command.sampling.seed or 0,  # where none was asked for, none was drawn
-        reason="cancelled",
-        turn_token_ids=[] if given is UNSET else given,
-    )
-    timing = Timing(queue_ms=ticket.waited_ms())
-    return Finished(request_id=command.request_id, choices=[choice], usage=Usage(), timing=timing)

@@ -9,7 +9,7 @@ import math
 import queue
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
-from worker.engine import Engine, Ticket
+from worker.engine import Engine
 from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
 from worker.language_model import LanguageModel, UnreadModel
@@ -43,6 +43,7 @@ from worker.protocol import (
     Tokenize,
     UnloadModel,
 )
+from worker.request import Ticket
 from worker.server import EndOfInput, Incoming, Server
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -64,9 +65,14 @@ def model(random_llama: Path) -> LanguageModel:
     return loaded(random_llama)
 
 
+def events_of(engine: Engine, request: Generate) -> Iterator[Event]:
+    engine.add(request, Ticket("r"))
+    while engine.is_busy:
+        yield from engine.step()
+
+
 def answer(engine: Engine, **fields: Any) -> tuple[list[Chunk], Finished]:
-    request = Generate(request_id="r", **fields)
-    events = list(engine.generate(request, Ticket("r")))
+    events = list(events_of(engine, Generate(request_id="r", **fields)))
     finished = events[-1]
     assert isinstance(finished, Finished)
     return [event for event in events if isinstance(event, Chunk)], finished
@@ -94,7 +100,7 @@ def logprobs_by_oracle(model: LanguageModel, token_ids: Sequence[int]) -> list[n
     """The log-softmax after each prefix, each computed anew with nothing kept, in double precision."""
     rows: list[np.ndarray] = []
     for length in range(1, len(token_ids) + 1):
-        logits = np.array(model.forward(mx.array(list(token_ids[:length])), model.new_layers()))[0].astype(np.float64)
+        logits = np.array(model.forward(mx.array([list(token_ids[:length])]), model.new_layers()))[0].astype(np.float64)
         rows.append(logits - (logits.max() + np.log(np.exp(logits - logits.max()).sum())))
     return rows
 
@@ -197,22 +203,17 @@ def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
     folder = write_random_model(tmp_path / "model", byte_level, CONFIGS[architecture](size))
     # Two chunks of prompt, then tokens: the first three steps read, the others draw.
     request: dict[str, Any] = {"token_ids": list(range(50, 250)) * 4, "max_tokens": 8}
-    commands = [
-        LoadModel(request_id="load", model=str(folder)),
-        *(Generate(request_id=f"{n}", **request) for n in range(3)),
-        Tokenize(request_id="still there", text="Hello"),
-    ]
-    expected = end_of(served(commands[:2]), "0")
+    model = loaded(folder)
+    _, expected = answer(Engine(model), **request)
     breaking(number, ValueError("a step that broke"))
+    engine = Engine(model)
     with caplog.at_level(logging.CRITICAL, logger="worker.errors"):
-        events = served(commands)
-    failed, again, kept = (end_of(events, f"{n}") for n in range(3))
+        *_, failed = events_of(engine, Generate(request_id="r", **request))
+    _, again = answer(engine, **request)
+    _, kept = answer(engine, **request)
     assert isinstance(failed, Failed)
     assert failed.kind == "internal"
     assert "a step that broke" in failed.message
-    assert isinstance(expected, Finished)
-    assert isinstance(again, Finished)
-    assert isinstance(kept, Finished)
     assert again.choices[0].token_ids == kept.choices[0].token_ids == expected.choices[0].token_ids
     # Nothing that the broken step touched is trusted; states were copied before it.
     assert again.usage.cached_tokens <= (0 if architecture == "llama" else 799)
@@ -325,20 +326,25 @@ def test_a_model_that_is_refused_says_what_is_loaded(random_llama: Path, tmp_pat
         list(host.load(load, Ticket("load")))
 
 
-def test_an_answer_that_nobody_reads_to_its_end_leaves_a_working_engine(model: LanguageModel):
+@pytest.mark.parametrize("num_steps", range(8))
+def test_what_an_answer_has_read_before_it_was_cancelled_is_kept(model: LanguageModel, num_steps: int):
     request: dict[str, Any] = {"token_ids": list(range(60, 90)), "max_tokens": 30}
     _, expected = answer(Engine(model), **request)
-    for num_events in range(1, 8):
-        engine = Engine(model)
-        steps = engine.generate(Generate(request_id="r", **request), Ticket("r"))
-        assert isinstance(steps, Generator)
-        for _ in range(num_events):
-            next(steps)
-        steps.close()
-        _, finished = answer(engine, **request)
-        assert finished.choices[0].token_ids == expected.choices[0].token_ids
-        # The first event comes before anything is read, the second behind the prompt.
-        assert finished.usage.prefilled_tokens == (30 if num_events == 1 else 1)
+    engine = Engine(model)
+    ticket = Ticket("r")
+    engine.add(Generate(request_id="r", **request), ticket)
+    events = [event for _ in range(num_steps) for event in engine.step()]
+    ticket.cancel()
+    events += engine.step()
+    assert not engine.is_busy
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.choices[0].reason == "cancelled"
+    assert expected.choices[0].text.startswith(finished.choices[0].text)
+    _, finished = answer(engine, **request)
+    assert finished.choices[0].token_ids == expected.choices[0].token_ids
+    # The first step looks what is kept, the second reads all but the prompt's last token.
+    assert finished.usage.prefilled_tokens == (1 if num_steps >= 2 else 30)
 
 
 # --- events ----------------------------------------------------------------------------------------------------
@@ -346,12 +352,12 @@ def test_an_answer_that_nobody_reads_to_its_end_leaves_a_working_engine(model: L
 
 def test_prefill_progress_counts_up_to_the_last_token_but_one(model: LanguageModel):
     engine = Engine(model)
-    events = list(engine.generate(Generate(request_id="r", token_ids=[50] * 1300, max_tokens=1), Ticket("r")))
+    events = list(events_of(engine, Generate(request_id="r", token_ids=[50] * 1300, max_tokens=1)))
     progress = [event for event in events if isinstance(event, PrefillProgress)]
     assert [event.done for event in progress] == [0, 512, 1024, 1299]
     assert {event.total for event in progress} == {1300}
     assert {event.cached for event in progress} == {0}
-    events = list(engine.generate(Generate(request_id="r", token_ids=[50] * 1302, max_tokens=1), Ticket("r")))
+    events = list(events_of(engine, Generate(request_id="r", token_ids=[50] * 1302, max_tokens=1)))
     progress = [event for event in events if isinstance(event, PrefillProgress)]
     assert [(event.done, event.cached) for event in progress] == [(1300, 1300), (1301, 1300)]
 
@@ -429,8 +435,9 @@ def test_models_that_are_swapped_give_all_their_memory_back(random_llama: Path, 
             pass
 
     def ask() -> None:
-        for _ in host.generate(Generate(request_id="g", text="Hello", max_tokens=20), Ticket("g")):
-            pass
+        host.add(Generate(request_id="g", text="Hello", max_tokens=20), Ticket("g"))
+        while host.is_answering:
+            host.step()
 
     levels: list[int] = []
     for _ in range(3):
@@ -448,8 +455,8 @@ def test_models_that_are_swapped_give_all_their_memory_back(random_llama: Path, 
         load(random_llama)
         levels.append(active_bytes())
     assert max(levels) - min(levels) == 0
-    for _ in host.generate(Generate(request_id="g", text="Hello", max_tokens=3), Ticket("g")):
-        break  # one that nobody reads to its end
+    host.add(Generate(request_id="g", text="Hello", max_tokens=3), Ticket("g"))
+    host.step()  # one that does not come to its end
     list(host.unload(UnloadModel(request_id="u")))
     assert active_bytes() - before < 10_000
 

@@ -158,7 +158,7 @@ def test_weights_of_sixteen_bits_are_widened_on_a_cpu(dtype: mx.Dtype, random_ll
     mx.save_safetensors(str(folder / "model.safetensors"), narrow, metadata={"format": "mlx"})
     model = loaded(folder)
     assert model.weights_bytes == wide.weights_bytes
-    tokens = mx.array([50, 60, 70])
+    tokens = mx.array([[50, 60, 70]])
     logits = [np.array(one.forward(tokens, one.new_layers())) for one in (wide, model)]
     assert np.abs(logits[0] - logits[1]).max() < 0.2
 

@@ -1,0 +1,137 @@
+"""Rows of a batch against the same sequences alone: the same within rounding, for every architecture that has one."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Any, cast
+
+import mlx.core as mx
+import mlx.nn as nn
+import pytest
+from mlx_lm.models.cache import make_prompt_cache
+
+from tests.architectures import ARCHITECTURES, build_random_model
+from worker.batch import Batch, can_batch
+from worker.layers import Layers, arrays_in, num_bytes_in, stacks_of
+from worker.prompt_cache import PromptCache
+
+VOCAB_SIZE = 500
+NOT_BATCHED = {
+    "gemma2",  # its own attention takes a mask of one form alone
+    "gpt_bigcode",  # counts positions as one number
+    "afm7",  # the same
+    "llama4",  # `ChunkedKVCache` has no batched form
+    "minimax_m3_vl",  # attends to blocks, which padding would move
+    "deepseek_v41",  # neither has the cache of its own
+}
+
+
+def forward(model: nn.Module, tokens: mx.array, layers: Layers) -> mx.array:
+    return cast("Any", model)(tokens, cache=layers)[:, -1, :]
+
+
+def read(model: nn.Module, layers: Layers, ids: list[int]) -> mx.array:
+    logits = forward(model, mx.array([ids]), layers)
+    mx.eval(logits, [arrays_in(stack.arrays) for stack in stacks_of(layers)])
+    return logits
+
+
+def assert_agree(one: mx.array, other: mx.array) -> None:
+    """Within rounding: what a wrong position or a mask too much would do is a hundred times that."""
+    assert mx.all(mx.abs(one - other) <= 2e-2 * mx.std(one))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_what_can_be_batched_says_so(name: str):
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    assert can_batch(partial(forward, model), partial(make_prompt_cache, model), ARCHITECTURES[name]) == (
+        name not in NOT_BATCHED
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in NOT_BATCHED])
+def test_rows_that_come_and_go_say_what_they_say_alone_and_go_on_in_the_cache(name: str):
+    """Every few steps a row joins or leaves; windows are gone past. Those that left are continued by themselves."""
+    rng = Random(len(name))
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    cache = PromptCache(partial(make_prompt_cache, model))
+    batch = Batch()
+    rows: list[tuple[list[int], Layers]] = []
+    left: list[tuple[list[int], Layers]] = []
+    for step in range(36):
+        if step % 6 == 0:
+            ids = [10 + step, *(rng.randrange(10, VOCAB_SIZE) for _ in range(rng.choice([2, 9, 25])))]
+            alone = make_prompt_cache(model)
+            read(model, alone, ids)
+            batch.add(alone, 1)
+            rows.append((ids, alone))
+        if step % 9 == 8:
+            row = rng.randrange(len(rows))
+            cache.enter(rows[row][0], batch.row(row, len(rows[row][0])))
+            batch.remove(row, len(rows))
+            left.append(rows.pop(row))
+        tokens = [rng.randrange(10, VOCAB_SIZE) for _ in rows]
+        together = forward(model, mx.array(tokens)[:, None], batch.layers)
+        for row, (ids, alone) in enumerate(rows):
+            ids.append(tokens[row])
+            assert_agree(read(model, alone, tokens[row : row + 1]), together[row : row + 1])
+    for ids, alone in left:
+        assert cache.rewind_to([*ids, 7]) == len(ids)
+        assert_agree(read(model, alone, [7]), read(model, cache.layers, [7]))
+        cache.extend([7])
+    ids, alone = rows[-1]
+    cache.take(ids, batch.row(len(rows) - 1, len(ids)))
+    assert cache.num_kept([*ids, 7]) == len(ids)
+    assert_agree(read(model, alone, [7]), read(model, cache.layers, [7]))
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2", "mamba", "falcon_h1"])
+def test_what_a_row_leaves_behind_is_bit_for_bit_what_it_held(name: str):
+    """Going on from a row that has left twice, in another order, gives the same logits."""
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    cache = PromptCache(partial(make_prompt_cache, model))
+    prompt = list(range(50, 80))
+    cache.rewind_to([*prompt, 1])
+    read(model, cache.layers, prompt)
+    cache.extend(prompt)
+    cache.keep()
+    batch = Batch()
+    batch.add(cache.layers, 3)
+    rows = [list(prompt) for _ in range(3)]
+    for step in range(12):
+        tokens = [100 + 20 * row + step for row in range(3)]
+        mx.eval(forward(model, mx.array(tokens)[:, None], batch.layers))
+        for row, token_id in zip(rows, tokens, strict=True):
+            row.append(token_id)
+    for row in range(3):
+        cache.enter(rows[row], batch.row(row, len(rows[row])))
+    after: list[list[mx.array]] = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        logits: dict[int, mx.array] = {}
+        for row in order:
+            assert cache.rewind_to([*rows[row], 7]) == len(rows[row])
+            logits[row] = read(model, cache.layers, [7])
+            cache.extend([7])
+        after.append([logits[row] for row in range(3)])
+    assert all(mx.array_equal(one, other, equal_nan=True) for one, other in zip(*after, strict=True))
+
+
+def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
+    model = build_random_model(ARCHITECTURES["llama"], vocab_size=VOCAB_SIZE)
+    cache = PromptCache(partial(make_prompt_cache, model))
+    prompt = [token_id % 400 + 50 for token_id in range(512)]
+    cache.rewind_to([*prompt, 1])
+    read(model, cache.layers, prompt)
+    cache.extend(prompt)
+    before = cache.num_bytes
+    a_token = before // 512
+    batch = Batch()
+    batch.add(cache.layers, 4)
+    for step in range(10):
+        mx.eval(forward(model, mx.array([[60 + row + 7 * step] for row in range(4)]), batch.layers))
+    held = num_bytes_in([list(layer.__dict__.values()) for layer in batch.layers])
+    assert batch.num_bytes == held > 4 * before
+    for row in range(4):
+        cache.enter([*prompt, *(60 + row + 7 * step for step in range(10))], batch.row(row, 522))
+    assert cache.num_bytes == before + 4 * 10 * a_token

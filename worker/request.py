@@ -1,0 +1,171 @@
+"""One request on its way: its answers, what it has cost, when it is over; it knows no model that computes."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import UNSET
+
+from worker.answer import Answer
+from worker.decode import Branch, Drawn
+from worker.language_model import LanguageModel
+from worker.prompts import Prompts
+from worker.protocol import (
+    Answered,
+    Choice,
+    Chunk,
+    Finished,
+    FinishReason,
+    Generate,
+    PrefillProgress,
+    RequestId,
+    Timing,
+    Usage,
+)
+from worker.sampler import Sampler
+
+
+@dataclass
+class Ticket:
+    """A request's place in the line. It is cancelled from outside, which is looked at between two steps."""
+
+    request_id: RequestId
+    asked: float = field(default_factory=time.perf_counter)
+    is_cancelled: bool = False
+    cancelled_choices: set[int] = field(default_factory=set[int])
+
+    def waited_ms(self, until: float | None = None) -> float:
+        """Return for how long it has stood in line, or stood there `until` its turn came."""
+        return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
+
+    def cancel(self, choice: int | None = None) -> None:
+        """Say that an answer, or all of the request, is wanted no more."""
+        if choice is None:
+            self.is_cancelled = True
+        else:
+            self.cancelled_choices.add(choice)
+
+    def is_choice_cancelled(self, choice: int) -> bool:
+        """Return whether this answer, or all of the request, is wanted no more."""
+        return self.is_cancelled or choice in self.cancelled_choices
+
+
+class Request:
+    """A `generate` whose turn has come: `n` answers over one prompt."""
+
+    def __init__(self, command: Generate, ticket: Ticket, prompts: Prompts, model: LanguageModel) -> None:
+        """Raises a `WorkerError` where it can't be answered."""
+        self.command = command
+        self.ticket = ticket
+        self.num_kept = 0
+        """Tokens of the prompt that were known, and those that were read for it."""
+        self.num_read = 0
+        prompts.refuse_far_too_long(command)
+        prompt_ids = prompts.ids(command.prompt)
+        given_ids, given_text = self._given(prompts, model)
+        self.answers = [Answer(model.vocabulary, command.stop, given_ids, given_text) for _ in range(command.n)]
+        self.sequence = prompt_ids + self.answers[0].kept_ids
+        """What the model reads before the first new token."""
+        room = prompts.room(len(self.sequence))
+        self._max_tokens = min(room, command.max_tokens or room)
+        sampling = command.sampling
+        seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
+        self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
+        self._began = time.perf_counter()
+        self._first = self._last = 0.0
+        """When the first and the last token were known; 0 before there is one."""
+
+    def _given(self, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
+        continuation = self.command.continuation
+        if continuation is None:
+            return [], None
+        if continuation.token_ids is not UNSET:
+            prompts.check(continuation.token_ids, "continuation.token_ids")
+            return continuation.token_ids, None
+        text = continuation.text if continuation.text is not UNSET else ""
+        return model.vocabulary.encode_turn(text), text
+
+    @property
+    def request_id(self) -> RequestId:
+        return self.command.request_id
+
+    def branch(self, choice: int, sequence: Sequence[int]) -> Branch:
+        """Return what continues one answer, of which `sequence`, prompt included, was read."""
+        answer = self.answers[choice]
+        num_left = self._max_tokens - len(answer.token_ids)
+        return Branch(sequence, self._samplers[choice], answer.healing, num_left, self.command.top_logprobs)
+
+    def progress(self, done: int) -> PrefillProgress:
+        """Return the event that tells how much of the prompt is there."""
+        return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
+
+    def take(self, choice: int, drawn: Drawn) -> Chunk | None:
+        """Take the next token of an answer, which may end it; return what is to be told."""
+        self._last = time.perf_counter()
+        self._first = self._first or self._last
+        answer = self.answers[choice]
+        text = answer.take(drawn)
+        if answer.reason is None and len(answer.token_ids) == self._max_tokens:
+            text += answer.end("length")
+        return answer.chunk(self.request_id, choice, text)
+
+    def end(self, choice: int, reason: FinishReason) -> Chunk | None:
+        """End an answer for a reason of its own; return what was held back."""
+        answer = self.answers[choice]
+        return answer.chunk(self.request_id, choice, answer.end(reason))
+
+    def ended(self, choice: int) -> Answered | Finished:
+        """Return the event that tells of an answer's end: of all of them, if it was the last."""
+        answer = self.answers[choice]
+        if self.is_over:
+            return self._finished()
+        assert answer.reason is not None
+        return Answered(request_id=self.request_id, choice=choice, reason=answer.reason, stop=answer.stop)
+
+    @property
+    def is_over(self) -> bool:
+        return all(answer.reason is not None for answer in self.answers)
+
+    def _finished(self) -> Finished:
+        num_tokens = [len(answer.token_ids) for answer in self.answers]
+        num_timed = sum(num_tokens) - sum(1 for number in num_tokens if number)
+        decode_s = self._last - self._first
+        prefill_ms = ((self._first or time.perf_counter()) - self._began) * 1e3
+        return Finished(
+            request_id=self.request_id,
+            choices=[answer.choice(sampler.seed) for answer, sampler in zip(self.answers, self._samplers, strict=True)],
+            usage=Usage(
+                prompt_tokens=len(self.sequence),
+                cached_tokens=self.num_kept,
+                prefilled_tokens=self.num_read,
+                generated_tokens=sum(num_tokens),
+            ),
+            timing=Timing(
+                queue_ms=self.ticket.waited_ms(self._began),
+                prefill_ms=prefill_ms,
+                ttft_ms=prefill_ms if self._first else 0.0,
+                decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
+            ),
+        )
+
+
+def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
+    """The end of a request that was cancelled while it waited."""
+    given = command.continuation.token_ids if command.continuation is not None else UNSET
+    choices = [
+        Choice(
+            text="",
+            token_ids=[],
+            num_recut=0,
+            # Where no seed was asked for, none was drawn.
+            seed=(command.sampling.seed or 0) + number,
+            reason="cancelled",
+            turn_token_ids=[] if given is UNSET else given,
+        )
+        for number in range(command.n)
+    ]
+    timing = Timing(queue_ms=ticket.waited_ms())
+    return Finished(request_id=command.request_id, choices=choices, usage=Usage(), timing=timing)
