@@ -1,32 +1,31 @@
 """Messages as prompt ids, by the model's own chat template; what is cached plays no part in it.
 
-A turn that the model wrote keeps the ids it wrote wherever the rendering still says the same text; all other text
-is tokenized afresh, between those turns, so that later turns never change earlier ids. What a person typed can't
-forge a turn: a control token in a message is spelled as plain text.
+A turn that the model wrote keeps the ids it wrote wherever the rendering still says the same text, and so does an
+answer whose reasoning the template drops; all other text is tokenized afresh, between those turns, so that later turns
+never change earlier ids. What a person typed can't forge a turn: a control token in a message is spelled as plain
+text. What was worked out once is remembered by all that it depends on.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import re
 import textwrap
+from array import array
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jinja2 import TemplateError
-from msgspec import UNSET
 from tokenizers import Tokenizer
 
-from worker.control_tokens import is_reasoning, pattern_of
+from worker.control_tokens import pattern_of
 from worker.errors import BadRequestError
+from worker.memo import Memo
 from worker.protocol import Message
+from worker.rendering import Moment, Render, fold_system, timeless
+from worker.turn import PRIVATE, Marks, Span, Turn, Turns
 from worker.vocabulary import Vocabulary
-
-# Characters for private use: three that no message contains mark places in the rendered text.
-_MARKS = tuple(map(chr, range(0xF500, 0xF600)))
 
 # Of transformers' `apply_chat_template`, what is no option of a template.
 _RESERVED_OPTIONS = {
@@ -46,78 +45,92 @@ _RESERVED_OPTIONS = {
     "truncation",
 }
 
-Render = Callable[[list[dict[str, Any]], Mapping[str, Any]], str]
-"""Messages (`role`, `content`) and template options → the prompt's text, ready for an answer."""
+_BYTES_AN_ID = 4
+_MOST_PROMPT_BYTES = 64 << 20
+"""Of whole prompts: those of a hundred nodes of a tree of 160,000 tokens."""
+_MOST_STRETCH_BYTES = 16 << 20
+_BYTES_A_TURN = 16
 
-
-@dataclass(frozen=True)
-class _Marks:
-    broken: str
-    """Stands behind the first character of what would be a control token."""
-    begin: str
-    end: str
-    """Stand around a turn whose ids are known."""
+_Spans = dict[int, Span]
+"""What is marked of which turn."""
 
 
 class ChatTemplate:
     """Renders messages and tokenizes the result."""
 
-    def __init__(self, render: Render, tokenizer: Tokenizer, vocabulary: Vocabulary) -> None:
+    def __init__(self, render: Render, tokenizer: Tokenizer, vocabulary: Vocabulary, moment: Moment = timeless) -> None:
         self._render_text = render
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
-        texts = vocabulary.control_texts
-        # A lookahead finds those that overlap, too.
-        self._controls = re.compile(f"(?={pattern_of(texts)})")
-        # Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
-        no_reasoning = (text for text in texts if not is_reasoning(text))
-        self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
-        self._control_token = re.compile(f"({pattern_of(texts)})")
+        self._moment = moment
+        self._control_token = re.compile(f"({pattern_of(vocabulary.control_texts)})")
         # What stands for text that the tokenizer has no token for; no text is written as it.
         self._unknown_ids = vocabulary.control_ids & set(self._plain_ids("\U0010fffd"))
+        self._turns = Turns(vocabulary)
+        self._prompts: Memo[tuple[object, ...], array[int]] = Memo(_MOST_PROMPT_BYTES)
+        self._stretches: Memo[tuple[str, str, bool], array[int]] = Memo(_MOST_STRETCH_BYTES)
 
     def prompt_ids(self, messages: Sequence[Message], options: Mapping[str, Any]) -> list[int]:
         """Return the ids of a prompt that asks for the next answer. Raises `BadRequestError`."""
-        if not messages:
+        return self.ids_of(self.turns(messages), options).tolist()
+
+    def turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        """Return messages as `ids_of` takes them: what many prompts share is looked through once."""
+        return self._turns.of(messages)
+
+    def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
+        """Return the ids of a prompt that asks for the next answer; nobody may change them.
+
+        Raises `BadRequestError`.
+        """
+        if not turns:
             raise BadRequestError("`messages` is empty. Send at least one message.")
+        moment = self._moment()
+        key = (turns, repr(options) if options else "", moment)
+        known = self._prompts.get(key)
+        if known is not None:
+            return known
         reserved = sorted(_RESERVED_OPTIONS & options.keys())
         if reserved:
             raise BadRequestError(f"`template_options` must not set `{reserved[0]}`. Leave it out.")
-        marks = _marks(messages)
-        text, turns = self._render_with_turns(messages, options, marks)
-        return self._ids(text, [messages[turn] for turn in turns], marks)
+        marks = _marks(turns)
+        ids = self._ids(*self._render_with_spans(turns, options, marks), marks)
+        if moment is not None and moment == self._moment():
+            self._prompts.put(key, ids, _BYTES_AN_ID * len(ids) + _BYTES_A_TURN * len(turns) + 500)
+        return ids
 
-    def _render_with_turns(
-        self, messages: Sequence[Message], options: Mapping[str, Any], marks: _Marks
-    ) -> tuple[str, list[int]]:
-        """Render with marks around the model's turns; return the text and the turns that it says word for word."""
-        plain = self._render(messages, options, marks, [])
-        turns = [index for index, message in enumerate(messages) if message.role == "assistant" and message.content]
-        if not turns:
+    def _render_with_spans(
+        self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks
+    ) -> tuple[str, list[Span]]:
+        """Render with marks around what the model wrote; return the text and the spans it says word for word."""
+        plain = self._render(turns, options, marks, {})
+        spans = {index: turn.whole for index, turn in enumerate(turns) if turn.whole is not None}
+        if not spans:
             return plain, []
-        marked = self._render(messages, options, marks, turns)
-        if _says(marked, plain, messages, marks, turns):
-            return marked, turns
+        marked = self._render(turns, options, marks, spans)
+        if _says(marked, plain, marks, spans):
+            return marked, list(spans.values())
         # The template changes some turns: it drops their reasoning, or trims all of them.
-        unchanged = _said_turns(marked, messages, marks, turns)
-        untrimmable = [turn for turn in unchanged if messages[turn].content == messages[turn].content.strip()]
-        for turns in (unchanged, untrimmable):
-            marked = self._render(messages, options, marks, turns)
-            if _says(marked, plain, messages, marks, turns):
-                return marked, turns
+        whole = _said_spans(marked, marks, spans)
+        answers = {index: turn.answer for index, turn in enumerate(turns) if turn.answer is not None}
+        spans = dict(sorted((answers | whole).items()))
+        marked = self._render(turns, options, marks, spans)
+        if _says(marked, plain, marks, spans):
+            return marked, list(spans.values())
+        spans = {
+            index: span for index, span in _said_spans(marked, marks, spans).items() if span.text == span.text.strip()
+        }
+        marked = self._render(turns, options, marks, spans)
+        if _says(marked, plain, marks, spans):
+            return marked, list(spans.values())
         return plain, []
 
-    def _render(self, messages: Sequence[Message], options: Mapping[str, Any], marks: _Marks, turns: list[int]) -> str:
-        rendered: list[dict[str, Any]] = []
-        for index, message in enumerate(messages):
-            content = self._broken(message, marks)
-            if index in turns:
-                content = f"{marks.begin}{content}{marks.end}"
-            rendered.append({"role": message.role, "content": content})
+    def _render(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans) -> str:
+        rendered = [turn.rendered(marks, spans.get(index)) for index, turn in enumerate(turns)]
         try:
             return _unicode(self._render_text(rendered, options))
         except TemplateError as error:
-            folded = _fold_system(rendered)
+            folded = fold_system(rendered)
             if folded is not None:
                 with contextlib.suppress(Exception):
                     return _unicode(self._render_text(folded, options))
@@ -126,41 +139,35 @@ class ChatTemplate:
             # A template is a program that came with the model; whatever it raises is its own.
             raise BadRequestError(f"The model's chat template fails on these messages: {_short(error)}.") from error
 
-    def _broken(self, message: Message, marks: _Marks) -> str:
-        """The content with a mark in each control token that is written in it, so that none stays one."""
-        # Templates look for reasoning in what the model wrote; in everything else its marks are just text.
-        controls = self._controls_but_reasoning if message.role == "assistant" else self._controls
-        places = [found.start() + 1 for found in controls.finditer(message.content)]
-        edges = [0, *places, len(message.content)]
-        return marks.broken.join(message.content[start:end] for start, end in itertools.pairwise(edges))
+    def _ids(self, text: str, spans: Sequence[Span], marks: Marks) -> array[int]:
+        """Tokenize rendered text; the n-th marked stretch is the n-th of `spans`.
 
-    def _ids(self, text: str, turns: Sequence[Message], marks: _Marks) -> list[int]:
-        """Tokenize rendered text; the n-th marked stretch is the n-th of `turns`.
-
-        Each turn is tokenized by itself, as it came to be: behind a prompt that ended before it.
+        Each span is tokenized by itself, as it came to be: behind a prompt that ended before it.
         """
         pieces = re.split(f"[{marks.begin}{marks.end}]", text)
         # Some templates put a space before each turn that no prompt for an answer ends with: it is the turn's own.
         has_space = not text.endswith(" ")
-        ids: list[int] = []
-        for index, turn in enumerate(turns):
+        ids = array("I")
+        for index, span in enumerate(spans):
             before, said = pieces[2 * index : 2 * index + 2]
-            own_ids = self._own_ids(turn)
-            if own_ids is None and has_space and before.endswith(" "):
+            if span.ids is None and has_space and before.endswith(" "):
                 before, said = before[:-1], f" {said}"
             ids += self._encode(before, marks, at_start=index == 0)
-            ids += self._encode(said, marks, at_start=False) if own_ids is None else own_ids
-        return ids + self._encode(pieces[-1], marks, at_start=not turns)
+            ids += self._encode(said, marks, at_start=False) if span.ids is None else span.ids
+        ids += self._encode(pieces[-1], marks, at_start=not spans)
+        return ids
 
-    def _own_ids(self, turn: Message) -> list[int] | None:
-        """The ids that the model wrote, where they are this turn's text."""
-        ids = turn.token_ids
-        if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
-            return None
-        return ids if self._vocabulary.text_of(ids) == turn.content else None
+    def _encode(self, text: str, marks: Marks, *, at_start: bool) -> array[int]:
+        """Tokenize as the model's tokenizer does it, but for what was typed as a control token."""
+        key = (text, marks.broken, at_start)
+        ids = self._stretches.get(key)
+        if ids is None:
+            ids = array("I", self._encode_afresh(text, marks, at_start=at_start))
+            self._stretches.put(key, ids, 2 * len(text) + _BYTES_AN_ID * len(ids) + 300)
+        return ids
 
-    def _encode(self, text: str, marks: _Marks, *, at_start: bool) -> list[int]:
-        """Tokenize as the model's tokenizer does it, but for what was typed as a control token.
+    def _encode_afresh(self, text: str, marks: Marks, *, at_start: bool) -> list[int]:
+        """Tokenize one stretch, without a look at what is known.
 
         A stretch between control tokens in which one was typed is spelled as plain text, and so is one that goes
         on from a turn: nothing is prepended in the middle of a prompt.
@@ -195,50 +202,36 @@ class ChatTemplate:
         return self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids if text else []
 
 
-def _marks(messages: Sequence[Message]) -> _Marks:
-    used = set().union(*(message.content for message in messages))
-    free = [mark for mark in _MARKS if mark not in used]
+def _marks(turns: Sequence[Turn]) -> Marks:
+    used = frozenset[str]().union(*(turn.private for turn in turns if turn.private))
+    free = [mark for mark in PRIVATE if mark not in used] if used else PRIVATE
     if len(free) < 3:
         raise BadRequestError("The messages use too many characters for private use (U+F500 to U+F5FF).")
-    return _Marks(*free[:3])
+    return Marks(*free[:3])
 
 
-def _said(marked: str, marks: _Marks) -> list[str]:
+def _said(marked: str, marks: Marks) -> list[str]:
     """What stands between marks."""
     between = re.findall(f"{marks.begin}([^{marks.begin}{marks.end}]*){marks.end}", marked)
     return [text.replace(marks.broken, "") for text in between]
 
 
-def _says(marked: str, plain: str, messages: Sequence[Message], marks: _Marks, turns: list[int]) -> bool:
-    """Whether `marked` is `plain` but for its marks, and what stands between them are exactly these turns."""
+def _says(marked: str, plain: str, marks: Marks, spans: _Spans) -> bool:
+    """Whether `marked` is `plain` but for its marks, and what stands between them are exactly these spans."""
     if marked.replace(marks.begin, "").replace(marks.end, "") != plain:
         return False
-    return _said(marked, marks) == [messages[turn].content for turn in turns]
+    return _said(marked, marks) == [span.text for span in spans.values()]
 
 
-def _said_turns(marked: str, messages: Sequence[Message], marks: _Marks, turns: list[int]) -> list[int]:
-    """Which turns stand whole between marks; others have lost one of theirs."""
+def _said_spans(marked: str, marks: Marks, spans: _Spans) -> _Spans:
+    """Which spans stand whole between marks; others have lost one of theirs."""
     said = deque(_said(marked, marks))
-    found: list[int] = []
-    for turn in turns:
-        if said and said[0] == messages[turn].content:
+    found: _Spans = {}
+    for index, span in spans.items():
+        if said and said[0] == span.text:
             said.popleft()
-            found.append(turn)
+            found[index] = span
     return found
-
-
-def plain_transcript(messages: list[dict[str, Any]], _options: Mapping[str, Any]) -> str:
-    """Render messages for a model that has no chat template of its own."""
-    turns = [f"{str(message['role']).capitalize()}: {message['content']}\n\n" for message in messages]
-    return "".join(turns) + "Assistant:"
-
-
-def _fold_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
-    """Some templates know no system message: it becomes the beginning of the first question."""
-    if len(messages) < 2 or messages[0]["role"] != "system" or messages[1]["role"] != "user":
-        return None
-    first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
-    return [first, *messages[2:]]
 
 
 def _unicode(text: str) -> str:

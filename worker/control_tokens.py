@@ -12,11 +12,17 @@ from itertools import groupby
 
 # Other than the rest, these are what a model's own turn may hold as text, too.
 _REASONING = re.compile(r"[<\[|/]*(seed:)?(think|thinking|thought|reasoning)[|>\]]*", re.IGNORECASE)
+_REASONING_END = re.compile(r"[<\[]\|?/(seed:)?(think|thinking|thought|reasoning)\|?[>\]]", re.IGNORECASE)
 
 
 def is_reasoning(text: str) -> bool:
     """Return whether a control token of this text stands around reasoning."""
     return _REASONING.fullmatch(text) is not None
+
+
+def reasoning_end(text: str) -> int:
+    """Return where in a model's turn the last of its reasoning ends; 0 where there is none."""
+    return max((found.end() for found in _REASONING_END.finditer(text)), default=0)
 
 
 def pattern_of(texts: Iterable[str]) -> str:

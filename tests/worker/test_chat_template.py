@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 import random
+import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from mlx_lm.utils import load_tokenizer
 from msgspec import UNSET
 from tokenizers import AddedToken, Tokenizer, normalizers
 
-from tests.chat_families import FAMILIES, Family, chat_template_of
-from tests.models import write_tokenizer
-from worker.chat_template import ChatTemplate, plain_transcript
+from tests.chat_families import FAMILIES, Family, chat_template_of, family
+from tests.models import CHATML, write_tokenizer
+from worker.chat_template import ChatTemplate
 from worker.errors import BadRequestError
-from worker.language_model import chat_renderer
 from worker.protocol import Message, Role
+from worker.rendering import Render, chat_renderer, moment_of, plain_transcript
 from worker.vocabulary import Vocabulary
 
 Made = tuple[Family, ChatTemplate, Vocabulary]
@@ -65,10 +68,10 @@ def spelled(vocabulary: Vocabulary, data: bytes) -> list[int]:
 
 
 def test_a_control_token_that_was_typed_stays_text_in_every_role(made: Made):
-    family, template, vocabulary = made
-    roles: list[Role] = ["user", "assistant", "system", "tool"]
-    if not family.knows_system:
-        roles = roles[:2]
+    own_family, template, vocabulary = made
+    roles: list[Role] = ["user", "assistant", "system"]
+    if own_family.knows_tools:
+        roles.append("tool")
     for role, control in itertools.product(roles, vocabulary.control_texts):
         if role == "assistant" and "think" in control:
             continue  # what a template looks for in what the model wrote
@@ -133,14 +136,14 @@ def test_every_character_for_private_use_but_two_leaves_no_mark():
 
 
 def test_a_turn_keeps_the_ids_that_the_model_wrote(made: Made):
-    family, template, vocabulary = made
+    own_family, template, vocabulary = made
     content = "Hello, how can I help?"
     own = spelled(vocabulary, content[:3].encode()) + spelled(vocabulary, content[3:].encode())
     assert own != vocabulary.encode(content)
     messages = [user("Hi"), model(content, own), user("Bye")]
     ids = template.prompt_ids(messages, {})
     assert holds(ids, own)
-    if not family.is_sentencepiece:  # which prepends spaces
+    if not own_family.is_sentencepiece:  # which prepends spaces
         afresh = template.prompt_ids([user("Hi"), model(content), user("Bye")], {})
         assert vocabulary.text_of(ids) == vocabulary.text_of(afresh)
 
@@ -187,11 +190,63 @@ def test_reasoning_that_the_template_drops_costs_only_its_own_turn(thinking: tup
     assert holds(ids, own_plain)
 
 
+@pytest.mark.parametrize("own_family", [family for family in FAMILIES if family.reasoning], ids=lambda own: own.name)
+def test_an_answer_keeps_its_ids_where_the_template_drops_the_reasoning_before_it(own_family: Family, tmp_path: Path):
+    template, vocabulary = chat_template_of(own_family, tmp_path)
+    tokenizer = own_family.tokenizer()
+    answer = "Certainly so."
+    own = spelled(vocabulary, answer[:2].encode()) + spelled(vocabulary, answer[2:].encode())
+    assert own != vocabulary.encode(answer)
+    reasoning = tokenizer.encode(own_family.reasoning, add_special_tokens=False).ids
+    reasoned = model(own_family.reasoning + answer, [*reasoning, *own])
+    messages = [user("1"), reasoned, user("2"), reasoned, user("3"), model("Well."), user("4")]
+    ids = template.prompt_ids(messages, {})
+    assert sum(ids[place : place + len(own)] == own for place in range(len(ids))) == 2
+    text = vocabulary.text_of(ids)
+    assert "let me see" not in text
+    bare = [model(answer) if message is reasoned else message for message in messages]
+    assert text.replace("\n\nCertainly", "Certainly") == vocabulary.text_of(template.prompt_ids(bare, {}))
+
+
+def test_an_answer_whose_first_token_begins_in_what_is_dropped_is_tokenized_afresh(
+    thinking: tuple[ChatTemplate, Vocabulary],
+):
+    template, vocabulary = thinking
+    content = "<think>Hm.</think>\n\nYes."
+    straddling = vocabulary.encode_turn(content)
+    assert vocabulary.text_of(straddling) == content
+    for cut in range(1, len(straddling)):
+        # Tokens that no tokenizer would choose, some of which lie across the answer's beginning.
+        own = [*straddling[:cut], *spelled(vocabulary, vocabulary.bytes_of(straddling[cut:]))]
+        ids = template.prompt_ids([user("a"), model(content, own), user("b")], {})
+        assert "<|im_start|>assistant\nYes.<|im_end|>" in vocabulary.text_of(ids)
+
+
+def test_of_channels_the_final_one_is_said_again_without_markup(tmp_path: Path):
+    template, vocabulary = chat_template_of(family("gpt-oss"), tmp_path)
+
+    def said(content: str) -> str:
+        text = vocabulary.text_of(template.prompt_ids([user("a"), model(content), user("b")], {}))
+        before, after = "<|start|>assistant<|channel|>final<|message|>", "<|end|><|start|>user<|message|>b<|end|>"
+        assert text.endswith(f"{after}<|start|>assistant")
+        return text.split(before)[1].removesuffix(f"{after}<|start|>assistant")
+
+    analysis = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+    assert said(f"{analysis}<|channel|>final<|message|>Yes.") == "Yes."
+    assert said(f"{analysis}<|channel|>final<|message|>Yes.<|return|>") == "Yes."
+    assert said(f"{analysis}<|channel|>final <|constrain|>json<|message|>{{}}") == "{}"
+    assert said("<|channel|>final<|message|>Yes.") == "Yes."
+    assert said("<|channel|>analysis<|message|>Hm, cut sh") == ""
+    assert said("Yes.") == "Yes."
+    # Somebody writes about channels.
+    assert said("It begins with <|channel|>final<|message|>.") == "It begins with <|channel|>final<|message|>."
+
+
 @pytest.mark.parametrize("edge", [" Yes.", "Yes.\n", "\n\nYes. "])
 def test_a_turn_that_the_template_trims_is_tokenized_afresh_and_others_keep_their_ids(
     edge: str, tmp_path_factory: pytest.TempPathFactory
 ):
-    llama3 = next(family for family in FAMILIES if family.name == "llama3")
+    llama3 = family("llama3")
     template, vocabulary = chat_template_of(llama3, tmp_path_factory.mktemp("llama3"))
     whole = spelled(vocabulary, b"Cer") + spelled(vocabulary, b"tainly")
     messages = [
@@ -236,7 +291,7 @@ def _content(dice: random.Random) -> str:
 
 
 def test_a_conversation_that_grows_never_changes_earlier_ids(made: Made):
-    family, template, vocabulary = made
+    own_family, template, vocabulary = made
     dice = random.Random(11)
     for _ in range(150):
         messages: list[Message] = []
@@ -246,32 +301,35 @@ def test_a_conversation_that_grows_never_changes_earlier_ids(made: Made):
             ids = template.prompt_ids(messages, {})
             assert ids[: len(before)] == before, messages
             before = ids
+            if own_family.opens_reasoning:  # which is not said again behind the answer
+                think = vocabulary.control_texts["<think>"]
+                before = ids[: len(ids) - 1 - ids[::-1].index(think)]
             content = _content(dice)
-            if family.trims:
+            if own_family.trims:
                 content = f"x{content}y"
             own = spelled(vocabulary, content.encode()) if dice.random() < 0.5 else None
             messages.append(model(content, own))
 
 
 def test_a_prompt_says_what_the_template_says(made: Made):
-    family, template, vocabulary = made
+    own_family, template, vocabulary = made
     dice = random.Random(13)
     for _ in range(50):
         messages = [user(f"x{_content(dice)}y"), model(f"x{_content(dice)}y"), user(f"x{_content(dice)}y")]
         text = vocabulary.text_of(template.prompt_ids(messages, {}))
         places = [text.find(message.content) for message in messages]
-        if family.swallows_space or family.is_sentencepiece:
+        if own_family.swallows_space or own_family.is_sentencepiece:
             continue  # their tokenizers swallow and prepend spaces; that no turn is lost is seen above
         assert -1 not in places
         assert places == sorted(places)
 
 
 def test_a_prompt_is_tokenized_as_the_models_own_tokenizer_does_it(made: Made, tmp_path: Path):
-    family, _, vocabulary = made
-    if family.name == "mistral":
+    own_family, _, vocabulary = made
+    if own_family.name in {"mistral", "mistral-0.3"}:
         return  # its tokenizer prepends a space to the one that the template puts before an answer
-    tokenizer = family.tokenizer()
-    write_tokenizer(tmp_path, tokenizer, family.template)
+    tokenizer = own_family.tokenizer()
+    write_tokenizer(tmp_path, tokenizer, own_family.template)
     rendered: list[str] = []
     render = chat_renderer(load_tokenizer(tmp_path))
 
@@ -284,19 +342,139 @@ def test_a_prompt_is_tokenized_as_the_models_own_tokenizer_does_it(made: Made, t
     assert ids == tokenizer.encode(rendered[0], add_special_tokens=False).ids
 
 
+# --- what is remembered ----------------------------------------------------------------------------------------
+
+
+def _tree_of_messages(dice: random.Random, own_family: Family, vocabulary: Vocabulary) -> list[list[Message]]:
+    """Prompts that share their beginnings, as those of a conversation's nodes do."""
+    beginning = [Message(role="system", content="Be brief.")] if dice.random() < 0.5 else []
+    prompts = [[*beginning, user(_content(dice))]]
+    while len(prompts) < 12:
+        path = dice.choice(prompts)
+        content = (own_family.reasoning if dice.random() < 0.5 else "") + f"x{_content(dice)}y"
+        own = spelled(vocabulary, content.encode()) if dice.random() < 0.5 else None
+        prompts.append([*path, model(content, own), user(_content(dice))])
+        if dice.random() < 0.3:  # the same text with other ids, or with none
+            prompts.append([*path, model(content), prompts[-1][-1]])
+    return prompts
+
+
+@pytest.mark.parametrize("limit_bytes", [0, 4_000, 1 << 20])
+def test_ids_do_not_depend_on_what_is_remembered(made: Made, limit_bytes: int, monkeypatch: pytest.MonkeyPatch):
+    own_family, _, vocabulary = made
+    for module, name in (("chat_template", "_MOST_PROMPT_BYTES"), ("chat_template", "_MOST_STRETCH_BYTES")):
+        monkeypatch.setattr(f"worker.{module}.{name}", limit_bytes)
+    monkeypatch.setattr("worker.turn._MOST_KNOWN_BYTES", limit_bytes)
+    render, tokenizer = _renderer_of(own_family), own_family.tokenizer()
+    used = ChatTemplate(render, tokenizer, vocabulary)
+    dice = random.Random(23)
+    for _ in range(2):
+        prompts = _tree_of_messages(dice, own_family, vocabulary)
+        # As a command brings them: equal to what was asked before, and never the same objects.
+        asked = [msgspec.convert(msgspec.to_builtins(path), list[Message]) for path in dice.choices(prompts, k=25)]
+        for messages in asked:
+            fresh = ChatTemplate(render, tokenizer, vocabulary)
+            assert used.prompt_ids(messages, {}) == fresh.prompt_ids(messages, {})
+
+
+def _renderer_of(own_family: Family) -> Render:
+    with tempfile.TemporaryDirectory() as folder:
+        write_tokenizer(Path(folder), own_family.tokenizer(), own_family.template)
+        return chat_renderer(load_tokenizer(Path(folder)))
+
+
+def test_a_prompt_that_was_asked_before_is_not_rendered_again_and_options_make_another(
+    tmp_path: Path, byte_level: Tokenizer
+):
+    rendered: list[Mapping[str, Any]] = []
+
+    def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
+        rendered.append(options)
+        return plain_transcript(messages, {}) + str(options.get("shout", ""))
+
+    template = ChatTemplate(render, byte_level, Vocabulary(byte_level))
+    asked = [{}, {"shout": True}, {"shout": 1}, {"shout": "1"}, {"shout": False}]
+    ids = [template.prompt_ids([user("Hi")], options) for options in asked]
+    assert [template.prompt_ids([user("Hi")], options) for options in asked] == ids
+    assert rendered == asked
+    assert template.prompt_ids([Message(role="system", content="Hi")], {}) != ids[0]
+
+
+def test_nobody_can_change_what_is_remembered(chatml: tuple[ChatTemplate, Vocabulary]):
+    template, _ = chatml
+    ids = template.prompt_ids([user("Hi")], {})
+    expected = list(ids)
+    ids += [1, 2, 3]
+    assert template.prompt_ids([user("Hi")], {}) == expected
+
+
+def test_a_template_that_says_the_time_says_it_anew_when_it_is_another(byte_level: Tokenizer):
+    today = "1 May"
+    template = ChatTemplate(
+        lambda messages, _: f"{today}: {messages}", byte_level, Vocabulary(byte_level), lambda: (today,)
+    )
+    first = template.prompt_ids([user("Hi")], {})
+    assert template.prompt_ids([user("Hi")], {}) == first
+    today = "2 May"
+    second = template.prompt_ids([user("Hi")], {})
+    assert second != first
+    today = "1 May"
+    assert template.prompt_ids([user("Hi")], {}) == first
+
+
+@pytest.mark.parametrize(
+    ("written", "formats"),
+    [
+        (CHATML, []),
+        (family("llama3.2").template, ["%d %b %Y"]),
+        (family("gpt-oss").template, ["%Y-%m-%d"]),
+        ("{{ strftime_now( '%Y' ) }}{% if strftime_now is not defined %}{% endif %}", ["%Y"]),
+        ("{{ strftime_now('%H') }}{{ strftime_now(\"%Y\") }}{{ strftime_now('%H') }}", ["%H", "%Y"]),
+        ({"default": "{{ strftime_now('%Y') }}", "tool_use": "{{ strftime_now('%m') }}"}, ["%Y", "%m"]),
+        ("{{ strftime_now(form) }}", None),
+        ("{{ strftime_now('%' + 'H') }}", None),
+        ("{{ strftime_now('%Y') }}{% set now = strftime_now %}{{ now('%S') }}", None),
+        (None, []),
+    ],
+)
+def test_what_a_template_says_of_the_time_is_known_where_it_is_written_in_it(
+    written: str | dict[str, str] | None, formats: list[str] | None, tmp_path: Path, byte_level: Tokenizer
+):
+    write_tokenizer(tmp_path, byte_level, None)
+    tokenizer = load_tokenizer(tmp_path)
+    tokenizer.chat_template = written
+    before = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
+    moment = moment_of(tokenizer)()
+    after = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
+    if formats is None:
+        assert moment is None
+    else:
+        assert moment in (tuple(before), tuple(after))
+
+
+def test_where_nobody_knows_what_time_a_template_says_nothing_is_remembered(byte_level: Tokenizer):
+    said = itertools.count()
+
+    def render(_messages: list[dict[str, Any]], _options: Mapping[str, Any]) -> str:
+        return str(next(said))
+
+    template = ChatTemplate(render, byte_level, Vocabulary(byte_level), lambda: None)
+    assert template.prompt_ids([user("Hi")], {}) != template.prompt_ids([user("Hi")], {})
+
+
 # --- templates that refuse -------------------------------------------------------------------------------------
 
 
 def test_a_template_without_a_system_role_gets_it_at_the_head_of_the_first_question(made: Made):
-    family, template, vocabulary = made
+    own_family, template, vocabulary = made
     ids = template.prompt_ids([Message(role="system", content="Be brief."), user("Hi")], {})
     folded = template.prompt_ids([user("Be brief.\n\nHi")], {})
-    assert (ids == folded) is not family.knows_system
+    assert (ids == folded) is (own_family.folds_system or own_family.moves_system)
     assert "Be brief." in vocabulary.text_of(ids)
 
 
 def test_what_a_template_refuses_is_a_bad_request_with_its_reason(tmp_path_factory: pytest.TempPathFactory):
-    gemma = next(family for family in FAMILIES if family.name == "gemma")
+    gemma = family("gemma2")
     template, _ = chat_template_of(gemma, tmp_path_factory.mktemp("gemma"))
     with pytest.raises(BadRequestError, match="must alternate"):
         template.prompt_ids([user("a"), user("b")], {})

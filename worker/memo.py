@@ -1,0 +1,51 @@
+"""Values that cost something to work out, remembered by all that they depend on; it knows nothing of what they are.
+
+What was not asked for lately goes first, half of all at once: nothing is noted at each look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Memo(Generic[K, V]):
+    """A dictionary that forgets. `limit` is of what the values weigh together, in whatever unit `put` is told."""
+
+    def __init__(self, limit: int) -> None:
+        self._half = limit // 2
+        self._young: dict[K, tuple[V, int]] = {}
+        self._old: dict[K, tuple[V, int]] = {}
+        """What has not been asked for since the young half was last full."""
+        self._weight = 0
+
+    def get(self, key: K) -> V | None:
+        """Return what was put there, if it is still known."""
+        found = self._young.get(key)
+        if found is None:
+            found = self._old.pop(key, None)
+            if found is None:
+                return None
+            self._add(key, *found)
+        return found[0]
+
+    def put(self, key: K, value: V, weight: int) -> None:
+        """Remember a value; one that is heavier than half of the limit is forgotten at once."""
+        self._old.pop(key, None)
+        known = self._young.pop(key, None)
+        if known is not None:
+            self._weight -= known[1]
+        if weight <= self._half:
+            self._add(key, value, weight)
+
+    def _add(self, key: K, value: V, weight: int) -> None:
+        if self._weight + weight > self._half:
+            self._old, self._young, self._weight = self._young, {}, 0
+        self._young[key] = (value, weight)
+        self._weight += weight
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)

@@ -1,0 +1,186 @@
+"""One message as a chat template gets it: what of it is said, where typed control tokens are, which ids it keeps.
+
+It knows the vocabulary, no template. A message that was seen before is the same `Turn` again, so that what it costs
+to look through a conversation is what it costs to compare it with itself.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from msgspec import UNSET
+
+from worker.control_tokens import is_reasoning, pattern_of, reasoning_end
+from worker.memo import Memo
+from worker.protocol import Message
+from worker.vocabulary import Vocabulary
+
+PRIVATE = tuple(map(chr, range(0xF500, 0xF600)))
+"""Characters for private use: those that no message contains mark places in rendered text."""
+
+_MOST_KNOWN_BYTES = 32 << 20
+_BYTES_AN_ID = 40
+"""A Python integer in a list."""
+_MOST_ALIKE = 8
+"""Turns that differ in nothing but their ids."""
+
+# gpt-oss writes all channels of an answer one after another, and its templates take the last one alone.
+_CHANNEL = "<|channel|>"
+_CHANNELS = re.compile(r"<\|channel\|>(?:analysis|commentary|final)\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
+_CHANNEL_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Characters that no message contains."""
+
+    broken: str
+    """Stands behind the first character of what would be a control token."""
+    begin: str
+    end: str
+    """Stand around a span whose ids are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """A part of what the model said: of a turn, all, or what comes after its reasoning."""
+
+    start: int
+    end: int
+    text: str
+    ids: array[int] | None
+    """Those that the model wrote, where they are this text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One message. Two are equal if they are the same one."""
+
+    role: str
+    text: str
+    """What the template is told: the content; of several channels the last."""
+    breaks: tuple[int, ...]
+    """The places behind the first characters of control tokens that are written in it."""
+    private: frozenset[str]
+    """The characters for private use in it."""
+    whole: Span | None
+    """Of a turn that the model wrote, all of it."""
+    answer: Span | None
+    """What comes after its reasoning, where there is some."""
+
+    def rendered(self, marks: Marks, span: Span | None) -> dict[str, str]:
+        """Return the message for a template, with a mark in each control token and marks around `span`."""
+        places = [(0, ""), *((place, marks.broken) for place in self.breaks)]
+        if span is not None:
+            places += [(span.start, marks.begin), (span.end, marks.end)]
+            places.sort(key=lambda place: place[0])
+        edges = [*places, (len(self.text), "")]
+        parts = [mark + self.text[start:end] for (start, mark), (end, _) in pairwise(edges)]
+        return {"role": self.role, "content": "".join(parts)}
+
+
+class Turns:
+    """Makes turns of messages for one model."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        texts = vocabulary.control_texts
+        # A lookahead finds those that overlap, too.
+        self._controls = re.compile(f"(?={pattern_of(texts)})")
+        # Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
+        no_reasoning = (text for text in texts if not is_reasoning(text))
+        self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
+        self._private = re.compile(f"[{PRIVATE[0]}-{PRIVATE[-1]}]")
+        self._has_channels = _CHANNEL in texts
+        self._known: Memo[tuple[str, str], tuple[tuple[Message, Turn], ...]] = Memo(_MOST_KNOWN_BYTES)
+
+    def of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        """Return the messages as turns."""
+        return tuple([self._of(message) for message in messages])
+
+    def _of(self, message: Message) -> Turn:
+        key = (message.role, message.content)
+        alike = self._known.get(key) or ()
+        for known, turn in alike:
+            if known.token_ids == message.token_ids:
+                return turn
+        turn = self._made_of(message)
+        alike = ((message, turn), *alike[: _MOST_ALIKE - 1])
+        num_ids = sum(len(known.token_ids) for known, _ in alike if known.token_ids is not UNSET)
+        self._known.put(key, alike, 4 * len(message.content) + _BYTES_AN_ID * num_ids + 500)
+        return turn
+
+    def _made_of(self, message: Message) -> Turn:
+        content, is_models = message.content, message.role == "assistant"
+        start, end = self._said(content) if is_models else (0, len(content))
+        text = content[start:end]
+        whole = answer = None
+        if is_models and text:
+            ids = self._own_ids(message)
+            whole = _span(self._vocabulary, ids, content, start, end, offset=start)
+            after = reasoning_end(text)
+            if after:
+                rest = text[after:]
+                begin = start + after + len(rest) - len(rest.lstrip())
+                finish = start + len(text.rstrip())
+                if begin < finish:
+                    answer = _span(self._vocabulary, ids, content, begin, finish, offset=start)
+        # Templates look for reasoning in what the model wrote; in everything else its marks are just text.
+        controls = self._controls_but_reasoning if is_models else self._controls
+        return Turn(
+            role=message.role,
+            text=text,
+            breaks=tuple(found.start() + 1 for found in controls.finditer(text)),
+            private=frozenset(self._private.findall(content)),
+            whole=whole,
+            answer=answer,
+        )
+
+    def _said(self, content: str) -> tuple[int, int]:
+        """Where in a model's turn that stands which its template wants: all of it, if not one of several channels."""
+        if not self._has_channels or _CHANNELS.match(content) is None:
+            return 0, len(content)
+        start = max((found.end() for found in _FINAL_CHANNEL.finditer(content)), default=len(content))
+        end = _CHANNEL_END.search(content, start)
+        return start, end.start() if end else len(content)
+
+    def _own_ids(self, message: Message) -> Sequence[int] | None:
+        """The ids that the model wrote, where they are the content."""
+        ids = message.token_ids
+        if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
+            return None
+        return ids if self._vocabulary.text_of(ids) == message.content else None
+
+
+def _span(
+    vocabulary: Vocabulary, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int
+) -> Span:
+    """The span of `content` from `start` to `end`, with those of `ids` that are its text."""
+    text = content[start:end]
+    own = _ids_between(vocabulary, ids, content, start, end) if ids is not None else None
+    return Span(start - offset, end - offset, text, None if own is None else array("I", own))
+
+
+def _ids_between(
+    vocabulary: Vocabulary, ids: Sequence[int], content: str, start: int, end: int
+) -> Sequence[int] | None:
+    """Those of a text's ids that spell it from `start` to `end`; None where a token lies across an edge."""
+    if start == 0 and end == len(content):
+        return ids
+    first, last = len(content[:start].encode()), len(content[:end].encode())
+    num_bytes = 0
+    places: dict[int, int] = {}
+    for index, token_id in enumerate(ids):
+        # Where a token has no bytes, the first such place begins a span and the last one ends it.
+        places.setdefault(num_bytes, index)
+        num_bytes += len(vocabulary.bytes[token_id])
+    places.setdefault(num_bytes, len(ids))
+    if first not in places or last not in places:
+        return None
+    own = ids[places[first] : places[last]]
+    return own if vocabulary.text_of(own) == content[start:end] else None
