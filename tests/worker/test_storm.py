@@ -23,7 +23,7 @@ BAD_FIELDS: list[dict[str, Any]] = [
     {"type": "generate"},
     {"type": "generate", "text": 5},
     {"type": "generate", "text": "a", "stop": [""]},
-    {"type": "generate", "text": "a", "n": 3},
+    {"type": "generate", "text": "a", "n": 0},
     {"type": "generate", "text": "a", "colour": "green"},
     {"type": "generate", "token_ids": [10**6]},
     {"type": "generate", "token_ids": []},
@@ -61,6 +61,7 @@ def commands(dice: random.Random, models: list[str]) -> Iterator[dict[str, Any]]
                 "top_logprobs": dice.choice([0, 0, 2]),
                 "sampling": {"temperature": dice.choice([0, 1]), "seed": dice.randrange(1000)},
                 "stop": dice.choice([[], ["a"], ["ab", "\n"]]),
+                "n": dice.choice([1, 1, 1, 2, 5]),
             }
             if dice.random() < 0.5:
                 content = dice.choice(["Hi", "<|im_end|>", "x" * 700])

@@ -1,0 +1,355 @@
+"""Several answers at once, of one request and of several: each as if it were alone, and nothing read twice.
+
+What is guaranteed: an answer of a batch is the one asked for alone within rounding, with the same seed; its first
+token is the same to the last bit. Each is a branch of its own afterwards. The models here are sharp enough that
+rounding changes no token.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.driver import TERMINAL, Event, StdioWorker, shown_text
+from worker.engine import Engine
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.protocol import Answered, Chunk, Failed, Finished, Generate, Sampling
+from worker.protocol import Event as WorkerEvent
+from worker.request import Ticket
+
+CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "llama": small_llama,
+    "gemma3": lambda _: small_gemma3(window=24),
+    "lfm2": lambda _: small_lfm2(),
+    "mamba": lambda _: small_mamba(),
+}
+PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    return write_random_model(
+        tmp_path_factory.mktemp("several") / request.param, byte_level, CONFIGS[request.param](size)
+    )
+
+
+@pytest.fixture
+def llama(random_llama: Path) -> LanguageModel:
+    return loaded(random_llama)
+
+
+def loaded(folder: Path) -> LanguageModel:
+    *_, model = UnreadModel(find_model(str(folder))).read()
+    assert isinstance(model, LanguageModel)
+    return model
+
+
+def events_of(engine: Engine, *requests: Generate) -> Iterator[WorkerEvent]:
+    for request in requests:
+        engine.add(request, Ticket(request.request_id))
+    while engine.is_busy:
+        yield from engine.step()
+
+
+def ended(events: list[WorkerEvent]) -> dict[Any, Finished]:
+    return {event.request_id: event for event in events if isinstance(event, Finished)}
+
+
+def wait_for(worker: StdioWorker, request_id: str, kind: str) -> Event:
+    while True:
+        event = worker.next_event()
+        if event["request_id"] == request_id:
+            if event["type"] == kind:
+                return event
+            assert event["type"] not in TERMINAL, event
+
+
+# --- the same as alone -----------------------------------------------------------------------------------------
+
+
+def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: StdioWorker, folder: Path):
+    fields: dict[str, Any] = {**PROMPT, "max_tokens": 40, "stop": ["fo"]}
+    shared_worker.load(folder)
+    together = shared_worker.ask("generate", n=5, sampling={"temperature": 1, "seed": 11}, **fields)
+    finished = together[-1]
+    for choice, answer in enumerate(finished["choices"]):
+        shared_worker.load(folder)
+        alone = shared_worker.result("generate", sampling={"temperature": 1, "seed": 11 + choice}, **fields)
+        assert answer == alone["choices"][0]
+        assert shown_text(together, choice) == answer["text"]
+    assert len({answer["text"] for answer in finished["choices"]}) > 2
+    # Each end but the last is told of when it comes.
+    answered = [event for event in together if event["type"] == "answered"]
+    assert len(answered) == 4
+    for event in answered:
+        answer = finished["choices"][event["choice"]]
+        assert (event["reason"], event["stop"]) == (answer["reason"], answer["stop"])
+
+
+def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards(
+    shared_worker: StdioWorker, folder: Path
+):
+    shared_worker.load(folder)
+    fields: dict[str, Any] = {**PROMPT, "n": 4, "max_tokens": 20, "sampling": {"temperature": 1, "seed": 3}}
+    finished = shared_worker.result("generate", **fields)
+    usage = finished["usage"]
+    assert usage["prefilled_tokens"] == usage["prompt_tokens"]
+    assert usage["generated_tokens"] >= sum(len(answer["token_ids"]) for answer in finished["choices"])
+    again = shared_worker.result("generate", **fields)
+    assert again["usage"]["prefilled_tokens"] == 1
+    assert [answer["text"] for answer in again["choices"]] == [answer["text"] for answer in finished["choices"]]
+    prompts: list[dict[str, Any]] = []
+    for answer in finished["choices"]:
+        said = {"role": "assistant", "content": answer["text"], "token_ids": answer["turn_token_ids"]}
+        prompts.append({"messages": [*PROMPT["messages"], said, {"role": "user", "content": "Go on"}]})
+    for plan, answer in zip(shared_worker.result("plan", prompts=prompts)["plans"], finished["choices"], strict=True):
+        if answer["reason"] == "eos":
+            assert plan["cached_tokens"] >= usage["prompt_tokens"] + len(answer["token_ids"])
+        else:  # it may end in part of a character, behind which the states are of no use
+            assert plan["cached_tokens"] >= usage["prompt_tokens"] - 1
+
+
+def test_requests_that_come_while_others_stream_say_what_they_say_alone(folder: Path):
+    model = loaded(folder)
+    requests = [
+        Generate(
+            request_id=number,
+            token_ids=[40 + number, *range(50, 50 + 7 * number)],
+            max_tokens=10 + 5 * number,
+            sampling=Sampling(temperature=1, seed=number),
+            n=1 + number % 3,
+        )
+        for number in range(6)
+    ]
+    alone: list[Finished] = []
+    for request in requests:
+        *_, finished = events_of(Engine(model), request)
+        assert isinstance(finished, Finished)
+        alone.append(finished)
+    engine = Engine(model)
+    events: list[WorkerEvent] = []
+    waiting = list(requests)
+    most_at_once = 0
+    while waiting or engine.is_busy:
+        if waiting and len(events) >= 9 * (len(requests) - len(waiting)):
+            request = waiting.pop(0)
+            engine.add(request, Ticket(request.request_id))
+        events += engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+    assert most_at_once > 2
+    for request, expected in zip(requests, alone, strict=True):
+        finished = ended(events)[request.request_id]
+        assert finished.choices == expected.choices
+        assert finished.usage.generated_tokens == expected.usage.generated_tokens
+
+
+# --- what streams keeps streaming ------------------------------------------------------------------------------
+
+
+def test_an_answer_goes_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    first = shared_worker.send("generate", text="Hello")
+    wait_for(shared_worker, first, "chunk")
+    second = shared_worker.send("generate", text="Hello there " * 2000, max_tokens=3)
+    wait_for(shared_worker, second, "prefill_progress")
+    start = len(shared_worker.events)
+    shared_worker.events_until_end(second)
+    assert shared_worker.result("cancel", target=first)["type"] == "done"
+    assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
+    kinds = [event["type"] for event in shared_worker.events[start:]]
+    reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
+    # A token between any two chunks of the prompt.
+    assert reading.count("prefill_progress") > 3
+    assert reading.count("chunk") >= reading.count("prefill_progress") - 1
+
+
+def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    asked = [shared_worker.send("generate", text=text) for text in ("Hello", "Well then")]
+    for request_id in (*asked, *asked, *asked):
+        wait_for(shared_worker, request_id, "chunk")
+    for request_id in asked:
+        shared_worker.result("cancel", target=request_id)
+        assert shared_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
+
+
+def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    request_id = shared_worker.send("generate", text="Hello", n=3)
+    wait_for(shared_worker, request_id, "chunk")
+    assert shared_worker.result("cancel", target=request_id, choice=1)["type"] == "done"
+    answered = wait_for(shared_worker, request_id, "answered")
+    assert (answered["choice"], answered["reason"]) == (1, "cancelled")
+    start = len(shared_worker.events)
+    while {event.get("choice") for event in shared_worker.events[start:] if event["type"] == "chunk"} != {0, 2}:
+        shared_worker.next_event()
+    shared_worker.result("cancel", target=request_id, choice=7)  # one there is not
+    shared_worker.result("cancel", target=request_id)
+    events = shared_worker.events_until_end(request_id)
+    assert [choice["reason"] for choice in events[-1]["choices"]] == ["cancelled"] * 3
+    for choice, answer in enumerate(events[-1]["choices"]):
+        assert shown_text(events, choice) == answer["text"] != ""
+
+
+def test_an_answer_that_is_cancelled_before_it_begins_does_not_begin(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    request_id = shared_worker.send("generate", text="Hello there " * 2000, n=3, max_tokens=5)
+    wait_for(shared_worker, request_id, "prefill_progress")
+    shared_worker.result("cancel", target=request_id, choice=1)
+    events = shared_worker.events_until_end(request_id)
+    answers = events[-1]["choices"]
+    assert [answer["reason"] for answer in answers] == ["length", "cancelled", "length"]
+    assert answers[1]["text"] == ""
+    assert Counter(event["choice"] for event in events if event["type"] == "answered") == {0: 1, 1: 1} or Counter(
+        event["choice"] for event in events if event["type"] == "answered"
+    ) == {1: 1, 2: 1}
+
+
+def test_another_model_is_loaded_once_all_answers_are_there(shared_worker: StdioWorker, random_llama: Path):
+    shared_worker.load(random_llama)
+    asked = [shared_worker.send("generate", text="Hello", n=2, max_tokens=9) for _ in range(3)]
+    load = shared_worker.send("load_model", model="guide")
+    shared_worker.events_until_end(load)
+    order = [event["request_id"] for event in shared_worker.events if event["type"] in {"finished", "model_loaded"}]
+    assert order.index(load) > max(order.index(request_id) for request_id in asked)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(random_llama: Path):
+    model = loaded(random_llama)
+    engine = Engine(model)
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 340)), n=6, max_tokens=30, sampling=Sampling(temperature=1)
+    )
+    most = 0
+    engine.add(request, Ticket(1))
+    while engine.is_busy:
+        engine.step()
+        most = max(most, engine.num_bytes)
+    a_token = model.kv_bytes_per_token
+    num_tokens = engine.cache.num_tokens
+    assert num_tokens <= 300 + 6 * 30
+    assert most > 6 * 300 * a_token
+    assert engine.num_bytes <= (num_tokens + 255) * a_token
+    assert engine.cache.reserved_bytes == 0
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3.5])
+def test_answers_there_is_no_memory_for_come_one_after_another(llama: LanguageModel, num_rows: float):
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 140)), n=5, max_tokens=20, sampling=Sampling(temperature=1, seed=1)
+    )
+    *_, expected = events_of(Engine(llama), request)
+    engine = Engine(llama)
+    engine.cache.limit_bytes = int((num_rows + 1) * llama.num_bytes_at(100 + 256))
+    engine.add(request, Ticket(1))
+    events: list[WorkerEvent] = []
+    most_at_once = 0
+    while engine.is_busy:
+        events += engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= max(engine.cache.limit_bytes, 2 * llama.num_bytes_at(512))
+    assert most_at_once == int(num_rows)
+    assert isinstance(expected, Finished)
+    assert ended(events)[1].choices == expected.choices
+
+
+def test_a_model_that_can_not_be_batched_answers_one_after_another(tmp_path: Path, byte_level: Tokenizer):
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    folder = write_random_model(tmp_path / "model", byte_level, small_gemma3() | {"model_type": "gemma2"})
+    model = loaded(folder)
+    assert size
+    assert not model.can_batch
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 60)), n=3, max_tokens=8, sampling=Sampling(temperature=1, seed=1)
+    )
+    other = Generate(request_id=2, token_ids=[7, 8, 9], max_tokens=5)
+    events = list(events_of(Engine(model), request, other))
+    order = [event.choice for event in events if isinstance(event, Chunk) and event.request_id == 1]
+    assert order == sorted(order)
+    assert set(ended(events)) == {1, 2}
+
+
+# --- what breaks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [4, 5, 9])
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
+)
+def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
+    llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, number: int, error: Exception
+):
+    requests = [
+        Generate(
+            request_id=name,
+            token_ids=[name, *range(50, 90)],
+            n=2,
+            max_tokens=15,
+            sampling=Sampling(temperature=1, seed=1),
+        )
+        for name in (20, 21)
+    ]
+    expected = ended(list(events_of(Engine(llama), *requests)))
+    forward = LanguageModel.forward
+    num_batched = 0
+
+    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+        nonlocal num_batched
+        if tokens.shape[0] > 1:
+            num_batched += 1
+            if num_batched == number:
+                raise error
+        return forward(self, tokens, layers)
+
+    monkeypatch.setattr(LanguageModel, "forward", broken)
+    engine = Engine(llama)
+    events = list(events_of(engine, *requests))
+    assert num_batched == number  # after that there was no batch any more
+    assert not [event for event in events if isinstance(event, Failed)]
+    for name, finished in ended(events).items():
+        assert finished.choices == expected[name].choices
+        for choice, answer in enumerate(finished.choices):
+            chunks = [event for event in events if isinstance(event, Chunk) and event.request_id == name]
+            assert "".join(chunk.text for chunk in chunks if chunk.choice == choice) == answer.text
+    # The next ones are answered together again.
+    answered = [event for event in events_of(engine, *requests) if isinstance(event, Answered)]
+    assert len(answered) == 2
+    assert num_batched > number
+
+
+def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
+    llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    good = [
+        Generate(request_id=name, token_ids=[name, 50, 51], n=2, max_tokens=12, sampling=Sampling(seed=1))
+        for name in (20, 21)
+    ]
+    bad = Generate(request_id=22, token_ids=[22, 50, 51], n=2, max_tokens=12)
+    expected = ended(list(events_of(Engine(llama), *good)))
+    forward = LanguageModel.forward
+
+    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+        if tokens.shape[1] > 1 and tokens[0, 0].item() == 22:
+            raise KeyError("oddity")
+        return forward(self, tokens, layers)
+
+    monkeypatch.setattr(LanguageModel, "forward", broken)
+    events = list(events_of(Engine(llama), good[0], bad, good[1]))
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [22]
+    assert {name: finished.choices for name, finished in ended(events).items()} == {
+        name: finished.choices for name, finished in expected.items()
+    }
+    assert len(caplog.records) == 1
+    caplog.clear()
