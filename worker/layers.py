@@ -43,7 +43,7 @@ class Stack(ABC):
 
     def positions(self, start: int, stop: int) -> Arrays:
         """Copy a stretch of positions, lazily."""
-        return [_part((cache.keys, cache.values), start, stop) for cache in self._caches]
+        return [stretch_of((cache.keys, cache.values), start, stop) for cache in self._caches]
 
     @abstractmethod
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
@@ -76,7 +76,7 @@ class _Attention(Stack):
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
         for index, cache in enumerate(self._caches):
             pieces = [part[index] for part in parts]
-            num_all = num_own + sum(_length(piece) for piece in pieces)
+            num_all = num_own + sum(num_positions_in(piece) for piece in pieces)
             if not num_all:
                 cache.keys = cache.values = None
             else:
@@ -126,12 +126,12 @@ class _Windows(Stack):
 
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
         for index, cache in enumerate(self._caches):
-            pieces: list[Arrays] = [_part((cache.keys, cache.values), 0, num_own)] if num_own else []
+            pieces: list[Arrays] = [stretch_of((cache.keys, cache.values), 0, num_own)] if num_own else []
             pieces += [part[index] for part in parts]
             cache.keys = cache.values = None
             if pieces:
                 cache.keys, cache.values = tree_map(_concatenate, tuple(pieces[0]), *map(tuple, pieces[1:]))
-            cache.offset = cache._idx = num_own + sum(_length(part[index]) for part in parts)  # noqa: SLF001
+            cache.offset = cache._idx = num_own + sum(num_positions_in(part[index]) for part in parts)  # noqa: SLF001
 
     def state(self) -> Arrays:
         state: list[dict[str, Any]] = []
@@ -189,7 +189,7 @@ def _single(layers: Iterable[Any]) -> Iterable[Any]:
 
 def cut(arrays: Arrays, num_positions: int) -> tuple[Arrays, Arrays]:
     """Cut a stretch of positions in two, each with memory of its own."""
-    first, rest = _part(arrays, 0, num_positions), _part(arrays, num_positions, None)
+    first, rest = stretch_of(arrays, 0, num_positions), stretch_of(arrays, num_positions, None)
     mx.eval(arrays_in(first), arrays_in(rest))
     return first, rest
 
@@ -226,7 +226,9 @@ def _own(value: Any) -> Any:
             return copy.copy(value)
 
 
-def _part(arrays: Arrays, start: int, stop: int | None) -> Arrays:
+def stretch_of(arrays: Arrays, start: int, stop: int | None) -> Arrays:
+    """Copy a stretch of positions, lazily."""
+
     def part(array: mx.array) -> mx.array:
         if array.size == array.shape[-2] * array.shape[-1]:
             # A stretch of a single head is a view that keeps up to 16 KB more alive than it counts; this copies.
@@ -241,12 +243,12 @@ def _joined(held: Arrays | None, num_own: int, pieces: Sequence[Arrays], num_all
     if held is not None and num_all <= _room(held) <= num_all + num_all // 16 + _STEP:
         place = num_own
         for piece in pieces:
-            end = place + _length(piece)
+            end = place + num_positions_in(piece)
             for array, part in zip(arrays_in(held), arrays_in(piece), strict=True):
                 array[..., place:end, :] = part
             place = end
         return held
-    own = [] if held is None else [_part(held, 0, num_own)]
+    own = [] if held is None else [stretch_of(held, 0, num_own)]
     room = -num_all % _STEP
 
     def join(*arrays: mx.array) -> mx.array:
@@ -261,8 +263,9 @@ def _concatenate(*arrays: mx.array) -> mx.array:
     return mx.concatenate(list(arrays), axis=-2)
 
 
-def _length(arrays: Arrays) -> int:
+def num_positions_in(arrays: Arrays) -> int:
+    """Return how many positions these are."""
     return cast("list[tuple[str, mx.array]]", tree_flatten(arrays))[0][1].shape[-2]
 
 
-_room = _length
+_room = num_positions_in

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import os
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import mlx.core as mx
 
-from worker.disk_cache import DiskCache
+from worker.disk_cache import DiskCache, StoredFile
 from worker.disk_tier import DiskTier, KeptRun
 from worker.kept import Kept, Tally
 from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, stacks_of
@@ -51,7 +52,7 @@ class PromptCache:
         self._take_new_layers()
         self._tally = Tally()
         self._tree: TokenTree[Kept] = TokenTree(self._nothing())
-        self._tier = DiskTier(self._disk, self._tree, self._nothing) if self._disk is not None else None
+        self._tier = None if self._disk is None else DiskTier(self._disk, self._tree, len(self._stacks), self._tally)
 
     def give_up_path(self) -> None:
         """Start with new layers after a step that broke: what it did to these is anyone's guess.
@@ -145,10 +146,12 @@ class PromptCache:
         for run in runs:
             run.kept.used = self._clock
             for index, stack in enumerate(stacks):
-                is_held = run.kept.parts[index] is not None or (
-                    run in in_use and self._stacks[index].num_positions >= run.end
+                is_kept = (
+                    run.kept.parts[index] is not None
+                    or run.kept.is_stored(index)
+                    or (run in in_use and self._stacks[index].num_positions >= run.end)
                 )
-                if not is_held and stack.num_positions >= run.end:
+                if not is_kept and stack.num_positions >= run.end:
                     run.kept.set_part(index, stack.positions(run.start, run.end))
             mx.eval(arrays_in(run.kept.parts))
         if self.needs_keeping(length):
@@ -272,10 +275,15 @@ class PromptCache:
 
     def _cut(self, run: KeptRun, position: int) -> KeptRun:
         """Cut a run, which may be of the path in use; return its first part."""
+        place = self._place_in_path(run)
         upper = self._tree.cut(run, position)
-        if run in self._path:
-            self._path.insert(self._path.index(run), upper)
+        if place is not None:
+            self._path.insert(place, upper)
         return upper
+
+    def _place_in_path(self, run: KeptRun) -> int | None:
+        place = bisect_left(self._path, run.start, key=lambda each: each.start)
+        return place if place < len(self._path) and self._path[place] is run else None
 
     def _load(self, ids: array[int]) -> bool:
         """Bring into memory what the working layers will need of `ids`; return whether all could be read."""
@@ -285,27 +293,30 @@ class PromptCache:
         self._path, _ = self._tree.path(self.token_ids)  # one of its runs may have been cut
         for run in runs:
             run.kept.used = self._clock
+        self._evict(sum(file.num_bytes for file in self._files_for(ids)), runs)
+        run, at, has_state, missing = self._way_to(ids)
+        return (not any(has_state) or at in run.kept.states or self._tier.load_states(run, at)) and self._tier.load(
+            missing
+        )
+
+    def _way_to(self, ids: array[int]) -> tuple[KeptRun, int, Sequence[bool], list[tuple[KeptRun, int]]]:
+        """Where known ids end, of which stacks there are states there, and what positions of the others are missing."""
+        runs, _ = self._tree.path(ids)
+        last, at = runs[-1], len(ids) - runs[-1].start
+        has_state = dict(last.kept.places(with_disk=True)).get(at, [False] * len(self._stacks))
         num_shared = num_common(self.token_ids, ids)
-        last, at = runs[-1], len(runs[-1].ids)
-        stored = last.kept.stored_states.get(at)
-        if at in last.kept.states:
-            has_state = [state is not None for state in last.kept.states[at]]
-        elif stored is not None and not stored.file.is_gone:
-            has_state = stored.stacks
-            if not self._tier.load_states(last, at):
-                return False
-        else:
-            has_state = [False] * len(self._stacks)
         missing: list[tuple[KeptRun, int]] = []
         for index, stack in enumerate(self._stacks):
             if not has_state[index]:
                 num_own = min(num_shared, stack.num_positions)
                 missing += [(run, index) for run in runs if run.start >= num_own and run.kept.parts[index] is None]
-        self._evict(self._tier.num_bytes_of(missing), runs)
-        if not self._tier.load(missing):
-            self._tier.forget_lost(self._path)
-            return False
-        return True
+        return last, at, has_state, missing
+
+    def _files_for(self, ids: array[int]) -> set[StoredFile]:
+        """The files that have to be read for it."""
+        last, at, has_state, missing = self._way_to(ids)
+        files = {place.file for run, index in missing if (place := run.kept.stored[index]) is not None}
+        return files | {last.kept.stored_states[at].file} if any(has_state) and at not in last.kept.states else files
 
     def _go_to(self, ids: array[int]) -> None:
         """Make the working layers hold exactly `ids`, which `_best` found kept and which `_leave` has left."""
@@ -350,9 +361,7 @@ class PromptCache:
                     best = length
         return best
 
-    def _reach(
-        self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool
-    ) -> int:
+    def _reach(self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool) -> int:
         """Up to where a stack's positions are at hand, without a gap, along `runs`."""
         reach = min(num_shared, self._stacks[index].num_positions)
         for run in runs:
@@ -377,7 +386,7 @@ class PromptCache:
         """The runs of which anything is held, and those before them."""
         held = set(self._path)
         for run in self._tree.runs():
-            above: _Run | None = run
+            above: KeptRun | None = run
             if run.kept.num_bytes or run.kept.is_on_disk:
                 while above is not None and above is not self._tree.root and above not in held:
                     held.add(above)
@@ -392,7 +401,8 @@ class PromptCache:
         most = self.limit_bytes - self.reserved_bytes - num_coming
         if self.num_bytes <= most:
             return
-        self._thin_out_states(most)
+        if not needed:
+            self._thin_out_states(most)
         staying = {*self._path, *needed}
         idle = [run for run in self._tree.runs() if run.kept.num_bytes and run not in staying]
         # A run is never used later than those before it.
@@ -402,7 +412,7 @@ class PromptCache:
             for piece in self._saved(run):
                 if self.num_bytes > most:
                     piece.kept.drop_arrays()
-        if self.num_bytes > most:
+        if self.num_bytes > most and not needed:
             # The branch in use stays; only that one might want to come back to places far up in it.
             self._save_path_states()
             for run, at in self._places_in_use()[:-1]:
@@ -436,23 +446,26 @@ class PromptCache:
 
     # --- on disk -------------------------------------------------------------------------------------------
 
-    def _positions(self, run: KeptRun, index: int) -> Arrays | None:
-        """A run's positions, from memory or the working layers, lazily."""
+    def _has_positions(self, run: KeptRun, index: int) -> bool:
+        """Whether a run's positions are in memory or in the working layers."""
+        if run.kept.parts[index] is not None:
+            return True
+        return self._stacks[index].num_positions >= run.end and self._place_in_path(run) is not None
+
+    def _positions(self, run: KeptRun, index: int) -> Arrays:
         part = run.kept.parts[index]
-        if part is None and self._stacks[index].num_positions >= run.end and run in self._path:
-            return self._stacks[index].positions(run.start, run.end)
-        return part
+        return self._stacks[index].positions(run.start, run.end) if part is None else part
 
     def _is_unsaved(self, run: KeptRun) -> bool:
         """Whether anything of a run could be written that was not."""
         if self._tier is None or not self._tier.can_write or run.kept.is_refused:
             return False
         return bool(self._tier.unsaved_states(run)) or any(
-            place is None and self._positions(run, index) is not None for index, place in enumerate(run.kept.stored)
+            place is None and self._has_positions(run, index) for index, place in enumerate(run.kept.stored)
         )
 
     def _saved(self, run: KeptRun) -> list[KeptRun]:
-        """Write what is not on disk of a run, and of those before it; return the runs that it is now, the last first."""
+        """Write what is not on disk of a run and of those before it; return the runs that it is now, the last first."""
         start = run.start
         while self._is_unsaved(run):
             self._save_next(run)
@@ -473,30 +486,33 @@ class PromptCache:
             way.append(above)
         for each in reversed(way):
             if self._is_unsaved(each):
-                if not self._save_one(each):
-                    each.kept.is_refused = run.kept.is_refused = True
+                self._save_one(each)
                 return
             if each.kept.is_refused or each.kept.has_lost:
                 # Without what is before it, it would never be found.
                 run.kept.is_refused = True
                 return
 
-    def _save_one(self, run: KeptRun) -> bool:
+    def _save_one(self, run: KeptRun) -> None:
         assert self._tier is not None
         parts = [
-            self._positions(run, index) if place is None else None for index, place in enumerate(run.kept.stored)
+            self._positions(run, index) if place is None and self._has_positions(run, index) else None
+            for index, place in enumerate(run.kept.stored)
         ]
         if any(part is not None for part in parts):
             most = self._tier.most_tokens(parts, len(run.ids))
-            if len(run.ids) <= most:
-                return self._tier.save_positions(run, parts)
-            # In the middle: what is in memory is copied with each cut.
-            num_files = -(-len(run.ids) // most)
-            return self._save_one(self._cut(run, run.start + num_files // 2 * most))
+            if len(run.ids) > most:
+                # In the middle: what is in memory is copied with each cut.
+                num_files = -(-len(run.ids) // most)
+                self._save_one(self._cut(run, run.start + num_files // 2 * most))
+            elif not self._tier.save_positions(run, parts):
+                run.kept.is_refused = True
+            return
         at = self._tier.unsaved_states(run)[0]
         if run.kept.home is None and at < len(run.ids):
             run = self._cut(run, run.start + at)
-        return self._tier.save_states(run, at)
+        if not self._tier.save_states(run, at):
+            run.kept.is_refused = True
 
     # --- what nobody knows of any more ---------------------------------------------------------------------
 

@@ -56,26 +56,34 @@ class TokenTree(Generic[K]):
 
     def path(self, ids: Sequence[int]) -> tuple[list[Run[K]], int]:
         """Return the runs that `ids` follow, and how many ids do; the last run may be followed only in part."""
+        return self.path_below(self.root, ids)
+
+    def path_below(self, above: Run[K], ids: Sequence[int]) -> tuple[list[Run[K]], int]:
+        """Return the same of ids that come behind a run."""
         wanted = as_ids(ids)
         runs: list[Run[K]] = []
-        run, num_matched = self.root, 0
+        run, num_matched = above, 0
         while num_matched < len(wanted) and (child := run.children.get(wanted[num_matched])) is not None:
             runs.append(child)
             num_matched += num_common(child.ids, wanted, num_matched)
-            if num_matched < child.end:
+            if above.end + num_matched < child.end:
                 break
             run = child
         return runs, num_matched
 
     def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
         """Return the runs that spell exactly `ids`; `kept` lies at a run that is new, if one is."""
+        return self.insert_below(self.root, ids, kept)
+
+    def insert_below(self, above: Run[K], ids: Sequence[int], kept: K) -> list[Run[K]]:
+        """Return the runs behind `above` that spell exactly `ids`."""
         wanted = as_ids(ids)
-        runs, num_matched = self.path(wanted)
-        if runs and num_matched < runs[-1].end:
-            runs[-1] = self.cut(runs[-1], num_matched)
+        runs, num_matched = self.path_below(above, wanted)
+        if runs and above.end + num_matched < runs[-1].end:
+            runs[-1] = self.cut(runs[-1], above.end + num_matched)
         if num_matched < len(wanted):
-            parent = runs[-1] if runs else self.root
-            leaf = Run(parent, num_matched, wanted[num_matched:], kept)
+            parent = runs[-1] if runs else above
+            leaf = Run(parent, parent.end, wanted[num_matched:], kept)
             parent.children[leaf.ids[0]] = leaf
             runs.append(leaf)
         return runs
@@ -96,13 +104,20 @@ class TokenTree(Generic[K]):
     def grow(self, run: Run[K], ids: array[int]) -> None:
         """Let a run that nothing follows go on."""
         assert not run.children
-        run.ids = run.ids + ids  # a new array: somebody may hold the old one
+        run.ids.extend(ids)
 
     def remove(self, run: Run[K]) -> None:
         """Forget a run that nothing follows."""
         assert run.parent is not None
         assert not run.children
         del run.parent.children[run.ids[0]]
+
+    def take_apart(self) -> None:
+        """Forget everything, and let go of it at once: runs know one another both ways."""
+        for run in list(self.runs()):
+            run.parent = None
+            run.children = {}
+        self.root.children = {}
 
     def runs(self) -> Iterator[Run[K]]:
         """Yield every run, each before those that follow it."""
