@@ -19,7 +19,7 @@ from worker.errors import failed
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache
 from worker.prompts import Prompts
-from worker.protocol import Event, Generate, Prompt, PromptPlan
+from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan
 from worker.request import Request, Ticket, cancelled_unbegun
 
 _PREFILL_CHUNK = 512
@@ -70,11 +70,10 @@ class Engine:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
         return self._prompts.ids(prompt)
 
-    def plan(self, prompts: Sequence[Prompt]) -> list[PromptPlan]:
+    def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing."""
         plans: list[PromptPlan] = []
-        for prompt in prompts:
-            ids = self.prompt_ids(prompt)
+        for ids in self._prompts.planned(command):
             num_kept = self.cache.num_kept(ids)
             tier = "warm" if num_kept == len(ids) - 1 else "cold"
             plans.append(PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier))

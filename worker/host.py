@@ -102,7 +102,7 @@ class ModelHost:
         """Answer a question at once. Raises a `WorkerError`."""
         match question:
             case Plan():
-                return Planned(request_id=question.request_id, plans=self._loaded_engine().plan(question.prompts))
+                return Planned(request_id=question.request_id, plans=self._loaded_engine().plan(question))
             case Tokenize():
                 engine = self._loaded_engine()
                 token_ids = engine.prompt_ids(question.prompt)

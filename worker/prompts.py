@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
 from worker.errors import BadRequestError, ContextOverflowError
 from worker.language_model import LanguageModel
-from worker.protocol import Generate, Prompt
+from worker.memo import Memo
+from worker.protocol import Generate, Plan, Prompt
 
 _MANY_CHARS_A_TOKEN = 16
 """More than nearly all text has."""
+
+_MOST_TEXT_BYTES = 16 << 20
+"""Of raw prompts that are remembered with their ids."""
 
 
 class Prompts:
@@ -19,21 +24,46 @@ class Prompts:
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
+        self._texts: Memo[str, array[int]] = Memo(_MOST_TEXT_BYTES)
 
     def ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
-        model = self._model
+        return self._known_ids(prompt).tolist()
+
+    def planned(self, command: Plan) -> Iterator[array[int]]:
+        """Yield the ids of each prompt of a plan; nobody may change them. Raises `BadRequestError`."""
+        if command.prompts is not UNSET:
+            for prompt in command.prompts:
+                yield self._known_ids(prompt)
+        if command.messages is not UNSET and command.paths is not UNSET:
+            template = self._model.chat_template
+            options = command.template_options if command.template_options is not UNSET else {}
+            turns = template.turns(command.messages)
+            for path in command.paths:
+                yield self._not_empty(template.ids_of(tuple([turns[place] for place in path]), options))
+
+    def _known_ids(self, prompt: Prompt) -> array[int]:
+        """The ids of a prompt as they are remembered."""
+        template = self._model.chat_template
         if prompt.messages is not UNSET:
             options = prompt.template_options if prompt.template_options is not UNSET else {}
-            ids = model.chat_template.prompt_ids(prompt.messages, options)
-        elif prompt.text is not UNSET:
-            # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
-            ids = list(model.tokenizer.encode_batch_fast([prompt.text])[0].ids)
-        else:
-            ids = list(prompt.token_ids) if prompt.token_ids is not UNSET else []
+            # These are ids of the vocabulary, which is as large as the model's.
+            return self._not_empty(template.ids_of(template.turns(prompt.messages), options))
+        if prompt.text is not UNSET:
+            ids = self._texts.get(prompt.text)
+            if ids is None:
+                # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
+                ids = array("I", self._model.tokenizer.encode_batch_fast([prompt.text])[0].ids)
+                self.check(ids, "text")
+                self._texts.put(prompt.text, ids, len(prompt.text) + 4 * len(ids))
+            return self._not_empty(ids)
+        given = prompt.token_ids if prompt.token_ids is not UNSET else []
+        self.check(given, "token_ids")
+        return self._not_empty(array("I", given))
+
+    def _not_empty(self, ids: array[int]) -> array[int]:
         if not ids:
             raise BadRequestError("The prompt is empty. Send at least one token of text.")
-        self.check(ids, "token_ids" if prompt.token_ids is not UNSET else "text")
         return ids
 
     def check(self, token_ids: Sequence[int], name: str) -> None:

@@ -101,6 +101,15 @@ class Constraint(_Value, frozen=True):
     covers: Literal["turn", "new"] = "turn"
 
 
+class CacheOptions(_Value, frozen=True):
+    """How much of what a model has read is kept. What is not said is chosen by what the machine has."""
+
+    limit_bytes: Annotated[int, Meta(ge=0)] | None = None
+    # Of all models together; 0: nothing is kept on disk.
+    disk_limit_bytes: Annotated[int, Meta(ge=0)] | None = None
+    kv_bits: Literal[4, 8] | None = None
+
+
 class Segment(_Value, frozen=True):
     """One stretch of a turn, with an end and a form of its own."""
 
@@ -121,6 +130,7 @@ class LoadModel(_Command, tag="load_model", frozen=True):
 
     model: Nonempty
     draft_model: str | None = None
+    cache: CacheOptions = CacheOptions()
 
 
 class UnloadModel(_Command, tag="unload_model", frozen=True):
@@ -160,9 +170,27 @@ class Cancel(_Command, tag="cancel", frozen=True):
 
 
 class Plan(_Command, tag="plan", frozen=True):
-    """What each prompt would cost, without computing anything. Ends in `planned`."""
+    """What each prompt would cost, without computing anything. Ends in `planned`.
 
-    prompts: list[Prompt]
+    The prompts of one conversation's nodes say its messages over and over; so instead of `prompts`, `messages` may
+    hold each message once, and each of `paths` a prompt, as places in `messages`; `template_options` goes with them.
+    """
+
+    prompts: list[Prompt] | UnsetType = UNSET
+    messages: list[Message] | UnsetType = UNSET
+    template_options: dict[str, Any] | UnsetType = UNSET
+    paths: list[list[Annotated[int, Meta(ge=0)]]] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        exactly_one(self, "prompts", "paths")
+        if (self.messages is UNSET) is not (self.paths is UNSET):
+            raise ValueError("`messages` and `paths` go together")
+        if self.template_options is not UNSET and self.messages is UNSET:
+            raise ValueError("`template_options` goes with `messages` only")
+        if self.messages is not UNSET and self.paths is not UNSET:
+            for number, path in enumerate(self.paths):
+                if max(path, default=0) >= len(self.messages):
+                    raise ValueError(f"`paths[{number}]` names message {max(path)} of {len(self.messages)}")
 
 
 class Validate(_Command, tag="validate", frozen=True):

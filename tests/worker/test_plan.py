@@ -1,0 +1,87 @@
+"""What a click would cost, asked for all nodes of a conversation's tree at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from tests.driver import Event, StdioWorker
+
+
+@pytest.fixture(scope="module")
+def worker(random_llama: Path) -> Iterator[StdioWorker]:
+    with StdioWorker() as worker:
+        worker.load(random_llama)
+        yield worker
+
+
+def tree(dice: Random) -> tuple[list[dict[str, Any]], list[list[int]]]:
+    """Messages, and the way to each of them."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
+    paths = [[0]]
+    while len(paths) < 25:
+        above = dice.choice(paths)
+        role = "user" if messages[above[-1]]["role"] != "user" else "assistant"
+        paths.append([*above, len(messages)])
+        messages.append({"role": role, "content": dice.choice(["Hello", "A tree?", "fox ", "\n\nsky", "東京"]) * 3})
+    return messages, paths
+
+
+def test_each_message_said_once_gives_the_same_plan_as_each_prompt_written_out(worker: StdioWorker):
+    dice = Random(3)
+    messages, paths = tree(dice)
+    prompts = [{"messages": [messages[place] for place in path]} for path in paths]
+    for asked in (None, 7, 20):
+        if asked is not None:
+            assert worker.result("generate", **prompts[asked], max_tokens=3)["type"] == "finished"
+        planned = worker.result("plan", messages=messages, paths=paths)
+        assert planned["type"] == "planned", planned
+        assert planned["plans"] == worker.result("plan", prompts=prompts)["plans"]
+        lengths = [len(worker.result("tokenize", **prompt)["token_ids"]) for prompt in prompts]
+        assert [plan["prompt_tokens"] for plan in planned["plans"]] == lengths
+        if asked is not None:
+            assert planned["plans"][asked]["tier"] == "warm"
+
+
+def test_template_options_count_for_all_paths(worker: StdioWorker):
+    fields = {"messages": [{"role": "user", "content": "Hello"}], "paths": [[0]]}
+    with_options = worker.result("plan", **fields, template_options={"unknown_to_the_template": True})
+    assert with_options["plans"] == worker.result("plan", **fields)["plans"]
+    assert "`tokenize`" in worker.result("plan", **fields, template_options={"tokenize": True})["message"]
+
+
+HELLO = {"role": "user", "content": "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({}, "`prompts`, `paths`"),
+        ({"prompts": [], "messages": [HELLO], "paths": []}, "`prompts`, `paths`"),
+        ({"messages": [HELLO]}, "`prompts`, `paths`"),
+        ({"paths": [[0]]}, "`messages` and `paths`"),
+        ({"prompts": [], "messages": [HELLO]}, "`messages` and `paths`"),
+        ({"prompts": [], "template_options": {}}, "`template_options`"),
+        ({"messages": [HELLO], "paths": [[0], [0, 1]]}, "`paths[1]` names message 1 of 1"),
+        ({"messages": [HELLO], "paths": [[-1]]}, "paths"),
+        ({"messages": [HELLO], "paths": [[]]}, "`messages` is empty"),
+    ],
+)
+def test_a_plan_of_another_form_is_a_bad_request(worker: StdioWorker, fields: dict[str, Any], told: str):
+    failed: Event = worker.result("plan", **fields)
+    assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
+    assert told in failed["message"]
+
+
+def test_a_raw_prompt_that_is_planned_again_costs_the_same(worker: StdioWorker):
+    prompts = [{"text": "The quick brown fox"}, {"token_ids": [5, 6, 7]}]
+    plans = worker.result("plan", prompts=prompts)["plans"]
+    assert worker.result("plan", prompts=prompts)["plans"] == plans
+    assert plans[1]["prompt_tokens"] == 3
+    finished = worker.result("generate", **prompts[0], max_tokens=1)
+    assert finished["usage"]["prompt_tokens"] == plans[0]["prompt_tokens"]
+    assert worker.result("plan", prompts=prompts)["plans"][0]["tier"] == "warm"
