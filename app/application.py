@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -20,6 +21,7 @@ from app.preferences import Preferences
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.worker_link import WorkerLink
+from worker.client import WorkerClient
 
 _INTERRUPTED = "Bough ended while this was being written. What was written is kept."
 
@@ -32,6 +34,8 @@ class Places:
     """Conversations."""
     config: Path
     """Settings."""
+    cache: Path
+    """What can be computed again."""
 
     @classmethod
     def of_user(cls) -> Places:
@@ -39,12 +43,13 @@ class Places:
         return cls(
             data=platformdirs.user_data_path("bough", appauthor=False),
             config=platformdirs.user_config_path("bough", appauthor=False),
+            cache=platformdirs.user_cache_path("bough", appauthor=False),
         )
 
     @classmethod
     def under(cls, folder: Path) -> Places:
         """Everything in one folder."""
-        return cls(data=folder, config=folder)
+        return cls(data=folder, config=folder, cache=folder)
 
 
 def make_qt_application(arguments: list[str]) -> QApplication:
@@ -63,12 +68,12 @@ class Application(QObject):
     def __init__(self, places: Places) -> None:
         """Open the store and start the worker with the last model. Raises `StoreError`."""
         super().__init__()
-        preferences = Preferences(places.config / "settings.json")
+        self.preferences = preferences = Preferences(places.config / "settings.json")
         self.store = Store(places.data / "conversations.sqlite3")
         # What can't be cleaned up today (the disk is full, say) can be read all the same.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
-        self.link = WorkerLink()
+        self.link = WorkerLink(partial(WorkerClient, places.cache / "prompt-cache"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.controller = Controller(self.store, self.answers, self.session, preferences)
@@ -80,10 +85,11 @@ class Application(QObject):
         self.session.load(preferences.settings.model)
 
     def close(self) -> None:
-        """End the worker, keep what has streamed, close the store."""
+        """End the worker, keep what has streamed and what was set, close the store."""
         if self._is_closed:
             return
         self._is_closed = True
+        self.preferences.save()
         self.answers.stop_all()
         # One that is still loading has nothing to say.
         self.link.stop(patience_s=0.0 if self.session.state == "loading" else 2.0)

@@ -10,6 +10,9 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument
 from app.ui.markdown_writer import LIST_INDENT_PX, MarkdownWriter
 from app.ui.theme import Theme, text_font
 
+_PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+"""One for all documents: what it learns of a text is in the environment that it is called with."""
+
 
 class MarkdownDocument:
     """A `QTextDocument` that shows Markdown; what is appended costs as much as the block that it ends up in."""
@@ -20,7 +23,6 @@ class MarkdownDocument:
         document.setDocumentMargin(0)
         document.setIndentWidth(LIST_INDENT_PX)
         document.setDefaultFont(text_font())
-        self._parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
         self._theme = theme
         self._source = ""
         self._references: dict[str, Any] = {}
@@ -65,7 +67,7 @@ class MarkdownDocument:
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]
         # A definition at the end may still grow, so what the tail defines counts for the tail alone.
-        tokens = self._parser.parse(tail, {"references": dict(self._references)})
+        tokens = _PARSER.parse(tail, {"references": dict(self._references)})
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
@@ -83,7 +85,7 @@ class MarkdownDocument:
             )
             writer.write(tokens[:split])
             final = "".join(tail.splitlines(keepends=True)[:last_line])
-            self._parser.parse(final, environment := {"references": self._references})
+            _PARSER.parse(final, environment := {"references": self._references})
             self._references = environment["references"]
             self._final_source += len(final)
             self._final_position = cursor.position()

@@ -66,7 +66,7 @@ class MessageActions(QWidget):
         has_others = len(siblings) > 1
         if self._switch is None and has_others:
             self._switch = self._new_switch()
-            self._order_tabs()
+            self.order_tabs()
         if self._switch is None:
             return
         previous, count, following = self._switch
@@ -92,6 +92,16 @@ class MessageActions(QWidget):
         for name, button in self._buttons.items():
             button.setVisible(shown and name in self._actions)
 
+    @property
+    def tab_stops(self) -> Sequence[QWidget]:
+        """Where Tab stops, in turn, the message's text first."""
+        arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
+        return (self._after, *arrows, *self._buttons.values())
+
+    def order_tabs(self) -> None:
+        for before, after in itertools.pairwise(self.tab_stops):
+            QWidget.setTabOrder(before, after)
+
     def _make_buttons(self) -> None:
         for name, (label, key) in _LABELS.items():
             button = QToolButton()
@@ -105,7 +115,7 @@ class MessageActions(QWidget):
             self._buttons[name] = button
             # The stretch stays last.
             self._layout.insertWidget(self._layout.count() - 1, button)
-        self._order_tabs()
+        self.order_tabs()
 
     def _new_switch(self) -> tuple[QToolButton, QLabel, QToolButton]:
         count = QLabel()
@@ -118,11 +128,6 @@ class MessageActions(QWidget):
         for place, widget in enumerate(switch):
             self._layout.insertWidget(place, widget)
         return switch
-
-    def _order_tabs(self) -> None:
-        arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
-        for before, button in itertools.pairwise((self._after, *arrows, *self._buttons.values())):
-            QWidget.setTabOrder(before, button)
 
     def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
         button = QToolButton()

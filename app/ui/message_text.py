@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from app.ui.markdown_document import MarkdownDocument
 from app.ui.markdown_writer import BULLET_LEVEL, CODE_PADDING_PX, QUOTE_DEPTH, QUOTE_INDENT_PX
-from app.ui.theme import Theme
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}
 _CARET_PX = 2
@@ -52,7 +52,10 @@ class MessageText(QTextBrowser):
         self._markdown = MarkdownDocument(self.document(), theme)
         self._content = ""
         self._has_caret = False
+        # As wide as it will be in most windows, so that it is as high from the start as it will be.
+        self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
 
     @property
     def content(self) -> str:
@@ -88,7 +91,8 @@ class MessageText(QTextBrowser):
             self.viewport().update()
 
     def _fit(self) -> None:
-        height = max(1, round(self.document().size().height() + 0.5))
+        # An answer that has no word yet is as high as its first line will be.
+        height = max(LINE_PX, round(self.document().size().height() + 0.5))
         if height != self.height():
             self.setFixedHeight(height)
 

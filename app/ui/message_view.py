@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QVBoxLayout,
+    QWidget,
 )
 from typing_extensions import override
 
@@ -48,10 +49,10 @@ class MessageView(QFrame):
     refused = Signal(str)
     """Why a text was not taken into an edit."""
 
-    def __init__(self, shown: Shown, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, shown: Shown, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
         self.setObjectName("focus_ring")
-        self._shown = shown
+        self.shown = shown
         self._theme = theme
         self._unrendered: list[str] = []
         self._editor: MessageEditor | None = None
@@ -74,15 +75,10 @@ class MessageView(QFrame):
             self._body.addWidget(label)
         self._body.addWidget(self.text)
 
-        self._reading = ReadingProgress()
-        self._status = QLabel()
-        self._status.setWordWrap(True)
-        self._status.setTextFormat(Qt.TextFormat.PlainText)
-        self._status.setVisible(False)
-        self._figures = QLabel()
-        self._figures.setObjectName("quiet")
-        self._figures.setContentsMargins(0, 6, 0, 0)
-        self._status.setContentsMargins(0, 6, 0, 0)
+        # Made when there is something to say: most messages never have a status or a bar, and each widget costs.
+        self._reading: ReadingProgress | None = None
+        self._status: QLabel | None = None
+        self._figures: QLabel | None = None
         self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
@@ -90,12 +86,11 @@ class MessageView(QFrame):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 8, 0)
         layout.setSpacing(2)
-        inset = QVBoxLayout()
-        inset.setContentsMargins(8, 0, 0, 0)
-        inset.setSpacing(2)
-        for part in (body, self._reading, self._status, self._figures):
-            inset.addWidget(part)
-        layout.addLayout(inset)
+        self._inset = QVBoxLayout()
+        self._inset.setContentsMargins(8, 0, 0, 0)
+        self._inset.setSpacing(2)
+        self._inset.addWidget(body)
+        layout.addLayout(self._inset)
         # The icons stand under the text's edge; their buttons reach out by a padding.
         layout.addWidget(self._row)
         self.text.set_text(shown.message.text)
@@ -103,19 +98,24 @@ class MessageView(QFrame):
 
     @property
     def message(self) -> Message:
-        return self._shown.message
+        return self.shown.message
 
     @property
     def possible_actions(self) -> Sequence[ActionName]:
-        return self._shown.actions
+        return self.shown.actions
 
     @property
     def is_streaming(self) -> bool:
-        return self._shown.is_streaming
+        return self.shown.is_streaming
+
+    def follow(self, above: MessageView) -> None:
+        """Let Tab come here from the message above."""
+        QWidget.setTabOrder(above._row.tab_stops[-1], self.text)
+        self._row.order_tabs()
 
     def show_message(self, shown: Shown) -> None:
         """Show a message's present state; its text is laid out again only where it is another one."""
-        self._shown = shown
+        self.shown = shown
         message = shown.message
         self.render_appended()
         if not shown.is_streaming:
@@ -128,7 +128,7 @@ class MessageView(QFrame):
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
         if not shown.is_streaming or message.text:
-            self._reading.setVisible(False)
+            self._hide_reading()
         self._show_status()
         self._show_figures()
         self._row.show_siblings(shown.siblings, message.id)
@@ -146,14 +146,22 @@ class MessageView(QFrame):
         self._unrendered = [waiting] if waiting else []
         if not text:
             return False
-        self._reading.setVisible(False)
+        self._hide_reading()
         self.text.append(text)
         return True
 
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
-        if not self.text.content:
-            self._reading.show_progress(done, total, kept)
+        if self.text.content:
+            return
+        if self._reading is None:
+            self._reading = ReadingProgress()
+            self._inset.addWidget(self._reading)
+        self._reading.show_progress(done, total, kept)
+
+    def _hide_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.setVisible(False)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -185,7 +193,7 @@ class MessageView(QFrame):
             return
         editor.setParent(None)
         editor.deleteLater()
-        self.show_message(self._shown)
+        self.show_message(self.shown)
         self.text.setVisible(bool(self.message.text))
         self.setFocus()
         if text is not None:
@@ -202,21 +210,21 @@ class MessageView(QFrame):
     def _on_key(self, event: QKeyEvent) -> None:
         is_copy = event.matches(QKeySequence.StandardKey.Copy)
         name = "copy" if is_copy else ACTION_KEYS.get(event.text().lower())
-        if name is not None and name in self._shown.actions:
+        if name is not None and name in self.shown.actions:
             self._ask(name)
 
     def _accessible_name(self) -> str:
         role = _ROLES.get(self.message.role, "")
-        if len(self._shown.siblings) > 1:
-            number = list(self._shown.siblings).index(self.message.id) + 1
-            return f"{role}, version {number} of {len(self._shown.siblings)}"
+        if len(self.shown.siblings) > 1:
+            number = list(self.shown.siblings).index(self.message.id) + 1
+            return f"{role}, version {number} of {len(self.shown.siblings)}"
         return role
 
     def _show_status(self) -> None:
         message = self.message
         error = message.record.error if message.record is not None else None
         text, kind = "", "quiet"
-        if not self._shown.is_streaming and message.role == "assistant":
+        if not self.shown.is_streaming and message.role == "assistant":
             if error:
                 text, kind = error, "failure" if message.state == "failed" else "warning"
             elif message.state == "stopped":
@@ -227,18 +235,27 @@ class MessageView(QFrame):
                 text = "This answer was interrupted. What was written is kept."
         elif message.role == "system" and not message.text:
             text = "No system prompt. Edit gives the model a role or rules, in a branch of its own."
-        self._status.setText(text)
-        if self._status.objectName() != kind:
-            self._status.setObjectName(kind)
-            self._status.style().polish(self._status)
-        self._status.setVisible(bool(text))
+        if self._status is None and text:
+            self._status = _line_below(kind)
+            self._status.setWordWrap(True)
+            self._inset.insertWidget(1, self._status)
+        if self._status is not None:
+            self._status.setText(text)
+            if self._status.objectName() != kind:
+                self._status.setObjectName(kind)
+                self._status.style().polish(self._status)
+            self._status.setVisible(bool(text))
 
     def _show_figures(self) -> None:
         record = self.message.record
-        has_figures = record is not None and record.figures.prompt_tokens > 0 and not self._shown.is_streaming
+        has_figures = record is not None and record.figures.prompt_tokens > 0 and not self.shown.is_streaming
         if has_figures and record is not None:
+            if self._figures is None:
+                self._figures = _line_below("quiet")
+                self._inset.addWidget(self._figures)
             self._figures.setText(figures_line(record.figures))
-        self._figures.setVisible(has_figures)
+        if self._figures is not None:
+            self._figures.setVisible(has_figures)
 
     # --- what comes and goes -------------------------------------------------------------------------------
 
@@ -276,8 +293,16 @@ class MessageView(QFrame):
     def _show_row(self) -> None:
         focus = self.window().focusWidget() if self.isVisible() else None
         near = self.underMouse() or (focus is not None and self.isAncestorOf(focus))
-        is_at_rest = not self._shown.is_streaming and self._editor is None
-        self._row.show_buttons((near or self._shown.is_last) and is_at_rest)
+        is_at_rest = not self.shown.is_streaming and self._editor is None
+        self._row.show_buttons((near or self.shown.is_last) and is_at_rest)
+
+
+def _line_below(kind: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(kind)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setContentsMargins(0, 6, 0, 0)
+    return label
 
 
 def figures_line(figures: Figures) -> str:

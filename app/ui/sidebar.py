@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import itertools
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from typing import TypeAlias
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtWidgets import (
@@ -21,6 +24,8 @@ from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _WIDTH_PX = 256
 _ID = Qt.ItemDataRole.UserRole
+_Row: TypeAlias = tuple[int | None, str]
+"""A conversation's id and name, or None and the name of a group."""
 
 
 class Sidebar(QFrame):
@@ -36,6 +41,7 @@ class Sidebar(QFrame):
         self.setObjectName("sidebar")
         self.setFixedWidth(_WIDTH_PX)
         self._controller = controller
+        self._rows: list[_Row] = []
         self._logo = QLabel()
         wordmark = QLabel("Bough")
         wordmark.setObjectName("wordmark")
@@ -80,36 +86,30 @@ class Sidebar(QFrame):
         self.new_button.setIcon(icon("plus", theme.text))
 
     def refresh(self) -> None:
-        """Show the conversations as they are now."""
-        blocked = self.list.blockSignals(True)
-        self.list.clear()
-        group = ""
+        """Show the conversations as they are now; of the list only what differs is made again."""
         conversations = self._controller.conversations
-        for conversation in conversations:
-            name = _group(conversation.updated_ms)
-            if name != group:
-                group = name
-                heading = QListWidgetItem(name)
-                heading.setFlags(Qt.ItemFlag.NoItemFlags)
-                heading.setFont(text_font(SMALL_PX))
-                self.list.addItem(heading)
-            item = QListWidgetItem(conversation.name)
-            item.setData(_ID, conversation.id)
-            item.setToolTip(as_tool_tip(conversation.name))
-            item.setSizeHint(QSize(0, 34))
-            self.list.addItem(item)
+        today = datetime.now().astimezone().date()
+        rows: list[_Row] = []
+        for group, members in itertools.groupby(conversations, key=lambda one: _group(one.updated_ms, today)):
+            rows += [(None, group), *((conversation.id, conversation.name) for conversation in members)]
+        above = _num_same(rows, self._rows)
+        below = _num_same(rows[above:][::-1], self._rows[above:][::-1])
+        blocked = self.list.blockSignals(True)
+        for _ in self._rows[above : len(self._rows) - below]:
+            self.list.takeItem(above)
+        for place in range(above, len(rows) - below):
+            self.list.insertItem(place, _item(*rows[place]))
         self.list.blockSignals(blocked)
+        self._rows = rows
         self._empty.setVisible(not conversations)
         self.list.setVisible(bool(conversations))
         self._select_open()
 
     def _select_open(self) -> None:
         opened = self._controller.conversation
+        ids = [conversation_id for conversation_id, _ in self._rows]
         blocked = self.list.blockSignals(True)
-        self.list.setCurrentRow(-1)
-        for row in range(self.list.count()):
-            if opened is not None and self.list.item(row).data(_ID) == opened.id:
-                self.list.setCurrentRow(row)
+        self.list.setCurrentRow(ids.index(opened.id) if opened is not None and opened.id in ids else -1)
         self.list.blockSignals(blocked)
 
     def _on_chosen(self, item: QListWidgetItem | None) -> None:
@@ -122,10 +122,26 @@ class Sidebar(QFrame):
             self.menu_asked.emit(item.data(_ID), self.list.viewport().mapToGlobal(place))
 
 
-def _group(updated_ms: int) -> str:
+def _num_same(one: Sequence[_Row], other: Sequence[_Row]) -> int:
+    """In how many rows two lists begin alike."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _item(conversation_id: int | None, text: str) -> QListWidgetItem:
+    item = QListWidgetItem(text)
+    if conversation_id is None:
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        item.setFont(text_font(SMALL_PX))
+    else:
+        item.setData(_ID, conversation_id)
+        item.setToolTip(as_tool_tip(text))
+        item.setSizeHint(QSize(0, 34))
+    return item
+
+
+def _group(updated_ms: int, today: date) -> str:
     """When that was, in people's words."""
     day = datetime.fromtimestamp(updated_ms / 1000).astimezone().date()
-    today = datetime.now().astimezone().date()
     if day >= today:
         return "Today"
     if day == today - timedelta(days=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controller import Controller
-from app.model.message import Message, MessageId
+from app.model.message import Message, MessageId, Role
 from app.ui.message_actions import ActionName
 from app.ui.message_view import MessageView, Shown
 from app.ui.theme import COLUMN_PX, Theme
@@ -21,6 +22,7 @@ _AT_ONCE = 48
 """Messages of another conversation that are laid out before it is shown; more than fit on a screen."""
 _CHUNK = 8
 """Messages that are added above them, whenever there is nothing else to do."""
+_NEXT: tuple[Role, ...] = ("system", "user", "assistant")
 
 
 class Transcript(QScrollArea):
@@ -42,6 +44,8 @@ class Transcript(QScrollArea):
         self._controller = controller
         self._theme = theme
         self._views: dict[MessageId, MessageView] = {}
+        self._next: dict[Role, MessageView] = {}
+        """Views of messages still to come: a small model's first words are there before a view would be made."""
         self._drafts: dict[MessageId, str] = {}
         """Edits begun in messages that are out of sight."""
         self._follows_end = True
@@ -62,6 +66,9 @@ class Transcript(QScrollArea):
         self._ticker.timeout.connect(self._render)
         self._filler = QTimer(self)
         self._filler.timeout.connect(self._fill_above)
+        self._next_maker = QTimer(self, singleShot=True, interval=0)
+        self._next_maker.timeout.connect(self._make_next)
+        self._next_maker.start()
         self.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         controller.branch_changed.connect(self.show_branch)
         controller.message_changed.connect(self._show_changed)
@@ -95,18 +102,21 @@ class Transcript(QScrollArea):
         first = self._first_shown(path)
         for index, message in enumerate(path[first:]):
             shown = self._shown(message, is_last=message is path[-1])
-            view = self._views.get(message.id)
-            if view is None:
-                view = self._add_view(shown)
-            else:
+            view = self._views.get(message.id) or self._next.pop(message.role, None) or self._new_view(shown)
+            if view.shown != shown:
                 view.show_message(shown)
+            self._know(view)
             if self._column.indexOf(view) != index:
                 self._column.removeWidget(view)
                 self._column.insertWidget(index, view)
+                view.show()
+                if index > 0:
+                    view.follow(self._views[path[first + index - 1].id])
         if had_focus and not any(view.isAncestorOf(self.window().focusWidget()) for view in self._views.values()):
             self.focus_orphaned.emit()
         if path and self._controller.is_streaming(path[-1].id) and self._anchor is None:
             self._follows_end = True
+        self._next_maker.start()
 
     def _first_shown(self, path: Sequence[Message]) -> int:
         """Return the index of the first message that is laid out now; those above it follow by and by."""
@@ -124,9 +134,13 @@ class Transcript(QScrollArea):
         path = self._controller.path
         first = next((index for index, message in enumerate(path) if message.id in self._views), 0)
         for message in reversed(path[max(0, first - _CHUNK) : first]):
-            self._column.insertWidget(0, self._add_view(self._shown(message, is_last=False)))
+            view = self._new_view(self._shown(message, is_last=False))
+            self._know(view)
+            self._column.insertWidget(0, view)
         if first <= _CHUNK:
             self._filler.stop()
+            for above, below in itertools.pairwise(self.views):
+                below.follow(above)
 
     def keep_place_of(self, message_id: MessageId) -> None:
         """Whatever changes next, this message's top stays where it is on screen."""
@@ -143,24 +157,38 @@ class Transcript(QScrollArea):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        for view in self._views.values():
+        for view in (*self._views.values(), *self._next.values()):
             view.set_theme(theme)
 
     def scroll_to_end(self) -> None:
         self._follows_end = True
         self._hold_place()
 
-    def _add_view(self, shown: Shown) -> MessageView:
-        view = MessageView(shown, self._theme)
+    def _know(self, view: MessageView) -> None:
+        self._views[view.message.id] = view
+        if (draft := self._drafts.pop(view.message.id, None)) is not None:
+            view.begin_edit(draft)
+
+    def _new_view(self, shown: Shown) -> MessageView:
+        view = MessageView(shown, self._theme, self.widget())
         view.action_asked.connect(self.action_asked)
         view.edited.connect(self._controller.edit)
         view.sibling_asked.connect(self.step_sibling)
         view.focused.connect(self._reveal)
         view.refused.connect(self.refused)
-        self._views[shown.message.id] = view
-        if (draft := self._drafts.pop(shown.message.id, None)) is not None:
-            view.begin_edit(draft)
         return view
+
+    def _make_next(self) -> None:
+        """Make a view for what is asked next, one at a time; while an answer streams there are better things to do."""
+        role: Role | None = next((role for role in _NEXT if role not in self._next), None)
+        if role is None or self._controller.streaming_message is not None:
+            return
+        blank = Message(id=0, parent_id=None, role=role, text="")
+        view = self._next[role] = self._new_view(Shown(blank, (0,), (), is_streaming=False, is_last=False))
+        view.hide()
+        for part in (view, *view.findChildren(QWidget)):
+            part.ensurePolished()
+        self._next_maker.start()
 
     def step_sibling(self, message_id: MessageId, step: int) -> None:
         """Show another version of a message in its place."""
@@ -190,6 +218,7 @@ class Transcript(QScrollArea):
         if view is not None:
             path = self._controller.path
             view.show_message(self._shown(self._controller.message(message_id), is_last=path[-1].id == message_id))
+        self._next_maker.start()
 
     def _on_text(self, message_id: MessageId, text: str) -> None:
         view = self._views.get(message_id)

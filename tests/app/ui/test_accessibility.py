@@ -92,3 +92,50 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
     # There is no later version to go to.
     assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "message"]
     assert person.window.focusWidget() is person.view(person.controller.path[3].id).text
+
+
+def _walked(person: Person) -> list[int]:
+    """The messages that Tab comes to, from the first one down, until it leaves them."""
+    views = person.window.transcript.views
+    next(view for view in views if view.text.isVisible()).text.setFocus(Qt.FocusReason.TabFocusReason)
+    walked: list[int] = []
+    while True:
+        focus = person.window.focusWidget()
+        view = next((view for view in views if view.isAncestorOf(focus)), None)
+        if view is None or (view.text is focus and view.message.id in walked):
+            return walked
+        if view.text is focus:
+            walked.append(view.message.id)
+        person.bot.keyClick(focus, Qt.Key.Key_Tab)
+
+
+def _said(person: Person) -> list[int]:
+    return [message.id for message in person.controller.path if message.role != "system"]
+
+
+def test_tab_goes_through_the_messages_from_top_to_bottom_whatever_branch_is_shown(person: Person) -> None:
+    for _ in range(3):
+        person.ask("What is a branch?")
+    assert _walked(person) == _said(person)
+    first = person.controller.path[2]
+    person.press(first.id, "r")
+    assert _walked(person) == _said(person)
+    second = person.answer()
+    person.window.transcript.step_sibling(second.id, -1)
+    assert len(_said(person)) == 6
+    assert _walked(person) == _said(person)
+    person.press(first.id, "f")
+    person.ask("How do I fork a message?")
+    assert _walked(person) == _said(person)
+
+
+def test_tab_goes_through_a_long_conversation_from_top_to_bottom(person: Person) -> None:
+    store = person.application.store
+    conversation, message = store.create_conversation("Long", "", "Question 0")
+    for number in range(60):
+        message = store.add(conversation.id, message.id, "user", f"Question {number + 1}")
+    person.controller.open_conversation(conversation.id)
+    transcript = person.window.transcript
+    person.bot.waitUntil(lambda: len(transcript.views) == 62 and transcript.views[1].text.isVisible(), timeout=10_000)
+    person.ask("What is a branch?")
+    assert _walked(person) == _said(person)

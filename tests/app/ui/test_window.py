@@ -390,10 +390,13 @@ def test_what_is_typed_is_kept_as_it_is(person: Person) -> None:
     assert person.view(person.controller.path[1].id).text.toPlainText() == text
 
 
-def test_settings_are_written_when_they_change(person: Person) -> None:
+def test_settings_are_written_soon_after_they_change(person: Person) -> None:
+    file = Path(person.application.store.path).parent / "settings.json"
     person.controller.set_sampling(Sampling(temperature=0.3))
-    file = next(Path(str(person.application.store.path)).parent.glob("settings.json"))
-    assert msgspec.json.decode(file.read_bytes())["sampling"]["temperature"] == 0.3
+    person.bot.waitUntil(
+        lambda: file.exists() and msgspec.json.decode(file.read_bytes())["sampling"]["temperature"] == 0.3,
+        timeout=PATIENCE_MS,
+    )
 
 
 def test_a_text_that_is_too_long_to_paste_is_refused_with_a_reason(person: Person) -> None:
