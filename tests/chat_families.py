@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
+import mlx.core as mx
 from mlx_lm.utils import load_tokenizer
 from tokenizers import AddedToken, Tokenizer
 
+from tests.architectures import small_llama, write_random_model
 from tests.models import CHATML, byte_level_tokenizer, sentencepiece_tokenizer, write_tokenizer
 from worker.chat_template import ChatTemplate
 from worker.rendering import chat_renderer, moment_of
@@ -404,3 +407,24 @@ def chat_template_of(family: Family, folder: Path) -> tuple[ChatTemplate, Vocabu
     vocabulary = Vocabulary(wrapper.backend_tokenizer, wrapper.eos_token_ids)
     moment = moment_of(wrapper)
     return ChatTemplate(chat_renderer(wrapper), wrapper.backend_tokenizer, vocabulary, moment), vocabulary
+
+
+def write_family_model(folder: Path, family: Family, *, context_length: int = 4096) -> tuple[Path, Vocabulary]:
+    """Write a small random llama that speaks the family's format and whose answers never end by themselves.
+
+    It says nothing but plain ASCII: no control tokens, no parts of characters.
+    """
+    tokenizer = family.tokenizer()
+    vocabulary = Vocabulary(tokenizer)
+    config = small_llama(len(vocabulary)) | {"tie_word_embeddings": False, "max_position_embeddings": context_length}
+    write_random_model(folder, tokenizer, config, chat_template=family.template)
+    unsaid = [
+        token_id
+        for token_id, data in enumerate(vocabulary.bytes)
+        if token_id in vocabulary.control_ids or not data.isascii() or not data
+    ]
+    weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
+    # Some other token's logit is always above zero.
+    weights["lm_head.weight"][mx.array(unsaid)] = 0
+    mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
+    return folder, vocabulary

@@ -6,17 +6,25 @@ from array import array
 from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from worker.context_window import first_kept, num_system
 from worker.errors import BadRequestError, ContextOverflowError
 from worker.language_model import LanguageModel
 from worker.memo import Memo
-from worker.protocol import Generate, Plan, Prompt
+from worker.protocol import Generate, Message, Plan, Prompt
+from worker.turn import Turn
 
 _MANY_CHARS_A_TOKEN = 16
 """More than nearly all text has."""
 
 _MOST_TEXT_BYTES = 16 << 20
 """Of raw prompts that are remembered with their ids."""
+
+_ROOM = 512
+"""Tokens that an answer finds room for where nobody says how long it may become, or a quarter of a small context."""
+_MOST_WEIGHED = 1 << 16
+"""Messages whose weight is remembered."""
 
 
 class Prompts:
@@ -25,6 +33,7 @@ class Prompts:
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
         self._texts: Memo[str, array[int]] = Memo(_MOST_TEXT_BYTES)
+        self._weights: Memo[Turn, int] = Memo(_MOST_WEIGHED)
 
     def ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
@@ -82,10 +91,64 @@ class Prompts:
             raise self._overflow(f"{num_tokens:,}")
         return room
 
+    def fitted(self, request: Generate, num_given: int) -> tuple[Generate, int]:
+        """Return a request without its oldest turns, if that is asked for and they do not fit, and how many messages.
+
+        `num_given`: the tokens that its answer begins with. Raises `ContextOverflowError` where not even the last
+        question fits.
+        """
+        messages = request.messages
+        if request.overflow == "fail" or messages is UNSET or not messages:
+            return request, 0
+        context = self._model.context_length
+        options = request.template_options if request.template_options is not UNSET else {}
+        template = self._model.chat_template
+        turns = template.turns(messages)
+        weights = self._weigh(turns)
+        start = num_system(messages)
+
+        def kept(first: int) -> list[Message]:
+            return [*messages[:start], *messages[first:]]
+
+        def length(first: int) -> int:
+            about = sum(weights[:start]) + sum(weights[first:])
+            # What is far too long is not even rendered.
+            is_far = about > 2 * context
+            return num_given + (about if is_far else len(template.ids_of((*turns[:start], *turns[first:]), options)))
+
+        room = min(_ROOM, context // 4) if request.max_tokens is None else min(request.max_tokens, context // 2)
+        first = first_kept(messages, weights, max(1, (context - room) // 4), lambda at: length(at) + room <= context)
+        if first is None:
+            # The last question stays, however little room there is for its answer.
+            first = max((at for at, message in enumerate(messages) if message.role == "user"), default=start)
+            first = max(first, start)
+            self.room(length(first))
+        return replace(request, messages=kept(first)), first - start
+
+    def _weigh(self, turns: Sequence[Turn]) -> list[int]:
+        """About how many tokens each message has, of what is said again: the same whatever stands beside it."""
+        known = [self._weights.get(turn) for turn in turns]
+        most = self._model.context_length * _MANY_CHARS_A_TOKEN
+        texts = [
+            (turn.answer.text if turn.answer is not None else turn.text)[: 2 * most]
+            for turn, weight in zip(turns, known, strict=True)
+            if weight is None
+        ]
+        # Several are tokenized at once.
+        encoded = iter(self._model.tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+        weights: list[int] = []
+        for turn, weight in zip(turns, known, strict=True):
+            if weight is None:
+                weight = 1 + len(next(encoded).ids)
+                self._weights.put(turn, weight, 1)
+            weights.append(weight)
+        return weights
+
     def refuse_far_too_long(self, request: Generate) -> None:
         """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""
         texts: list[str] = []
-        if request.messages is not UNSET:
+        # Of messages that may be dropped, as many are looked at as fit.
+        if request.messages is not UNSET and request.overflow == "fail":
             if len(request.messages) > self._model.context_length:
                 # A message is a token at least.
                 raise self._overflow(f"at least {len(request.messages):,}")

@@ -21,6 +21,7 @@ Nonempty: TypeAlias = Annotated[str, Meta(min_length=1)]
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Origin: TypeAlias = Literal["sampled", "forced", "healed", "draft"]
 FinishReason: TypeAlias = Literal["stop", "eos", "length", "constraint", "hook", "cancelled"]
+Overflow: TypeAlias = Literal["fail", "drop_oldest"]
 CacheKind: TypeAlias = Literal["trimmable", "snapshot"]
 Tier: TypeAlias = Literal["warm", "disk", "cold"]
 FailureKind: TypeAlias = Literal[
@@ -153,9 +154,13 @@ class Generate(_Command, tag="generate", frozen=True):
     segments: list[Segment] | None = None
     hooks: list[str] = []
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
+    # Where `messages` do not fit: end in `context_overflow`, or drop the oldest but for the system prompt.
+    overflow: Overflow = "fail"
 
     def __post_init__(self) -> None:
         _ = self.prompt
+        if self.overflow != "fail" and self.messages is UNSET:
+            raise ValueError("`overflow` goes with `messages` only")
 
     @property
     def prompt(self) -> Prompt:
@@ -273,6 +278,8 @@ class Usage(_Value, frozen=True):
     forced_tokens: int = 0
     draft_tokens: int = 0
     accepted_tokens: int = 0
+    # Messages that were left out, the oldest behind the system prompt, as `overflow` asked.
+    dropped_messages: int = 0
 
 
 class Timing(_Value, frozen=True):

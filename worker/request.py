@@ -58,14 +58,14 @@ class Request:
 
     def __init__(self, command: Generate, ticket: Ticket, prompts: Prompts, model: LanguageModel) -> None:
         """Raises a `WorkerError` where it can't be answered."""
-        self.command = command
+        prompts.refuse_far_too_long(command)
+        given_ids, given_text = _given(command, prompts, model)
+        self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
         self.ticket = ticket
         self.num_kept = 0
         """Tokens of the prompt that were known, and those that were read for it."""
         self.num_read = 0
-        prompts.refuse_far_too_long(command)
-        prompt_ids = prompts.ids(command.prompt)
-        given_ids, given_text = self._given(prompts, model)
+        prompt_ids = prompts.ids(self.command.prompt)
         self.answers = [Answer(model.vocabulary, command.stop, given_ids, given_text) for _ in range(command.n)]
         self.sequence = prompt_ids + self.answers[0].kept_ids
         """What the model reads before the first new token."""
@@ -77,16 +77,6 @@ class Request:
         self._began = time.perf_counter()
         self._first = self._last = 0.0
         """When the first and the last token were known; 0 before there is one."""
-
-    def _given(self, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
-        continuation = self.command.continuation
-        if continuation is None:
-            return [], None
-        if continuation.token_ids is not UNSET:
-            prompts.check(continuation.token_ids, "continuation.token_ids")
-            return continuation.token_ids, None
-        text = continuation.text if continuation.text is not UNSET else ""
-        return model.vocabulary.encode_turn(text), text
 
     @property
     def request_id(self) -> RequestId:
@@ -142,6 +132,7 @@ class Request:
                 cached_tokens=self.num_kept,
                 prefilled_tokens=self.num_read,
                 generated_tokens=sum(num_tokens),
+                dropped_messages=self._num_dropped,
             ),
             timing=Timing(
                 queue_ms=self.ticket.waited_ms(self._began),
@@ -150,6 +141,18 @@ class Request:
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
             ),
         )
+
+
+def _given(command: Generate, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
+    """What an answer goes on from; the text where it is one."""
+    continuation = command.continuation
+    if continuation is None:
+        return [], None
+    if continuation.token_ids is not UNSET:
+        prompts.check(continuation.token_ids, "continuation.token_ids")
+        return continuation.token_ids, None
+    text = continuation.text if continuation.text is not UNSET else ""
+    return model.vocabulary.encode_turn(text), text
 
 
 def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
