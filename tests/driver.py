@@ -8,6 +8,7 @@ import json
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any, Self
@@ -22,9 +23,11 @@ Event = dict[str, Any]
 class StdioWorker:
     """A worker process. Every event is kept in `events`; waiting for one never sleeps."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache_folder: Path | None = None) -> None:
+        """`cache_folder`: where it keeps on disk what it has read; without one, in a folder that goes with it."""
+        self._own_folder = tempfile.TemporaryDirectory(prefix="bough-cache-")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "worker", "--stdio"],
+            [sys.executable, "-m", "worker", "--stdio", "--cache-folder", str(cache_folder or self._own_folder.name)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -47,6 +50,7 @@ class StdioWorker:
         self.process.wait()
         for thread in self._threads:
             thread.join()
+        self._own_folder.cleanup()
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None and not stream.closed:
                 with contextlib.suppress(BrokenPipeError):

@@ -6,6 +6,9 @@ import argparse
 import logging
 import multiprocessing
 import sys
+from pathlib import Path
+
+import platformdirs
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -13,6 +16,12 @@ def main(arguments: list[str] | None = None) -> int:
     multiprocessing.freeze_support()
     parser = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
     parser.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
+    parser.add_argument(
+        "--cache-folder",
+        type=Path,
+        default=platformdirs.user_cache_path("bough", appauthor=False) / "prompt-cache",
+        help="where --stdio keeps on disk what a model has read (default: %(default)s)",
+    )
     commands = parser.add_subparsers(dest="command")
     chat = commands.add_parser("chat", help="a small chat in the terminal")
     chat.add_argument("--model", default="guide", help="a model's folder or name (default: the built-in guide)")
@@ -22,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         from worker import stdio
 
         try:
-            return stdio.serve()
+            return stdio.serve(chosen.cache_folder)
         except KeyboardInterrupt:  # before anything was asked for
             return 130
     if chosen.command == "chat":

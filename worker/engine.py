@@ -17,7 +17,7 @@ import mlx.core as mx
 from worker.decode import Branch, Decoder
 from worker.errors import failed
 from worker.language_model import LanguageModel
-from worker.prompt_cache import PromptCache
+from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan
 from worker.request import Request, Ticket, cancelled_unbegun
@@ -50,9 +50,10 @@ class _Turn:
 class Engine:
     """Answers requests with one model."""
 
-    def __init__(self, model: LanguageModel) -> None:
+    def __init__(self, model: LanguageModel, cache: PromptCache | None = None) -> None:
+        """`cache` is the model's own; without one, what is read is kept in memory alone."""
         self.model = model
-        self.cache = PromptCache(model.new_layers)
+        self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
         self._prompts = Prompts(model)
         self._decoder = Decoder(model, self.cache)
         self._waiting: deque[tuple[Generate, Ticket]] = deque()
@@ -75,7 +76,9 @@ class Engine:
         plans: list[PromptPlan] = []
         for ids in self._prompts.planned(command):
             num_kept = self.cache.num_kept(ids)
-            tier = "warm" if num_kept == len(ids) - 1 else "cold"
+            tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
+            if num_kept < len(ids) - 1:
+                tier = "cold"
             plans.append(PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier))
         return plans
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeAlias
 
+from worker.disk_cache import DiskCache
 from worker.engine import Engine
 from worker.errors import (
     LoadCancelledError,
@@ -16,7 +18,9 @@ from worker.errors import (
 )
 from worker.language_model import LanguageModel, Loading, UnreadModel, release
 from worker.models.folder import find_model
+from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.protocol import (
+    CacheOptions,
     CacheStats,
     CacheStatsReport,
     Done,
@@ -41,7 +45,9 @@ Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
 class ModelHost:
     """Holds one model at a time, or none. A generator it returns is one job: its last event is the terminal one."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache_folder: Path | None = None) -> None:
+        """`cache_folder`: where what was read is kept on disk; None: nowhere."""
+        self._cache_folder = cache_folder
         self._engine: Engine | None = None
 
     def load(self, command: LoadModel, ticket: Ticket) -> Iterator[Event | None]:
@@ -73,8 +79,15 @@ class ModelHost:
             if isinstance(step, Loading):
                 yield _loading(command, step)
             else:
-                self._engine = Engine(step)
+                self._engine = Engine(step, self._new_cache(step, command.cache))
                 yield _loaded(command, step)
+
+    def _new_cache(self, model: LanguageModel, options: CacheOptions) -> PromptCache:
+        limit_bytes = default_limit_bytes(model.weights_bytes) if options.limit_bytes is None else options.limit_bytes
+        disk = None
+        if self._cache_folder is not None and options.disk_limit_bytes != 0:
+            disk = DiskCache(self._cache_folder, model.identity(), options.disk_limit_bytes)
+        return PromptCache(model.new_layers, limit_bytes, disk)
 
     def _what_is_loaded(self) -> str:
         return "No model is loaded now." if self._engine is None else "What was loaded before still is."
@@ -116,8 +129,8 @@ class ModelHost:
                     tokens=cache.num_tokens,
                     bytes=engine.num_bytes,
                     limit_bytes=cache.limit_bytes,
-                    disk_tokens=0,
-                    disk_bytes=0,
+                    disk_tokens=cache.num_disk_tokens,
+                    disk_bytes=cache.num_disk_bytes,
                 )
             case Validate():
                 raise NotBuiltYetError("validate")

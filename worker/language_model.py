@@ -22,6 +22,7 @@ from worker.batch import can_batch
 from worker.chat_template import ChatTemplate
 from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.layers import Layers, num_bytes_in
+from worker.model_identity import identity_of
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.rendering import chat_renderer, moment_of
@@ -87,6 +88,7 @@ class LanguageModel:
     def __init__(self, folder: ModelFolder, model: nn.Module, tokenizer: Any, config: Mapping[str, Any]) -> None:
         self.folder = folder
         self._model = model
+        self._config = config
         layers, logits = _probe(model)
         self.vocab_size: int = logits.shape[-1]
         self.cache_kind: CacheKind = _cache_kind(layers)
@@ -101,6 +103,10 @@ class LanguageModel:
         self.chat_template = ChatTemplate(
             chat_renderer(tokenizer), self.tokenizer, self.vocabulary, moment_of(tokenizer)
         )
+
+    def identity(self) -> str:
+        """Return what is the same for two models if one may go on from what the other has read."""
+        return identity_of(self._config, _arrays(self._model))
 
     def new_layers(self) -> Layers:
         """Return caches that hold nothing yet, one a layer."""

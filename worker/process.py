@@ -17,13 +17,17 @@ from worker.blas import preload
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.queues import Queue
+    from pathlib import Path
 
     from worker.protocol import Event
     from worker.server import Incoming
 
 
-def main(commands: Queue[bytes | None], events: Connection) -> None:
-    """Serve the process that started this one. `commands` carries MessagePack frames; None is the end of them."""
+def main(commands: Queue[bytes | None], events: Connection, cache_folder: Path | None = None) -> None:
+    """Serve the process that started this one. `commands` carries MessagePack frames; None is the end of them.
+
+    `cache_folder`: where what was read is kept on disk; None: nowhere.
+    """
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole group; it is the parent's to decide what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -44,7 +48,7 @@ def main(commands: Queue[bytes | None], events: Connection) -> None:
 
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
-    Server(inbox, emit).run()
+    Server(inbox, emit, cache_folder).run()
     logging.shutdown()
     # At once, so that the end of the pipe is the end of the process, and its exit code is already known.
     os._exit(0)

@@ -37,7 +37,7 @@ class PromptCache:
     ) -> None:
         self._new_layers = new_layers
         self._disk = disk
-        self.limit_bytes = _default_limit_bytes() if limit_bytes is None else limit_bytes
+        self.limit_bytes = default_limit_bytes() if limit_bytes is None else limit_bytes
         self.reserved_bytes = 0
         """What others hold that counts against the limit, too."""
         self._clock = 0
@@ -529,6 +529,12 @@ def _is_in_layers_alone(kept: Kept) -> bool:
     return kept.home is None and not any(part is not None for part in (*kept.parts, *kept.stored))
 
 
-def _default_limit_bytes() -> int:
-    """A quarter of the machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+def default_limit_bytes(weights_bytes: int = 0) -> int:
+    """A quarter of the memory that the model computes in, or half of what its weights leave where that is less."""
+    device = mx.device_info()
+    memory = int(
+        device.get("max_recommended_working_set_size")
+        or device.get("total_memory")
+        or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    )
+    return max(min(memory // 4, (memory - weights_bytes) // 2), memory // 32)

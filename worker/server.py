@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeAlias
 
 from worker.errors import BadRequestError, LoadCancelledError, NotBuiltYetError, SupersededError, failed
@@ -54,10 +55,13 @@ _Job: TypeAlias = LoadModel | UnloadModel
 class Server:
     """Serves one driver until it shuts down or its input ends."""
 
-    def __init__(self, inbox: queue.SimpleQueue[Incoming], emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self, inbox: queue.SimpleQueue[Incoming], emit: Callable[[Event], None], cache_folder: Path | None = None
+    ) -> None:
+        """`cache_folder`: where what was read is kept on disk; None: nowhere."""
         self._inbox = inbox
         self._emit = emit
-        self._host = ModelHost()
+        self._host = ModelHost(cache_folder)
         self._waiting: deque[tuple[_Job | Generate | Question, Ticket]] = deque()
         self._running: tuple[_Job, Ticket, Iterator[Event | None]] | None = None
         self._answering: dict[RequestId, Ticket] = {}
@@ -248,7 +252,10 @@ class Server:
 def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
     match command:
         case LoadModel():
-            asked = {"draft_model": command.draft_model is not None}
+            asked = {
+                "draft_model": command.draft_model is not None,
+                "cache.kv_bits": command.cache.kv_bits is not None,
+            }
         case Generate():
             asked = {
                 "constraint": command.constraint is not None,

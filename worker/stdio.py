@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 from worker.blas import preload
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from worker.protocol import Event
     from worker.server import Incoming
 
@@ -22,8 +24,11 @@ _INTERRUPTED = 130
 _NO_OUTPUT = 2
 
 
-def serve() -> int:
-    """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code."""
+def serve(cache_folder: Path | None = None) -> int:
+    """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code.
+
+    `cache_folder`: where what was read is kept on disk; None: nowhere.
+    """
     out = _claim_standard_output()
     if out is None:
         print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
@@ -55,7 +60,7 @@ def serve() -> int:
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
-    Server(inbox, emit).run()
+    Server(inbox, emit, cache_folder).run()
     return exit_code
 
 

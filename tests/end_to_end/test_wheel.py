@@ -74,7 +74,7 @@ def _ask_the_worker(programs: Path, folder: Path) -> None:
         },
     ]
     given = "".join(json.dumps(command) + "\n" for command in commands)
-    done = _run([programs / "bough-worker", "--stdio"], folder, given)
+    done = _run([programs / "bough-worker", "--stdio", "--cache-folder", "cache"], folder, given)
     events = [json.loads(line) for line in done.stdout.splitlines()]
     ends = {event["request_id"]: event for event in events if event["type"] in {"model_loaded", "finished", "failed"}}
     assert ends["load"]["type"] == "model_loaded"

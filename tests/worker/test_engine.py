@@ -215,8 +215,8 @@ def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
     assert failed.kind == "internal"
     assert "a step that broke" in failed.message
     assert again.choices[0].token_ids == kept.choices[0].token_ids == expected.choices[0].token_ids
-    # Nothing that the broken step touched is trusted; states were copied before it.
-    assert again.usage.cached_tokens <= (0 if architecture == "llama" else 799)
+    # What was there before the broken step is as it was: positions, and copies of states.
+    assert again.usage.cached_tokens <= 799
     assert kept.usage.prefilled_tokens == 1
 
 

@@ -258,18 +258,19 @@ def test_the_app_may_import_it_without_a_model_or_a_window(module: str):
 WITHOUT_BLAS = (
     "import sys; sys.path.insert(0, '.')\n"
     "from worker import blas; blas._LIBRARY = 'libopenblas-that-is-nowhere.so.0'\n"
-    "from worker.__main__ import main; sys.exit(main(['--stdio']))\n"
+    "from worker.__main__ import main; sys.exit(main(['--stdio', *sys.argv[1:]]))\n"
 )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="MLX's own BLAS is fast elsewhere")
-def test_without_openblas_the_worker_says_so_once_and_works(speaker: Path):
+def test_without_openblas_the_worker_says_so_once_and_works(speaker: Path, tmp_path: Path):
     commands = [
         {"type": "load_model", "request_id": 1, "model": str(speaker)},
         {"type": "generate", "request_id": 2, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4},
         {"type": "load_model", "request_id": 3, "model": str(speaker)},
     ]
-    done = run("-c", WITHOUT_BLAS, given="".join(f"{json.dumps(command)}\n" for command in commands))
+    given = "".join(f"{json.dumps(command)}\n" for command in commands)
+    done = run("-c", WITHOUT_BLAS, "--cache-folder", str(tmp_path), given=given)
     assert done.returncode == 0
     events = [json.loads(line) for line in done.stdout.splitlines()]
     finished = next(event for event in events if event["type"] == "finished")

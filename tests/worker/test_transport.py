@@ -372,9 +372,9 @@ def test_ctrl_c_ends_what_a_headless_worker_does_with_an_event_each(stdio_worker
     assert stdio_worker.process.wait(PATIENCE_S) == 130
 
 
-def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path):
+def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path, tmp_path: Path):
     worker = subprocess.Popen(
-        [sys.executable, "-m", "worker", "--stdio"],
+        [sys.executable, "-m", "worker", "--stdio", "--cache-folder", tmp_path],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
