@@ -22,7 +22,6 @@ from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.worker_link import WorkerLink
 from worker.client import WorkerClient
-from worker.client import WorkerClient
 
 _INTERRUPTED = "Bough ended while this was being written. What was written is kept."
 
@@ -37,8 +36,6 @@ class Places:
     """Settings."""
     cache: Path
     """What can be computed again."""
-    cache: Path
-    """What can be computed again."""
 
     @classmethod
     def of_user(cls) -> Places:
@@ -46,7 +43,6 @@ class Places:
         return cls(
             data=platformdirs.user_data_path("bough", appauthor=False),
             config=platformdirs.user_config_path("bough", appauthor=False),
-            cache=platformdirs.user_cache_path("bough", appauthor=False),
             cache=platformdirs.user_cache_path("bough", appauthor=False),
         )
 
