@@ -94,39 +94,50 @@ class ChatTemplate:
         if reserved:
             raise BadRequestError(f"`template_options` must not set `{reserved[0]}`. Leave it out.")
         marks = _marks(turns)
-        ids = self._ids(*self._render_with_spans(turns, options, marks), marks)
+        text, spans = self._render_with_spans(turns, options, marks)
+        ids = self._ids(self._broken_at_seams(text, spans, turns, options, marks), list(spans.values()), marks)
         if moment is not None and moment == self._moment():
             self._prompts.put(key, ids, _BYTES_AN_ID * len(ids) + _BYTES_A_TURN * len(turns) + 500)
         return ids
 
-    def _render_with_spans(
-        self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks
-    ) -> tuple[str, list[Span]]:
+    def _render_with_spans(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks) -> tuple[str, _Spans]:
         """Render with marks around what the model wrote; return the text and the spans it says word for word."""
         plain = self._render(turns, options, marks, {})
         spans = {index: turn.whole for index, turn in enumerate(turns) if turn.whole is not None}
         if not spans:
-            return plain, []
+            return plain, spans
         marked = self._render(turns, options, marks, spans)
         if _says(marked, plain, marks, spans):
-            return marked, list(spans.values())
+            return marked, spans
         # The template changes some turns: it drops their reasoning, or trims all of them.
         whole = _said_spans(marked, marks, spans)
         answers = {index: turn.answer for index, turn in enumerate(turns) if turn.answer is not None}
         spans = dict(sorted((answers | whole).items()))
         marked = self._render(turns, options, marks, spans)
         if _says(marked, plain, marks, spans):
-            return marked, list(spans.values())
+            return marked, spans
         spans = {
             index: span for index, span in _said_spans(marked, marks, spans).items() if span.text == span.text.strip()
         }
         marked = self._render(turns, options, marks, spans)
         if _says(marked, plain, marks, spans):
-            return marked, list(spans.values())
-        return plain, []
+            return marked, spans
+        return plain, {}
 
-    def _render(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans) -> str:
-        rendered = [turn.rendered(marks, spans.get(index)) for index, turn in enumerate(turns)]
+    def _broken_at_seams(
+        self, text: str, spans: _Spans, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks
+    ) -> str:
+        """Break the control tokens that a message makes with what stands beside it: the template, another message."""
+        if not any(turn.edges for turn in turns):
+            return text
+        broken = self._render(turns, options, marks, spans, at_edges=True)
+        is_same = self._control_token.findall(broken) == self._control_token.findall(text)
+        return text if is_same else broken
+
+    def _render(
+        self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans, *, at_edges: bool = False
+    ) -> str:
+        rendered = [turn.rendered(marks, spans.get(index), at_edges=at_edges) for index, turn in enumerate(turns)]
         try:
             return _unicode(self._render_text(rendered, options))
         except TemplateError as error:

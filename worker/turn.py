@@ -66,6 +66,8 @@ class Turn:
     """What the template is told: the content; of several channels the last."""
     breaks: tuple[int, ...]
     """The places behind the first characters of control tokens that are written in it."""
+    edges: tuple[int, ...]
+    """Its beginning and its end, where what stands beside them might make a control token of them."""
     private: frozenset[str]
     """The characters for private use in it."""
     whole: Span | None
@@ -73,9 +75,13 @@ class Turn:
     answer: Span | None
     """What comes after its reasoning, where there is some."""
 
-    def rendered(self, marks: Marks, span: Span | None) -> dict[str, str]:
-        """Return the message for a template, with a mark in each control token and marks around `span`."""
-        places = [(0, ""), *((place, marks.broken) for place in self.breaks)]
+    def rendered(self, marks: Marks, span: Span | None, *, at_edges: bool = False) -> dict[str, str]:
+        """Return the message for a template, with a mark in each control token and marks around `span`.
+
+        `at_edges`: with a mark at `edges`, too.
+        """
+        breaks = sorted({*self.breaks, *self.edges}) if at_edges else self.breaks
+        places = [(0, ""), *((place, marks.broken) for place in breaks)]
         if span is not None:
             places += [(span.start, marks.begin), (span.end, marks.end)]
             places.sort(key=lambda place: place[0])
@@ -95,6 +101,9 @@ class Turns:
         # Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
         no_reasoning = (text for text in texts if not is_reasoning(text))
         self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
+        self._longest = max(map(len, texts), default=0)
+        self._heads = {text[:end] for text in texts for end in range(1, len(text))}
+        self._tails = {text[start:] for text in texts for start in range(1, len(text))}
         self._private = re.compile(f"[{PRIVATE[0]}-{PRIVATE[-1]}]")
         self._has_channels = _CHANNEL in texts
         self._known: Memo[tuple[str, str], tuple[tuple[Message, Turn], ...]] = Memo(_MOST_KNOWN_BYTES)
@@ -136,10 +145,23 @@ class Turns:
             role=message.role,
             text=text,
             breaks=tuple(found.start() + 1 for found in controls.finditer(text)),
+            edges=self._edges(text),
             private=frozenset(self._private.findall(content)),
             whole=whole,
             answer=answer,
         )
+
+    def _edges(self, text: str) -> tuple[int, ...]:
+        """Where a text begins and ends, white space left out, if it has a part of a control token there."""
+        said = text.strip()
+        lengths = range(1, min(len(said), self._longest) + 1)
+        is_open = any(said[:length] in self._tails or said[-length:] in self._heads for length in lengths)
+        if not is_open and 0 < len(said) < self._longest:
+            is_open = any(said in control for control in self._vocabulary.control_texts)
+        if not is_open:
+            return ()
+        start = text.index(said)
+        return (start, start + len(said))
 
     def _said(self, content: str) -> tuple[int, int]:
         """Where in a model's turn that stands which its template wants: all of it, if not one of several channels."""
