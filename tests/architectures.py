@@ -13,11 +13,13 @@ import mlx.nn as nn
 from mlx.utils import tree_flatten, tree_map_with_path
 from tokenizers import Tokenizer
 
-from tests.models import CHATML, EOS, llama_config, write_tokenizer
+from tests.models import CHATML, EOS, byte_level_tokenizer, llama_config, write_tokenizer
 
 # Softplus or sigmoid of these is how much of a state goes with each token: where it is much, as it is by default, no
 # test could tell a state that was kept from one that was lost.
 _HOW_FAST_IS_FORGOTTEN = ("dt_bias", "dt_proj.bias", "recurrent_param", "w_lora.lora.2.bias")
+
+_NEVER = "<|never|>"
 
 
 def build_random_model(config: dict[str, Any], *, vocab_size: int, seed: int = 0) -> nn.Module:
@@ -66,6 +68,29 @@ def write_random_model(
     )
     (folder / "config.json").write_text(json.dumps(config))
     return folder
+
+
+def write_endless_random_model(folder: Path, config: dict[str, Any]) -> tuple[Path, Tokenizer]:
+    """Write a random model whose every answer goes on to its last allowed token; return its tokenizer, too."""
+    tokenizer = _endless_tokenizer()
+    never = tokenizer.token_to_id(_NEVER)
+    write_random_model(folder, tokenizer, config | {"vocab_size": never, "eos_token_id": never})
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"eos_token": _NEVER}))
+    return folder, tokenizer
+
+
+def _endless_tokenizer() -> Tokenizer:
+    """One whose every answer goes on to its last allowed token: no parts of characters, an end beyond the model."""
+    described = json.loads(byte_level_tokenizer().to_str())
+    vocabulary = described["model"]["vocab"]
+    ascii_only = [piece for piece in vocabulary if all(character < "\x7f" or character in "ĠĊ" for character in piece)]
+    described["model"]["vocab"] = {piece: index for index, piece in enumerate(ascii_only)}
+    merges = described["model"]["merges"]
+    described["model"]["merges"] = [merge for merge in merges if {*merge, "".join(merge)} <= set(ascii_only)]
+    tokenizer = Tokenizer.from_str(json.dumps(described))
+    tokenizer.add_special_tokens([_NEVER])
+    return tokenizer
 
 
 def _completed(config: dict[str, Any], vocab_size: int) -> dict[str, Any]:

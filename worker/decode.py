@@ -1,7 +1,8 @@
 """The decode loop: a token of each branch a step; it knows ids and logits, no text and no reason to stop.
 
-The step after a token is launched before the token is looked at, so that the model computes while Python decides
-(mlx-lm's `generate_step` does the same). Where a mask depends on the token, its logits at least are under way.
+On a GPU the step after a token is launched before the token is looked at, so that the model computes while Python
+decides (mlx-lm's `generate_step` does the same). Where a mask depends on the token, its logits at least are under way.
+A CPU computes nothing meanwhile: there a token is looked at as soon as it is drawn.
 
 One branch alone is continued in the prompt cache's working layers, several side by side in a `Batch`: copies that are
 entered into the cache as each branch leaves.
@@ -64,8 +65,9 @@ class Branch:
     def __init__(self, sequence: Sequence[int], sampler: Sampler, mask: Mask, max_tokens: int, num_top: int) -> None:
         """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability."""
         self.ids = list(sequence)
-        """What its layers hold: the last token that was drawn is among them, unless it is the last one allowed."""
+        """What its layers hold."""
         self.num_left = max_tokens
+        """Tokens that may still be looked at."""
         self._sampler = sampler
         self._mask = mask
         self._num_top = num_top
@@ -74,59 +76,81 @@ class Branch:
         """Of the next token to be drawn."""
         self._logits: mx.array | None = None
         self._draw: _Draw | None = None
-        """Drawn, but neither looked at nor read."""
+        self._unread: int | None = None
+
+    @property
+    def sequence(self) -> list[int]:
+        """All that is known of it: what its layers hold, and a token that was looked at and not read yet."""
+        return self.ids if self._unread is None else [*self.ids, self._unread]
 
     def begin(self, logits: mx.array) -> None:
-        """Start from the logits after the sequence, shape [1, vocabulary]."""
+        """Go on from the logits after all that was read, shape [1, vocabulary]."""
         self._logits = logits
+        self._draw = None
 
     def draw(self) -> list[mx.array]:
-        """Draw the next token from the logits, unless it is under way; return what is to be computed."""
-        if self._draw is None:
-            assert self._logits is not None
+        """Draw the next token, if its logits are there; return what is to be computed."""
+        if self._logits is not None:
             allowed = self._mask.mask()
             mask = None if allowed is None else _array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, mask=mask)
             self._draw = _Draw(token, _report(self._logits, token, self._num_top), allowed is not None)
-            self._position += 1
             self._recent = self._sampler.advance(self._recent, token)
-        return list(self._draw.arrays)
+            self._position += 1
+            self._logits = None
+        return [] if self._draw is None else list(self._draw.arrays)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a token is drawn and not looked at."""
+        return self._draw is not None
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether the next token can't be drawn before the one under way is looked at."""
+        return self._mask.is_active
 
     @property
     def token(self) -> mx.array:
-        """The token that is drawn and not looked at, shape [1], not yet computed."""
+        """The token that is read next, shape [1]."""
+        if self._unread is not None:
+            return mx.array([self._unread])
         assert self._draw is not None
         return self._draw.token
 
-    def look(self, following: mx.array | None) -> tuple[_Draw, list[mx.array]]:
-        """Hand out the token under way, and draw from the logits `following` it, if those may be drawn from already.
+    def under_way(self) -> _Draw | None:
+        """Hand out what is drawn and not looked at."""
+        draw, self._draw = self._draw, None
+        return draw
 
-        Returns the token and what is to be computed next.
-        """
-        draw, self._draw, self._logits = self._draw, None, following
-        assert draw is not None
-        if following is None:
-            return draw, []
-        return draw, [following] if self._mask.is_active else self.draw()
-
-    def take(self, draw: _Draw, *, is_read: bool) -> Drawn:
+    def look(self, draw: _Draw) -> Drawn:
         """Look at a token that was handed out."""
         drawn = _drawn(draw)
         self.num_left -= 1
-        if is_read:
-            self.ids.append(drawn.token_id)
+        self._unread = drawn.token_id
         return drawn
+
+    def read(self) -> int:
+        """Note that the layers hold the token that was looked at last; return it."""
+        assert self._unread is not None
+        token_id, self._unread = self._unread, None
+        self.ids.append(token_id)
+        return token_id
 
 
 class Decoder:
     """All branches that are being continued."""
 
-    def __init__(self, model: LanguageModel, cache: PromptCache) -> None:
+    def __init__(self, model: LanguageModel, cache: PromptCache, *, looks_ahead: bool | None = None) -> None:
+        """`looks_ahead`: whether to launch a step before the last one's token is known; None: as fits the device."""
         self._model = model
         self._cache = cache
+        self._looks_ahead = mx.default_device() == mx.Device(mx.gpu) if looks_ahead is None else looks_ahead
         self._batch: Batch | None = None
         """None: the one branch there is lies in the cache's working layers."""
         self._num_steps = 0
+        self._begun: list[Branch] = []
+        """Branches whose first token nobody has looked at."""
         self.branches: list[Branch] = []
 
     def join(self, branches: Sequence[Branch], logits: mx.array) -> None:
@@ -138,6 +162,7 @@ class Decoder:
             self._batch = self._batch or Batch()
             self._batch.add(self._cache.layers, len(branches))
         self.branches += branches
+        self._begun += branches
         self._count_bytes()
 
     def move_out(self) -> None:
@@ -159,32 +184,63 @@ class Decoder:
     def step(self) -> list[tuple[Branch, Drawn]]:
         """Draw a token of each branch. Those that have no token left have to leave before the next step.
 
-        Whatever is raised leaves every branch's `ids` as they were before.
+        Whatever is raised leaves every branch's `sequence` as it was before.
         """
-        mx.async_eval([branch.draw() for branch in self.branches])
-        last = [branch for branch in self.branches if branch.num_left == 1]
-        if last:
-            # What is not read any more is not worth a step of the model.
-            return self._looked_at(last, [branch.look(None)[0] for branch in last], is_read=False)
-        if self._batch is None:
-            self._cache.make_room(1)
-        tokens = [branch.token for branch in self.branches]
-        logits = self._forward(mx.concatenate(tokens)[:, None] if len(tokens) > 1 else tokens[0][None])
-        draws: list[_Draw] = []
-        computed: list[mx.array] = []
-        for row, branch in enumerate(self.branches):
-            draw, arrays = branch.look(logits[row : row + 1] if len(tokens) > 1 else logits)
-            draws.append(draw)
-            computed += arrays
-        mx.async_eval(computed)
-        looked_at = self._looked_at(self.branches, draws, is_read=True)
-        if self._batch is None:
-            self._cache.extend([looked_at[0][1].token_id])
+        # A first token is waited for, and the last one is not read any more: no step of the model before them.
+        at_once = self._begun or [branch for branch in self.branches if branch.num_left == 1 and branch.is_under_way]
+        if at_once:
+            mx.eval([branch.draw() for branch in at_once])
+            self._begun = []
+            return self._look(at_once)
+        # One whose next token waits for a mask is drawn now: the mask has seen the last one.
+        for branch in self.branches:
+            branch.draw()
+        logits = self._forward()
+        looked_at = self._look_ahead(logits) if self._looks_ahead else self._look_at_next(logits)
         self._num_steps += 1
         if self._num_steps % _CLEAR_CACHE_EVERY == 0:
             mx.clear_cache()
             self._count_bytes()
         return looked_at
+
+    def _forward(self) -> list[mx.array]:
+        """Read the next token of each branch; return the logits after each, shape [1, vocabulary]."""
+        tokens = [branch.token for branch in self.branches]
+        if self._batch is None:
+            self._cache.make_room(1)
+            return [self._model.forward(tokens[0][None], self._cache.layers)]
+        logits = self._model.forward(mx.concatenate(tokens)[:, None], self._batch.layers)
+        return [logits[row : row + 1] for row in range(len(tokens))]
+
+    def _look_at_next(self, logits: list[mx.array]) -> list[tuple[Branch, Drawn]]:
+        for branch, after in zip(self.branches, logits, strict=True):
+            branch.begin(after)
+        mx.eval([branch.draw() for branch in self.branches])
+        self._note_read()
+        return self._look(self.branches)
+
+    def _look_ahead(self, logits: list[mx.array]) -> list[tuple[Branch, Drawn]]:
+        draws = [branch.under_way() for branch in self.branches]
+        computed: list[mx.array] = []
+        for branch, after in zip(self.branches, logits, strict=True):
+            branch.begin(after)
+            computed += [after] if branch.is_masked else branch.draw()
+        mx.async_eval(computed)
+        # All or nothing: where computing fails, no branch has moved.
+        mx.eval([draw.arrays for draw in draws if draw is not None])
+        looked_at = [
+            (branch, branch.look(draw)) for branch, draw in zip(self.branches, draws, strict=True) if draw is not None
+        ]
+        self._note_read()
+        return looked_at
+
+    def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, Drawn]]:
+        return [(branch, branch.look(draw)) for branch in branches if (draw := branch.under_way()) is not None]
+
+    def _note_read(self) -> None:
+        read = [branch.read() for branch in self.branches]
+        if self._batch is None:
+            self._cache.extend(read)
 
     def leave(self, branch: Branch) -> None:
         """Continue a branch no more; all that it has read is kept."""
@@ -195,16 +251,17 @@ class Decoder:
             self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)))
             self._batch.remove(row, len(self.branches))
         del self.branches[row]
+        self._begun = [each for each in self._begun if each is not branch]
         if not self.branches:
             self._batch = None
             mx.clear_cache()
         self._count_bytes()
 
     def dissolve(self) -> list[Branch]:
-        """Give up all branches, as after a step that broke, and return them; their `ids` can be read again."""
+        """Give up all branches, as after a step that broke, and return them; their `sequence`s can be read again."""
         if self._batch is None and self.branches:
             self._cache.give_up_path()
-        branches, self.branches, self._batch = self.branches, [], None
+        branches, self.branches, self._begun, self._batch = self.branches, [], [], None
         self._count_bytes()
         return branches
 
@@ -212,16 +269,6 @@ class Decoder:
     def num_bytes(self) -> int:
         """Bytes of what is held besides the cache's working layers."""
         return 0 if self._batch is None else self._batch.num_bytes
-
-    def _forward(self, tokens: mx.array) -> mx.array:
-        return self._model.forward(tokens, self._cache.layers if self._batch is None else self._batch.layers)
-
-    def _looked_at(
-        self, branches: Sequence[Branch], draws: Sequence[_Draw], *, is_read: bool
-    ) -> list[tuple[Branch, Drawn]]:
-        # All or nothing: where computing fails, no branch has moved.
-        mx.eval([draw.arrays for draw in draws])
-        return [(branch, branch.take(draw, is_read=is_read)) for branch, draw in zip(branches, draws, strict=True)]
 
     def _count_bytes(self) -> None:
         self._cache.reserved_bytes = self.num_bytes

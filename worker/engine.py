@@ -50,12 +50,17 @@ class _Turn:
 class Engine:
     """Answers requests with one model."""
 
-    def __init__(self, model: LanguageModel, cache: PromptCache | None = None) -> None:
-        """`cache` is the model's own; without one, what is read is kept in memory alone."""
+    def __init__(
+        self, model: LanguageModel, cache: PromptCache | None = None, *, looks_ahead: bool | None = None
+    ) -> None:
+        """`cache` is the model's own; without one, what is read is kept in memory alone.
+
+        `looks_ahead`: see `Decoder`.
+        """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
         self._prompts = Prompts(model)
-        self._decoder = Decoder(model, self.cache)
+        self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._waiting: deque[tuple[Generate, Ticket]] = deque()
         """Requests whose turn has not come."""
         self._turns: deque[_Turn] = deque()
@@ -303,7 +308,7 @@ class Engine:
         self._is_alone = True
         for branch in reversed(branches):
             request, choice = running[branch]
-            self._turns.appendleft(_Turn(request, [choice], branch.ids))
+            self._turns.appendleft(_Turn(request, [choice], branch.sequence))
         return []
 
     def _fail(self, request: Request, error: Exception) -> list[Event]:

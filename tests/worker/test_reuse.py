@@ -6,7 +6,6 @@ prompt begins with.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
@@ -14,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import Tokenizer
 
-from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_endless_random_model
 from tests.driver import Event, StdioWorker
-from tests.models import byte_level_tokenizer
 
 NUM_NEW = 9
-NEVER = "<|never|>"
 
 CONFIGS = {
     "llama": small_llama(0),
@@ -74,27 +70,11 @@ class Talk:
         return usage["cached_tokens"], usage["prefilled_tokens"]
 
 
-def endless_tokenizer() -> Tokenizer:
-    """One whose every answer goes on to its last allowed token: no parts of characters, an end beyond the model."""
-    described = json.loads(byte_level_tokenizer().to_str())
-    vocabulary = described["model"]["vocab"]
-    ascii_only = [piece for piece in vocabulary if all(character < "\x7f" or character in "ĠĊ" for character in piece)]
-    described["model"]["vocab"] = {piece: index for index, piece in enumerate(ascii_only)}
-    merges = described["model"]["merges"]
-    described["model"]["merges"] = [merge for merge in merges if {*merge, "".join(merge)} <= set(ascii_only)]
-    tokenizer = Tokenizer.from_str(json.dumps(described))
-    tokenizer.add_special_tokens([NEVER])
-    return tokenizer
-
-
 @pytest.fixture(scope="module", params=CONFIGS)
 def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
-    tokenizer = endless_tokenizer()
-    never = tokenizer.token_to_id(NEVER)
-    config = CONFIGS[request.param] | {"vocab_size": never, "eos_token_id": never}
-    folder = write_random_model(tmp_path_factory.mktemp("models") / request.param, tokenizer, config)
-    settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"eos_token": NEVER}))
+    folder, tokenizer = write_endless_random_model(
+        tmp_path_factory.mktemp("models") / request.param, CONFIGS[request.param]
+    )
     with StdioWorker() as worker:
         kind = worker.load(folder)["cache_kind"]
         assert kind == ("trimmable" if request.param == "llama" else "snapshot")

@@ -31,6 +31,7 @@ CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "lfm2": lambda _: small_lfm2(),
     "mamba": lambda _: small_mamba(),
 }
+NewEngine = Callable[[LanguageModel], Engine]
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
 
 
@@ -45,6 +46,11 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture
 def llama(random_llama: Path) -> LanguageModel:
     return loaded(random_llama)
+
+
+@pytest.fixture(params=[False, True], ids=["looks at each token", "looks ahead"])
+def new_engine(request: pytest.FixtureRequest) -> NewEngine:
+    return lambda model: Engine(model, looks_ahead=request.param)
 
 
 def loaded(folder: Path) -> LanguageModel:
@@ -118,7 +124,7 @@ def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards
             assert plan["cached_tokens"] >= usage["prompt_tokens"] - 1
 
 
-def test_requests_that_come_while_others_stream_say_what_they_say_alone(folder: Path):
+def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engine: NewEngine, folder: Path):
     model = loaded(folder)
     requests = [
         Generate(
@@ -132,10 +138,10 @@ def test_requests_that_come_while_others_stream_say_what_they_say_alone(folder: 
     ]
     alone: list[Finished] = []
     for request in requests:
-        *_, finished = events_of(Engine(model), request)
+        *_, finished = events_of(new_engine(model), request)
         assert isinstance(finished, Finished)
         alone.append(finished)
-    engine = Engine(model)
+    engine = new_engine(model)
     events: list[WorkerEvent] = []
     waiting = list(requests)
     most_at_once = 0
@@ -226,9 +232,9 @@ def test_another_model_is_loaded_once_all_answers_are_there(shared_worker: Stdio
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
-def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(random_llama: Path):
+def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(new_engine: NewEngine, random_llama: Path):
     model = loaded(random_llama)
-    engine = Engine(model)
+    engine = new_engine(model)
     request = Generate(
         request_id=1, token_ids=list(range(40, 340)), n=6, max_tokens=30, sampling=Sampling(temperature=1)
     )
@@ -246,12 +252,14 @@ def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(random_llama
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3.5])
-def test_answers_there_is_no_memory_for_come_one_after_another(llama: LanguageModel, num_rows: float):
+def test_answers_there_is_no_memory_for_come_one_after_another(
+    new_engine: NewEngine, llama: LanguageModel, num_rows: float
+):
     request = Generate(
         request_id=1, token_ids=list(range(40, 140)), n=5, max_tokens=20, sampling=Sampling(temperature=1, seed=1)
     )
-    *_, expected = events_of(Engine(llama), request)
-    engine = Engine(llama)
+    *_, expected = events_of(new_engine(llama), request)
+    engine = new_engine(llama)
     engine.cache.limit_bytes = int((num_rows + 1) * llama.num_bytes_at(100 + 256))
     engine.add(request, Ticket(1))
     events: list[WorkerEvent] = []
@@ -265,7 +273,9 @@ def test_answers_there_is_no_memory_for_come_one_after_another(llama: LanguageMo
     assert ended(events)[1].choices == expected.choices
 
 
-def test_a_model_that_can_not_be_batched_answers_one_after_another(tmp_path: Path, byte_level: Tokenizer):
+def test_a_model_that_can_not_be_batched_answers_one_after_another(
+    new_engine: NewEngine, tmp_path: Path, byte_level: Tokenizer
+):
     size = byte_level.get_vocab_size(with_added_tokens=True)
     folder = write_random_model(tmp_path / "model", byte_level, small_gemma3() | {"model_type": "gemma2"})
     model = loaded(folder)
@@ -275,7 +285,7 @@ def test_a_model_that_can_not_be_batched_answers_one_after_another(tmp_path: Pat
         request_id=1, token_ids=list(range(40, 60)), n=3, max_tokens=8, sampling=Sampling(temperature=1, seed=1)
     )
     other = Generate(request_id=2, token_ids=[7, 8, 9], max_tokens=5)
-    events = list(events_of(Engine(model), request, other))
+    events = list(events_of(new_engine(model), request, other))
     order = [event.choice for event in events if isinstance(event, Chunk) and event.request_id == 1]
     assert order == sorted(order)
     assert set(ended(events)) == {1, 2}
@@ -289,7 +299,7 @@ def test_a_model_that_can_not_be_batched_answers_one_after_another(tmp_path: Pat
     "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
 )
 def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
-    llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, number: int, error: Exception
+    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, number: int, error: Exception
 ):
     requests = [
         Generate(
@@ -301,7 +311,7 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
         )
         for name in (20, 21)
     ]
-    expected = ended(list(events_of(Engine(llama), *requests)))
+    expected = ended(list(events_of(new_engine(llama), *requests)))
     forward = LanguageModel.forward
     num_batched = 0
 
@@ -314,7 +324,7 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
         return forward(self, tokens, layers)
 
     monkeypatch.setattr(LanguageModel, "forward", broken)
-    engine = Engine(llama)
+    engine = new_engine(llama)
     events = list(events_of(engine, *requests))
     assert num_batched == number  # after that there was no batch any more
     assert not [event for event in events if isinstance(event, Failed)]
@@ -330,14 +340,14 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
 
 
 def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
-    llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     good = [
         Generate(request_id=name, token_ids=[name, 50, 51], n=2, max_tokens=12, sampling=Sampling(seed=1))
         for name in (20, 21)
     ]
     bad = Generate(request_id=22, token_ids=[22, 50, 51], n=2, max_tokens=12)
-    expected = ended(list(events_of(Engine(llama), *good)))
+    expected = ended(list(events_of(new_engine(llama), *good)))
     forward = LanguageModel.forward
 
     def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
@@ -346,7 +356,7 @@ def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
         return forward(self, tokens, layers)
 
     monkeypatch.setattr(LanguageModel, "forward", broken)
-    events = list(events_of(Engine(llama), good[0], bad, good[1]))
+    events = list(events_of(new_engine(llama), good[0], bad, good[1]))
     assert [event.request_id for event in events if isinstance(event, Failed)] == [22]
     assert {name: finished.choices for name, finished in ended(events).items()} == {
         name: finished.choices for name, finished in expected.items()
