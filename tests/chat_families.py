@@ -301,6 +301,8 @@ class Family:
     swallows_space: bool = False
     """Whether its control tokens take the white space behind them with them."""
     trims: bool = False
+    spaces_answers: bool = False
+    """Whether a space stands before each answer, which the model writes itself."""
     folds_system: bool = False
     """Whether a system message becomes the beginning of the first question."""
     moves_system: bool = False
@@ -340,15 +342,30 @@ FAMILIES = [
     Family("llama3.2", LLAMA32, special=_LLAMA_TOKENS, trims=True),
     Family("gemma2", GEMMA, ("<bos>", "<eos>"), _GEMMA_TOKENS, trims=True, folds_system=True, knows_tools=False),
     Family("gemma3", GEMMA3, ("<bos>", "<eos>"), _GEMMA_TOKENS, trims=True, folds_system=True, knows_tools=False),
-    Family("mistral", MISTRAL, special=_INST_TOKENS, is_sentencepiece=True, folds_system=True, knows_tools=False),
     Family(
-        "mistral-old", MISTRAL, special=("<s>", "</s>"), is_sentencepiece=True, folds_system=True, knows_tools=False
+        "mistral",
+        MISTRAL,
+        special=_INST_TOKENS,
+        is_sentencepiece=True,
+        spaces_answers=True,
+        folds_system=True,
+        knows_tools=False,
+    ),
+    Family(
+        "mistral-old",
+        MISTRAL,
+        special=("<s>", "</s>"),
+        is_sentencepiece=True,
+        spaces_answers=True,
+        folds_system=True,
+        knows_tools=False,
     ),
     Family(
         "mistral-0.3",
         MISTRAL3,
         special=_INST_TOKENS,
         is_sentencepiece=True,
+        spaces_answers=True,
         trims=True,
         moves_system=True,
         knows_tools=False,
@@ -391,7 +408,7 @@ FAMILIES = [
         plain=("<think>", "</think>"),
         reasoning=_THINK,
     ),
-    Family("vicuna", VICUNA, special=("<s>", "</s>"), is_sentencepiece=True),
+    Family("vicuna", VICUNA, special=("<s>", "</s>"), is_sentencepiece=True, spaces_answers=True),
 ]
 
 

@@ -116,12 +116,13 @@ class ChatTemplate:
         marked = self._render(turns, options, marks, spans)
         if _says(marked, plain, marks, spans):
             return marked, spans
-        spans = {
-            index: span for index, span in _said_spans(marked, marks, spans).items() if span.text == span.text.strip()
-        }
-        marked = self._render(turns, options, marks, spans)
-        if _says(marked, plain, marks, spans):
-            return marked, spans
+        said = _said_spans(marked, marks, spans)
+        trimmed = {index: turns[index].trimmed for index, span in said.items() if span is turns[index].whole}
+        without = {index: span for index, span in said.items() if trimmed.get(index) is None}
+        for spans in (said | {index: span for index, span in trimmed.items() if span is not None}, without):
+            marked = self._render(turns, options, marks, spans)
+            if _says(marked, plain, marks, spans):
+                return marked, spans
         return plain, {}
 
     def _broken_at_seams(
@@ -156,15 +157,20 @@ class ChatTemplate:
         Each span is tokenized by itself, as it came to be: behind a prompt that ended before it.
         """
         pieces = re.split(f"[{marks.begin}{marks.end}]", text)
-        # Some templates put a space before each turn that no prompt for an answer ends with: it is the turn's own.
+        # Some templates put a space before each turn that no prompt for an answer ends with: it is the turn's own, and
+        # what the model wrote begins with it.
         has_space = not text.endswith(" ")
         ids = array("I")
         for index, span in enumerate(spans):
             before, said = pieces[2 * index : 2 * index + 2]
-            if span.ids is None and has_space and before.endswith(" "):
-                before, said = before[:-1], f" {said}"
+            own = span.ids
+            if has_space and before.endswith(" "):
+                if said.startswith(" "):
+                    before = before[:-1]
+                elif own is None or span.spaced_ids is not None:
+                    before, said, own = before[:-1], f" {said}", span.spaced_ids
             ids += self._encode(before, marks, at_start=index == 0)
-            ids += self._encode(said, marks, at_start=False) if span.ids is None else span.ids
+            ids += self._encode(said, marks, at_start=False) if own is None else own
         ids += self._encode(pieces[-1], marks, at_start=not spans)
         return ids
 

@@ -55,6 +55,8 @@ class Span:
     text: str
     ids: array[int] | None
     """Those that the model wrote, where they are this text."""
+    spaced_ids: array[int] | None
+    """Those that it wrote, where they are this text and a space before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,8 @@ class Turn:
     """The characters for private use in it."""
     whole: Span | None
     """Of a turn that the model wrote, all of it."""
+    trimmed: Span | None
+    """The same without the white space around it, where there is some."""
     answer: Span | None
     """What comes after its reasoning, where there is some."""
 
@@ -128,17 +132,15 @@ class Turns:
         content, is_models = message.content, message.role == "assistant"
         start, end = self._said(content) if is_models else (0, len(content))
         text = content[start:end]
-        whole = answer = None
+        whole = trimmed = answer = None
         if is_models and text:
             ids = self._own_ids(message)
-            whole = _span(self._vocabulary, ids, content, start, end, offset=start)
+            whole = self._span(ids, content, start, end, offset=start)
+            if text != text.strip():
+                trimmed = self._trimmed(ids, content, start, end, offset=start)
             after = reasoning_end(text)
             if after:
-                rest = text[after:]
-                begin = start + after + len(rest) - len(rest.lstrip())
-                finish = start + len(text.rstrip())
-                if begin < finish:
-                    answer = _span(self._vocabulary, ids, content, begin, finish, offset=start)
+                answer = self._trimmed(ids, content, start + after, end, offset=start)
         # Templates look for reasoning in what the model wrote; in everything else its marks are just text.
         controls = self._controls_but_reasoning if is_models else self._controls
         return Turn(
@@ -148,7 +150,30 @@ class Turns:
             edges=self._edges(text),
             private=frozenset(self._private.findall(content)),
             whole=whole,
+            trimmed=trimmed,
             answer=answer,
+        )
+
+    def _trimmed(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span | None:
+        """The span without the white space around it, if anything is left."""
+        text = content[start:end]
+        said = text.strip()
+        start += len(text) - len(text.lstrip())
+        return self._span(ids, content, start, start + len(said), offset=offset) if said else None
+
+    def _span(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span:
+        """The span of `content` from `start` to `end`, with those of `ids` that are its text."""
+        own = spaced = None
+        if ids is not None:
+            own = _ids_between(self._vocabulary, ids, content, start, end)
+            if start and content[start - 1] == " ":
+                spaced = _ids_between(self._vocabulary, ids, content, start - 1, end)
+        return Span(
+            start=start - offset,
+            end=end - offset,
+            text=content[start:end],
+            ids=None if own is None else array("I", own),
+            spaced_ids=None if spaced is None else array("I", spaced),
         )
 
     def _edges(self, text: str) -> tuple[int, ...]:
@@ -177,15 +202,6 @@ class Turns:
         if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
             return None
         return ids if self._vocabulary.text_of(ids) == message.content else None
-
-
-def _span(
-    vocabulary: Vocabulary, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int
-) -> Span:
-    """The span of `content` from `start` to `end`, with those of `ids` that are its text."""
-    text = content[start:end]
-    own = _ids_between(vocabulary, ids, content, start, end) if ids is not None else None
-    return Span(start - offset, end - offset, text, None if own is None else array("I", own))
 
 
 def _ids_between(

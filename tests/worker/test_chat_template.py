@@ -230,7 +230,34 @@ def test_reasoning_that_the_template_drops_costs_only_its_own_turn(thinking: tup
     assert holds(ids, own_plain)
 
 
-@pytest.mark.parametrize("own_family", [family for family in FAMILIES if family.reasoning], ids=lambda own: own.name)
+@pytest.mark.parametrize("name", ["llama3", "gemma2", "gemma3"])
+def test_of_a_turn_that_the_template_trims_what_is_left_keeps_its_ids(name: str, tmp_path: Path):
+    template, vocabulary = chat_template_of(family(name), tmp_path)
+    own = spelled(vocabulary, b"Cer") + spelled(vocabulary, b"tainly so.")
+    for before, after in (("", "\n"), ("\n", ""), ("\n\n", " "), (" ", " \n")):
+        ids = [*spelled(vocabulary, before.encode()), *own, *spelled(vocabulary, after.encode())]
+        content = f"{before}Certainly so.{after}"
+        messages = [user("1"), model(content, ids), user("2"), model("Well.\n"), user("3")]
+        bare = [user("1"), model("Certainly so.", own), user("2"), model("Well."), user("3")]
+        assert template.prompt_ids(messages, {}) == template.prompt_ids(bare, {})
+        assert holds(template.prompt_ids(messages, {}), own)
+
+
+@pytest.mark.parametrize("own_family", [found for found in FAMILIES if found.spaces_answers], ids=lambda own: own.name)
+def test_the_space_that_a_template_puts_before_an_answer_is_the_one_that_it_begins_with(
+    own_family: Family, tmp_path: Path
+):
+    template, vocabulary = chat_template_of(own_family, tmp_path)
+    own = spelled(vocabulary, b" Hello") + spelled(vocabulary, b"Hello")
+    before = template.prompt_ids([user("1")], {})
+    for content, ids in ((" HelloHello", own), (" HelloHello", None), ("HelloHello", None)):
+        after = template.prompt_ids([user("1"), model(content, ids), user("2")], {})
+        assert vocabulary.text_of(after[len(before) :]).startswith(" HelloHello</s>")
+        assert after[: len(before)] == before
+    assert holds(template.prompt_ids([user("1"), model(" HelloHello", own), user("2")], {}), [*before, *own])
+
+
+@pytest.mark.parametrize("own_family", [found for found in FAMILIES if found.reasoning], ids=lambda own: own.name)
 def test_an_answer_keeps_its_ids_where_the_template_drops_the_reasoning_before_it(own_family: Family, tmp_path: Path):
     template, vocabulary = chat_template_of(own_family, tmp_path)
     tokenizer = own_family.tokenizer()
