@@ -79,6 +79,8 @@ class ModelHost:
             if isinstance(step, Loading):
                 yield _loading(command, step)
             else:
+                if command.cache.kv_bits is not None:
+                    step.quantize_kv(command.cache.kv_bits)
                 self._engine = Engine(step, self._new_cache(step, command.cache))
                 yield _loaded(command, step)
 

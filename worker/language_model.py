@@ -20,13 +20,16 @@ from tokenizers import Tokenizer
 
 from worker.batch import can_batch
 from worker.chat_template import ChatTemplate
-from worker.errors import ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
-from worker.layers import Layers, num_bytes_in
+from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
+from worker.layers import Layers, arrays_in, num_bytes_in, quantized
 from worker.model_identity import identity_of
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.rendering import chat_renderer, moment_of
 from worker.vocabulary import Vocabulary
+
+_GROUP_SIZES = (64, 32)
+"""Numbers that share a scale, of keys and values of few bits: what divides a head's width."""
 
 _UNLIMITED_CONTEXT = 2**31 - 1
 
@@ -89,12 +92,11 @@ class LanguageModel:
         self.folder = folder
         self._model = model
         self._config = config
-        layers, logits = _probe(model)
+        self._quantization: tuple[int, int] | None = None
+        """Bits and group size of keys and values."""
+        logits = self._probe()
         self.vocab_size: int = logits.shape[-1]
-        self.cache_kind: CacheKind = _cache_kind(layers)
-        self.kv_bytes_per_token = sum(_bytes_per_token(layer) for layer in layers)
-        self._layers = layers
-        self._config = config
+        self.cache_kind: CacheKind = _cache_kind(self._layers)
         self.context_length = _context_length(config)
         self.num_parameters = _num_parameters(model)
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
@@ -106,11 +108,51 @@ class LanguageModel:
 
     def identity(self) -> str:
         """Return what is the same for two models if one may go on from what the other has read."""
-        return identity_of(self._config, _arrays(self._model))
+        kept_as = {} if self._quantization is None else {"kv_quantization": self._quantization}
+        return identity_of({**self._config, **kept_as}, _arrays(self._model))
 
     def new_layers(self) -> Layers:
         """Return caches that hold nothing yet, one a layer."""
-        return make_prompt_cache(self._model)
+        layers = make_prompt_cache(self._model)
+        return layers if self._quantization is None else quantized(layers, *self._quantization)[0]
+
+    def quantize_kv(self, bits: int) -> None:
+        """Keep keys and values in so many bits from now on. Raises `BadRequestError` where the model can't."""
+        if not quantized(self.new_layers(), bits, _GROUP_SIZES[0])[1]:
+            raise BadRequestError(
+                f"`cache.kv_bits`: {self.folder.architecture} keeps windows or states alone, which have no form of "
+                f"{bits} bits. Load it without `kv_bits`."
+            )
+        reason: Exception | None = None
+        for group_size in _GROUP_SIZES:
+            self._quantization = (bits, group_size)
+            try:
+                self._probe()
+            except Exception as error:  # noqa: BLE001 (whatever mlx and the model's code have against it)
+                reason = error
+            else:
+                return
+        self._quantization = None
+        self._probe()
+        said = textwrap.shorten(str(reason), 200).rstrip(".")
+        raise BadRequestError(
+            f"`cache.kv_bits`: {self.folder.architecture} can't keep its keys and values in {bits} bits ({said}). "
+            "Load it without `kv_bits`."
+        )
+
+    def _probe(self) -> mx.array:
+        """Read a few tokens, so that shapes are known and kernels are compiled before the first question."""
+        self._layers = self.new_layers()
+        logits: mx.array = cast("Any", self._model)(mx.array([[0]]), cache=self._layers)
+        if self._quantization is not None:
+            logits = cast("Any", self._model)(mx.array([[0, 0]]), cache=self._layers)
+        mx.eval(logits)
+        return logits
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """How much memory each token takes."""
+        return sum(_bytes_per_token(layer) for layer in self._layers)
 
     @cached_property
     def can_batch(self) -> bool:
@@ -192,29 +234,16 @@ def _num_parameters(model: nn.Module) -> int:
     return get_total_parameters(model) + in_blocks
 
 
-def _probe(model: nn.Module) -> tuple[Layers, mx.array]:
-    """Read one token, so that shapes are known and kernels are compiled before the first question."""
-    layers = make_prompt_cache(model)
-    logits: mx.array = cast("Any", model)(mx.array([[0]]), cache=layers)
-    mx.eval(logits)
-    return layers, logits
-
-
 def _cache_kind(layers: Layers) -> CacheKind:
     return "trimmable" if all(isinstance(layer, KVCache | QuantizedKVCache) for layer in layers) else "snapshot"
 
 
 def _bytes_per_token(layer: Any) -> int:
-    if isinstance(layer, KVCache) and layer.keys is not None and layer.values is not None:
-        return (layer.keys.nbytes + layer.values.nbytes) // layer.keys.shape[2]
     nested = getattr(layer, "caches", ())
     if nested:
         return sum(_bytes_per_token(part) for part in nested)
-    keys = getattr(layer, "keys", None)
-    values = getattr(layer, "values", None)
-    if isinstance(keys, mx.array) and isinstance(values, mx.array) and keys.ndim == 4:
-        return (keys.nbytes + values.nbytes) // keys.shape[2]
-    return 0
+    held = arrays_in([getattr(layer, "keys", None), getattr(layer, "values", None)])
+    return sum(array.nbytes // array.shape[2] for array in held if array.ndim == 4)
 
 
 def _num_bytes_at(layer: Any, num_tokens: int) -> int:

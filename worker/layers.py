@@ -179,6 +179,25 @@ def stacks_of(layers: Layers) -> list[Stack]:
     return [make(caches) for make, caches in found.values()]
 
 
+def quantized(layers: Layers, bits: int, group_size: int) -> tuple[Layers, int]:
+    """Replace what can keep its keys and values in fewer bits; return the layers and how many could.
+
+    Windows and recurrent states have no such form.
+    """
+    num_quantized = 0
+
+    def replaced(layer: Any) -> Any:
+        nonlocal num_quantized
+        if isinstance(layer, CacheList):
+            return CacheList(*(replaced(part) for part in cast("Iterable[Any]", layer.caches)))
+        if type(layer) is not KVCache:
+            return layer
+        num_quantized += 1
+        return QuantizedKVCache(group_size=group_size, bits=bits)
+
+    return [replaced(layer) for layer in layers], num_quantized
+
+
 def _single(layers: Iterable[Any]) -> Iterable[Any]:
     for layer in layers:
         if isinstance(layer, CacheList):

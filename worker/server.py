@@ -252,10 +252,7 @@ class Server:
 def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
     match command:
         case LoadModel():
-            asked = {
-                "draft_model": command.draft_model is not None,
-                "cache.kv_bits": command.cache.kv_bits is not None,
-            }
+            asked = {"draft_model": command.draft_model is not None}
         case Generate():
             asked = {
                 "constraint": command.constraint is not None,

@@ -6,6 +6,7 @@ the same chunks; the cache has to come by the same with what it kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -17,7 +18,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
-from worker.layers import Layers, arrays_in, stacks_of
+from worker.layers import Layers, arrays_in, quantized, stacks_of
 from worker.prompt_cache import PromptCache
 
 VOCAB_SIZE = 500
@@ -63,9 +64,9 @@ def read(model: nn.Module, layers: Layers, ids: list[int]) -> mx.array:
     return logits
 
 
-def read_alone(model: nn.Module, turns: list[list[int]]) -> mx.array:
+def read_alone(model: nn.Module, turns: list[list[int]], new_layers: Callable[[], Layers] | None = None) -> mx.array:
     """The logits after the last of several turns, for one who has never read anything else."""
-    layers = make_prompt_cache(model)
+    layers = make_prompt_cache(model) if new_layers is None else new_layers()
     return [read(model, layers, ids) for ids in turns][-1]
 
 
@@ -98,11 +99,11 @@ def test_that_holds_for_every_architecture(name: str):
     walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), seed=len(name), num_steps=10)
 
 
-def walk(model: nn.Module, seed: int, num_steps: int) -> None:
+def walk(model: nn.Module, seed: int, num_steps: int, new_layers: Callable[[], Layers] | None = None) -> None:
     rng = Random(seed)
-    cache = new_cache(model)
+    cache = new_cache(model) if new_layers is None else PromptCache(new_layers)
     first = new_turn(rng, None)
-    turns = [Turn(None, first, read_alone(model, [first]))]
+    turns = [Turn(None, first, read_alone(model, [first], new_layers))]
     assert cache.rewind_to([*first, 1]) == 0
     assert is_same(read_on(model, cache, first), turns[0].logits)
     for _ in range(num_steps):
@@ -111,7 +112,7 @@ def walk(model: nn.Module, seed: int, num_steps: int) -> None:
         prompt = turn.all_ids + ids
         assert cache.num_kept(prompt) == len(turn.all_ids)
         assert cache.rewind_to(prompt) == len(turn.all_ids)
-        logits = read_alone(model, [*(each.ids for each in turn.path), ids])
+        logits = read_alone(model, [*(each.ids for each in turn.path), ids], new_layers)
         assert is_same(read_on(model, cache, ids), logits)
         child = Turn(turn, ids, logits)
         turn.children.append(child)
@@ -233,3 +234,21 @@ def test_no_more_memory_is_held_than_is_counted(name: str):
     num_arrays = sum(len(arrays_in([run.kept.parts, run.kept.states])) for run in cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
     # Small arrays are held in whole blocks.
     assert held <= cache.num_bytes + 512 * num_arrays + 100_000
+
+
+# --- fewer bits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2"])
+def test_keys_and_values_of_fewer_bits_come_back_bit_for_bit(name: str, bits: int):
+    """Those layers that have such a form; windows and states beside them keep theirs."""
+    wide = {"head_dim": 32, "hidden_size": 128, "block_dim": 128}
+    model = build_random_model(ARCHITECTURES[name] | wide, vocab_size=VOCAB_SIZE)
+
+    def new_layers() -> Layers:
+        layers, num_quantized = quantized(make_prompt_cache(model), bits, 32)
+        assert num_quantized > 0
+        return layers
+
+    walk(model, seed=bits, num_steps=12, new_layers=new_layers)
