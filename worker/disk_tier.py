@@ -85,27 +85,32 @@ class DiskTier:
         """
         num_own = cast("int", stretch.about["num_own"])
         stacks = cast("list[bool]", stretch.about["stacks"])
-        if len(stacks) != self._num_stacks or not 0 <= num_own <= len(stretch.ids):
+        end = stretch.start + len(stretch.ids)
+        if len(stacks) != self._num_stacks or not 0 <= num_own <= end:
             return None
-        known = self._tree.path_below(above, stretch.ids)[0]
-        if num_own and any(place is not None for run in known for place in run.kept.stored):
-            return None
+        own = [*_upwards(above, end - num_own), *self._tree.path_below(above, stretch.ids)[0]] if num_own else []
+        for run in own:
+            if any(is_there and place is not None for is_there, place in zip(stacks, run.kept.stored, strict=True)):
+                return None
         runs = self._tree.insert_below(above, stretch.ids, Kept(self._num_stacks, self._tally))
-        first_own = stretch.start + len(stretch.ids) - num_own
-        for run in runs if num_own else ():
-            if run.start < first_own < run.end:
-                runs.insert(runs.index(run), self._tree.cut(run, first_own))
-                break
         for run in runs:
             if run.kept.home is None:
                 run.kept.home = Place(file, run.start - stretch.start)
-            if num_own and run.start >= first_own:
-                place = Place(file, run.start - first_own)
-                run.kept.stored = [place if is_there else None for is_there in stacks]
         last = runs[-1] if runs else above
-        if not num_own:
+        if num_own:
+            self._lay(file, last, end - num_own, stacks)
+        else:
             last.kept.stored_states.setdefault(len(last.ids), StoredStates(file, tuple(stacks)))
         return last
+
+    def _lay(self, file: StoredFile, last: KeptRun, start: int, stacks: Sequence[bool]) -> None:
+        """Say of the runs from `start` on, up to the last one, that their positions are in a file."""
+        for run in _upwards(last, start):
+            if run.start < start:
+                self._tree.cut(run, start)
+            for index, is_there in enumerate(stacks):
+                if is_there:
+                    run.kept.stored[index] = Place(file, run.start - start)
 
     # --- writing -------------------------------------------------------------------------------------------
 
@@ -116,8 +121,7 @@ class DiskTier:
 
     def save_positions(self, run: KeptRun, positions: Sequence[Arrays | None]) -> bool:
         """Write a run's positions, those that are given; return whether they are on disk now."""
-        after, num_after, start, ids = self._way_to(run.parent)
-        ids.extend(run.ids)
+        after, num_after, start, ids = self._way_to(run)
         about: dict[str, Any] = {"num_own": len(run.ids), "stacks": [each is not None for each in positions]}
         file = self._disk.write(Stretch(after, num_after, start, ids, about), list(positions))
         if file is None:
@@ -230,6 +234,15 @@ class DiskTier:
             removed.difference_update(run.kept.files())
         for file in removed:
             self._disk.remove(file)
+
+
+def _upwards(run: KeptRun | None, start: int) -> list[KeptRun]:
+    """The runs from one upwards that have tokens behind `start`."""
+    runs: list[KeptRun] = []
+    while run is not None and run.parent is not None and run.end > start:
+        runs.append(run)
+        run = run.parent
+    return runs
 
 
 def _is_lost(kept: Kept) -> bool:

@@ -91,7 +91,7 @@ def test_only_its_owner_can_read_the_folder(tmp_path: Path):
 
 
 def shorten(path: Path, rng: Random) -> None:
-    os.truncate(path, rng.randrange(path.stat().st_size))
+    os.truncate(path, rng.randrange(path.stat().st_size or 1))
 
 
 def empty(path: Path, rng: Random) -> None:
@@ -104,13 +104,13 @@ def lengthen(path: Path, rng: Random) -> None:
 
 
 def flip_a_bit(path: Path, rng: Random) -> None:
-    data = bytearray(path.read_bytes())
+    data = bytearray(path.read_bytes() or b"\0")
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
     path.write_bytes(data)
 
 
 def flip_a_bit_at_the_beginning(path: Path, rng: Random) -> None:
-    data = bytearray(path.read_bytes())
+    data = bytearray(path.read_bytes() or bytes(8))
     data[rng.randrange(8)] ^= 1 << rng.randrange(8)
     path.write_bytes(data)
 
@@ -128,9 +128,8 @@ def rename(path: Path, rng: Random) -> None:
 
 
 def give_the_name_of_another(path: Path, rng: Random) -> None:
-    other = rng.choice([each for each in path.parent.iterdir() if each != path])
-    content = other.read_bytes()
-    path.write_bytes(content)
+    others = [each for each in path.parent.iterdir() if each != path and each.is_file()]
+    path.write_bytes(rng.choice(others).read_bytes() if others else b"")
 
 
 def delete(path: Path, rng: Random) -> None:
