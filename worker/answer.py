@@ -52,6 +52,11 @@ class Answer:
         """The stop string that ended it."""
         return self._stream.stop
 
+    @property
+    def num_kept_tokens(self) -> int:
+        """How many of its tokens stand in the text whole; none before it has ended."""
+        return self._kept.num_tokens
+
     def take(self, drawn: Drawn) -> str:
         """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer."""
         self._sampled_ns = time.monotonic_ns()

@@ -62,8 +62,21 @@ class _Draw(NamedTuple):
 class Branch:
     """One sequence that is being continued."""
 
-    def __init__(self, sequence: Sequence[int], sampler: Sampler, mask: Mask, max_tokens: int, num_top: int) -> None:
-        """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability."""
+    def __init__(
+        self,
+        sequence: Sequence[int],
+        sampler: Sampler,
+        mask: Mask,
+        max_tokens: int,
+        *,
+        num_top: int = 0,
+        may_be_cut: bool = False,
+    ) -> None:
+        """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability.
+
+        `may_be_cut`: whether one may want to go on from a few tokens before its end.
+        """
+        self.may_be_cut = may_be_cut
         self.ids = list(sequence)
         """What its layers hold."""
         self.num_left = max_tokens
@@ -241,12 +254,15 @@ class Decoder:
         read = [branch.read() for branch in self.branches]
         if self._batch is None:
             self._cache.extend(read)
+            if self.branches[0].may_be_cut:
+                self._cache.mark()
 
-    def leave(self, branch: Branch) -> None:
-        """Continue a branch no more; all that it has read is kept."""
+    def leave(self, branch: Branch, num_tokens: int) -> None:
+        """Continue a branch no more; all that it has read is kept. One will go on from its first `num_tokens`."""
         row = self.branches.index(branch)
         if self._batch is None:
             self._cache.keep()
+            self._cache.unmark(num_tokens)
         else:
             self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)))
             self._batch.remove(row, len(self.branches))

@@ -294,7 +294,7 @@ class Engine:
     def _leave(self, branch: Branch) -> list[Event]:
         """Continue a branch no more, whose answer has ended."""
         request, choice = self._running.pop(branch)
-        self._decoder.leave(branch)
+        self._decoder.leave(branch, request.num_kept_tokens(choice))
         return [request.ended(choice)]
 
     # --- what breaks ---------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class Engine:
             self._reading = None
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             del self._running[branch]
-            self._decoder.leave(branch)
+            self._decoder.leave(branch, len(request.sequence))
         return [failed(request.request_id, error)]
 
     def _fail_all(self, error: Exception) -> list[Event]:

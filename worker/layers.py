@@ -49,14 +49,18 @@ class Stack(ABC):
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
         """Hold the first `num_own` of the positions held now, then `parts`, and nothing else."""
 
-    def state(self) -> Arrays:
-        """Copy all there is, lazily."""
-        return [_own(cache.__dict__) for cache in self._caches]
+    def state(self, *, copied: bool = True) -> Arrays:
+        """Return all there is, lazily; copied, or for as long as it costs nothing: until it is changed in place."""
+        take = own if copied else _shared
+        return [take(held) for held in self._held()]
+
+    def _held(self) -> list[dict[str, Any]]:
+        return [dict(cache.__dict__) for cache in self._caches]
 
     def set_state(self, state: Arrays) -> None:
         """Be as when `state` was taken."""
         for cache, held in zip(self._caches, state, strict=True):
-            cache.__dict__.update(_own(held))
+            cache.__dict__.update(own(held))
 
     @property
     def arrays(self) -> Arrays:
@@ -101,15 +105,13 @@ class _Chunks(_Attention):
             cache.start_position = 0
         super().set_positions(num_own, parts)
 
-    def state(self) -> Arrays:
-        state: list[dict[str, Any]] = []
-        for cache in self._caches:
-            held = dict(cache.__dict__)
+    def _held(self) -> list[dict[str, Any]]:
+        all_held = super()._held()
+        for held in all_held:
             if held["keys"] is not None:
                 length = held["offset"] - held["start_position"]
-                held["keys"], held["values"] = (array[..., :length, :] for array in (cache.keys, cache.values))
-            state.append(_own(held))
-        return state
+                held["keys"], held["values"] = (held[name][..., :length, :] for name in ("keys", "values"))
+        return all_held
 
 
 class _Windows(Stack):
@@ -133,17 +135,15 @@ class _Windows(Stack):
                 cache.keys, cache.values = tree_map(_concatenate, tuple(pieces[0]), *map(tuple, pieces[1:]))
             cache.offset = cache._idx = num_own + sum(num_positions_in(part[index]) for part in parts)  # noqa: SLF001
 
-    def state(self) -> Arrays:
-        state: list[dict[str, Any]] = []
-        for cache in self._caches:
-            held = dict(cache.__dict__)
+    def _held(self) -> list[dict[str, Any]]:
+        all_held = super()._held()
+        for cache, held in zip(self._caches, all_held, strict=True):
             # What a chunk of the prompt brought beyond the window goes with the next token anyhow.
             beyond = 0 if cache.keys is None else cache.keys.shape[2] - cache.max_size
             if beyond > 0:
                 held["keys"], held["values"] = (cache._trim(beyond, each) for each in (cache.keys, cache.values))  # noqa: SLF001
                 held["_idx"] = cache.max_size
-            state.append(_own(held))
-        return state
+        return all_held
 
 
 class _Recurrent(Stack):
@@ -231,16 +231,25 @@ def num_bytes_in(value: Arrays) -> int:
     return sum(array.nbytes for array in arrays_in(value))
 
 
-def _own(value: Any) -> Any:
+def own(value: Any) -> Any:
     """Copy what a cache holds: new arrays (they are changed in place), with memory of their own."""
+    return _each_array(value, lambda array: mx.where(True, array, array))  # `mx.contiguous` may share
+
+
+def _shared(value: Any) -> Any:
+    """Hold the same arrays: an array that is changed in place is copied then, if another one holds what it was."""
+    return _each_array(value, lambda array: mx.reshape(array, array.shape))
+
+
+def _each_array(value: Any, take: Callable[[mx.array], mx.array]) -> Any:
     match value:
         case mx.array():
-            return mx.where(True, value, value)  # `mx.contiguous` would share what is contiguous already
+            return take(value)
         case dict():
-            return {name: _own(each) for name, each in cast("dict[str, Any]", value).items()}
+            return {name: _each_array(each, take) for name, each in cast("dict[str, Any]", value).items()}
         case list() | tuple():
-            each_own = (_own(each) for each in cast("Iterable[Any]", value))
-            return tuple(each_own) if isinstance(value, tuple) else list(each_own)
+            taken = [_each_array(each, take) for each in cast("Iterable[Any]", value)]
+            return tuple(taken) if isinstance(value, tuple) else taken
         case _:
             return copy.copy(value)
 

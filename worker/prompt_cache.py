@@ -22,8 +22,11 @@ import mlx.core as mx
 from worker.disk_cache import DiskCache, StoredFile
 from worker.disk_tier import DiskTier, KeptRun
 from worker.kept import Kept, Tally
-from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, stacks_of
+from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, own, stacks_of
 from worker.token_tree import TokenTree, as_ids, num_common
+
+_MOST_MARKS = 8
+"""Tokens at the end of an answer that may yet be cut off with what follows them: few stop strings have more."""
 
 _NUM_LATEST = 8
 """Places at the end of the branch in use whose states stay as long as can be."""
@@ -81,6 +84,7 @@ class PromptCache:
             self._leave(num_common(self.token_ids, ids))
             if self._load(ids):
                 self._go_to(ids)
+        self._marks = []  # they are places like others now
         self._note_use(self._path)
         self._evict()
         mx.clear_cache()
@@ -127,12 +131,54 @@ class PromptCache:
         length = len(self.token_ids)
         if self.needs_keeping(length):
             self._settle()
-            states = [stack.state() if length > stack.most_positions else None for stack in self._stacks]
+            states = self._states(copied=True)
             # A state that is not computed yet would keep alive all that it is computed from.
             mx.eval(arrays_in(states))
             run = self._path[-1]
             run.kept.set_states(length - run.start, states)
         self._evict()
+
+    def mark(self) -> None:
+        """Let this be a place to come back to for the next few tokens; see `unmark`."""
+        length = len(self.token_ids)
+        if not self.needs_keeping(length):
+            return
+        self._settle()
+        run = self._path[-1]
+        if length - run.start not in run.kept.states:
+            run.kept.set_states(length - run.start, self._states(copied=False))
+            self._marks.append(length)
+        if len(self._marks) > _MOST_MARKS:
+            self._drop_mark(self._marks.pop(0))
+
+    def unmark(self, length: int = 0) -> None:
+        """Keep the last place marked that is not behind so many tokens, and forget the other ones."""
+        self._settle()
+        marks, self._marks = self._marks, []
+        kept = max((mark for mark in marks if mark <= length), default=None)
+        for mark in marks:
+            if mark != kept:
+                self._drop_mark(mark)
+        if kept is not None and (place := self._run_with_states(kept)) is not None:
+            run, at = place
+            states = own(run.kept.states[at])
+            mx.eval(arrays_in(states))
+            run.kept.set_states(at, states)
+
+    def _drop_mark(self, mark: int) -> None:
+        place = self._run_with_states(mark)
+        if place is not None:
+            place[0].kept.drop_states(place[1])
+
+    def _run_with_states(self, length: int) -> tuple[KeptRun, int] | None:
+        for run in reversed(self._path):
+            if run.start < length <= run.end:
+                return (run, length - run.start) if length - run.start in run.kept.states else None
+        return None
+
+    def _states(self, *, copied: bool) -> list[Arrays | None]:
+        length = len(self.token_ids)
+        return [stack.state(copied=copied) if length > stack.most_positions else None for stack in self._stacks]
 
     def enter(self, token_ids: Sequence[int], layers: Layers) -> None:
         """Keep a branch that was computed elsewhere: `layers` hold exactly `token_ids`. Only what is new is copied."""
@@ -210,6 +256,8 @@ class PromptCache:
         """The tokens that the working layers hold."""
         self._path: list[KeptRun] = []
         """The runs that they are, as far as they are settled."""
+        self._marks: list[int] = []
+        """After how many of them `mark` was called, as far as it counts."""
 
     def _settle(self) -> None:
         """Enter what was read since into the tree."""

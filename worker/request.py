@@ -86,7 +86,18 @@ class Request:
         """Return what continues one answer, of which `sequence`, prompt included, was read."""
         answer = self.answers[choice]
         num_left = self._max_tokens - len(answer.token_ids)
-        return Branch(sequence, self._samplers[choice], answer.healing, num_left, self.command.top_logprobs)
+        return Branch(
+            sequence,
+            self._samplers[choice],
+            answer.healing,
+            num_left,
+            num_top=self.command.top_logprobs,
+            may_be_cut=bool(self.command.stop),
+        )
+
+    def num_kept_tokens(self, choice: int) -> int:
+        """How many tokens of an answer's sequence, prompt included, stand in its text."""
+        return len(self.sequence) + self.answers[choice].num_kept_tokens
 
     def progress(self, done: int) -> PrefillProgress:
         """Return the event that tells how much of the prompt is there."""

@@ -175,6 +175,24 @@ def test_going_on_with_an_answer_reads_one_token(talk: Talk):
     assert finished["choices"][0]["turn_token_ids"] == whole["token_ids"]
 
 
+@pytest.mark.parametrize("at", [3, 6, 9])
+def test_an_answer_that_a_stop_string_cuts_is_not_read_again(talk: Talk, at: int):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch?")]
+    length = len(talk.ids(messages))
+    whole = talk.worker.result("generate", messages=messages, max_tokens=16)["choices"][0]["token_ids"]
+    pieces = [talk.worker.result("tokenize", token_ids=[token_id])["pieces"][0] for token_id in whole]
+    # Three tokens and the beginning of a fourth.
+    stop = "".join(pieces[at : at + 3]) + pieces[at + 3][:1]
+    assert "".join(pieces).index(stop) == len("".join(pieces[:at]))
+    finished = talk.fresh().worker.result("generate", messages=messages, stop=[stop], max_tokens=40)
+    choice = finished["choices"][0]
+    assert (choice["reason"], choice["text"]) == ("stop", "".join(pieces[:at]))
+    following = [*messages, turn(finished), user("And a leaf?")]
+    plan = talk.worker.result("plan", prompts=[{"messages": following}])["plans"][0]
+    assert plan["cached_tokens"] == length + at
+
+
 def test_what_was_read_of_a_cancelled_prompt_is_kept(talk: Talk):
     talk.fresh()
     prompt = list(range(3, 103)) * 30
