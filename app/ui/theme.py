@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+import itertools
 import string
 import tomllib
 from functools import lru_cache
@@ -25,6 +26,7 @@ COLUMN_PX = 760
 SPACE = (4, 8, 12, 16, 24, 32)
 
 _ICON_SIZES = (16, 20, 24, 32)
+_DISABLED_OPACITY = 0.45
 
 
 class Theme(Struct, frozen=True, kw_only=True):
@@ -96,18 +98,18 @@ def system_scheme() -> Scheme:
 
 @lru_cache(maxsize=512)
 def icon(name: str, colour: str) -> QIcon:
-    """Return one of our icons in a colour."""
+    """Return one of our icons in a colour, fainter where its control can't be used."""
     renderer = _renderer(name, colour)
     found = QIcon()
-    for size in _ICON_SIZES:
-        for ratio in (1, 2):
-            pixmap = QPixmap(size * ratio, size * ratio)
-            pixmap.fill(Qt.GlobalColor.transparent)
-            painter = QPainter(pixmap)
-            renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
-            painter.end()
-            pixmap.setDevicePixelRatio(ratio)
-            found.addPixmap(pixmap)
+    for size, ratio, mode in itertools.product(_ICON_SIZES, (1, 2), (QIcon.Mode.Normal, QIcon.Mode.Disabled)):
+        pixmap = QPixmap(size * ratio, size * ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        painter.setOpacity(1.0 if mode == QIcon.Mode.Normal else _DISABLED_OPACITY)
+        renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
+        painter.end()
+        pixmap.setDevicePixelRatio(ratio)
+        found.addPixmap(pixmap, mode)
     return found
 
 

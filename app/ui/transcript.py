@@ -207,7 +207,8 @@ class Transcript(QScrollArea):
         is_streaming = self._controller.is_streaming(message.id)
         return Shown(
             message=message,
-            siblings=self._controller.siblings(message.id),
+            # As they are now: the tree's own list grows.
+            siblings=tuple(self._controller.siblings(message.id)),
             actions=_actions(message, self._controller.can_continue(message), is_last=is_last),
             is_streaming=is_streaming,
             is_last=is_last,

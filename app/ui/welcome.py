@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.ui.theme import Theme, icon
 
-_WIDTH_PX = 440
+_WIDTH_PX = 480
 _QUESTIONS = ("What is a branch?", "How do I edit a message?", "How do I load a bigger model?")
 
 
