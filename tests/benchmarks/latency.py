@@ -36,7 +36,7 @@ def rows() -> list[Row]:
     return [
         alone("latency", "sampled token → view's model, p95, ms", p95, "<= 1"),
         alone("latency", "sampled token → view's model, median, ms", median),
-        # Its first token comes while the window still lays out the question: there the figure is not reached.
+        # Its first token comes while the window may still lay out the question, and it ends two repaints later.
         alone("latency", "the same, the guide's short answers, p95, ms", p95_of_guide, "<= 1"),
     ]
 
