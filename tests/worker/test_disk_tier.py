@@ -57,7 +57,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_what_was_evicted_or_left_by_another_program_is_as_it_was(model: nn.Module, tmp_path: Path, seed: int):
     walk(model, tmp_path, seed, num_steps=40)
 
@@ -118,7 +118,7 @@ def stored_tokens(folder: Path) -> Counter[tuple[int, tuple[int, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
@@ -142,15 +142,16 @@ def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int):
 
 def test_a_long_run_is_written_in_several_files_that_are_found_as_one(llama: nn.Module, tmp_path: Path):
     rng = Random(1)
-    ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(5_000)]
+    ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(2_500)]
     cache = new_cache(llama, tmp_path)
-    read_on(llama, cache, ids)
+    for start in range(0, len(ids), 250):
+        read_on(llama, cache, ids[start : start + 250])
     save_all(cache)
-    assert len(files_in(tmp_path)) == 3
+    assert len(files_in(tmp_path)) == 2
     again = new_cache(llama, tmp_path)
-    assert again.num_kept([*ids, 1]) == 5_000
-    assert again.rewind_to([*ids[:3_000], 1]) == 3_000
-    assert is_same(read_on(llama, again, [7]), after(llama, cache, ids[:3_000]))
+    assert again.num_kept([*ids, 1]) == 2_500
+    assert again.rewind_to([*ids[:2_100], 1]) == 2_100
+    assert is_same(read_on(llama, again, [7]), after(llama, cache, ids[:2_100]))
     assert is_same(after(llama, again, ids), after(llama, cache, ids))
 
 
@@ -176,7 +177,7 @@ def test_whether_something_has_to_be_read_from_disk_is_known(model: nn.Module, t
     assert not cache.lies_in_memory([*other, 1])
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_said_to_be_held_is_what_the_arrays_and_the_files_hold(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path)
@@ -244,7 +245,7 @@ def test_without_a_place_to_write_everything_else_goes_on(model: nn.Module, tmp_
 # --- damage ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_to_the_files_no_logits_are_wrong(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
@@ -272,7 +273,7 @@ def test_whatever_happens_to_the_files_no_logits_are_wrong(model: nn.Module, tmp
     assert num_kept_in_all > 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_two_caches_on_one_folder_are_each_right(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     caches = [new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=400_000) for _ in range(2)]

@@ -1,0 +1,140 @@
+"""Real workers that end and begin again on one folder: orderly or killed in the middle, they answer the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_lfm2, small_llama, write_random_model
+from tests.driver import Event, StdioWorker
+
+CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {"llama": small_llama, "lfm2": lambda _: small_lfm2()}
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    return write_random_model(
+        tmp_path_factory.mktemp("models") / request.param, byte_level, CONFIGS[request.param](size)
+    )
+
+
+def load(worker: StdioWorker, model: Path, **cache: Any) -> None:
+    event = worker.result("load_model", model=str(model), cache=cache)
+    assert event["type"] == "model_loaded", event
+
+
+def prompts(rng: Random, number: int) -> list[list[int]]:
+    """Branches that leave one another in the middle of what was said."""
+    ids = [rng.randrange(50, 400) for _ in range(300)]
+    return [[*ids[: rng.randrange(20, 300)], 10 + each, *ids[:20]] for each in range(number)]
+
+
+def answer(worker: StdioWorker, prompt: list[int]) -> Event:
+    event = worker.result("generate", token_ids=prompt, max_tokens=8, top_logprobs=3)
+    assert event["type"] == "finished", event
+    return event
+
+
+def said(worker: StdioWorker, prompt: list[int]) -> tuple[int, list[Any]]:
+    """How many tokens were kept, and all that was said of the answer's tokens, log-probabilities included."""
+    events = worker.ask("generate", token_ids=prompt, max_tokens=8, top_logprobs=3)
+    assert events[-1]["type"] == "finished", events[-1]
+    tokens = [token for event in events if event["type"] == "chunk" for token in event["tokens"]]
+    return events[-1]["usage"]["cached_tokens"], tokens
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def tier(worker: StdioWorker, prompt: list[int]) -> str:
+    (plan,) = worker.result("plan", prompts=[{"token_ids": prompt}])["plans"]
+    return plan["tier"]
+
+
+def test_what_was_evicted_comes_back_after_a_restart_to_the_last_bit(model: Path, tmp_path: Path):
+    asked = prompts(Random(1), 12)
+    with StdioWorker(tmp_path) as worker:
+        load(worker, model, limit_bytes=0)
+        for prompt in asked:
+            said(worker, prompt)
+        stats = worker.result("cache_stats")
+        assert stats["disk_bytes"] == size_of(tmp_path)
+        assert stats["disk_tokens"] > stats["tokens"]
+        assert stats["limit_bytes"] == 0
+        assert tier(worker, asked[0]) == "disk"
+        assert tier(worker, [*asked[0], 7, 8]) == "cold"
+        first = [said(worker, prompt) for prompt in asked]
+        assert [num_kept for num_kept, _ in first] == [len(prompt) - 1 for prompt in asked]
+        assert worker.close_input() == 0
+    with StdioWorker(tmp_path) as worker:
+        load(worker, model, limit_bytes=0)
+        assert worker.result("cache_stats")["tokens"] == 0
+        # The branch in use was not written when it was left in memory by its worker's end; all others were.
+        for prompt, (_, expected) in list(zip(asked, first, strict=True))[:-1]:
+            assert tier(worker, prompt) == "disk"
+            assert said(worker, prompt) == (len(prompt) - 1, expected)
+            assert tier(worker, [*prompt, *(token["id"] for token in expected)]) == "warm"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_wrong(model: Path, tmp_path: Path, seed: int):
+    rng = Random(seed)
+    asked = prompts(rng, 10)
+    with StdioWorker(tmp_path / "none") as worker:
+        load(worker, model, disk_limit_bytes=0)
+        expected = [answer(worker, prompt)["choices"][0]["token_ids"] for prompt in asked]
+    num_kept = 0
+    for _ in range(3):
+        with StdioWorker(tmp_path / "cache") as worker:
+            load(worker, model, limit_bytes=0)
+            for _ in range(3):
+                number = rng.randrange(len(asked))
+                finished = answer(worker, asked[number])
+                assert finished["choices"][0]["token_ids"] == expected[number]
+                num_kept += finished["usage"]["cached_tokens"]
+            # Each of these leaves a branch, which is written; the end comes in the middle of one.
+            for prompt in rng.sample(asked, 4):
+                worker.send("generate", token_ids=prompt, max_tokens=2)
+            for _ in range(rng.randrange(1, 12)):
+                worker.next_event()
+    assert num_kept > 0
+    with StdioWorker(tmp_path / "cache") as worker:
+        load(worker, model, limit_bytes=0)
+        for prompt, token_ids in zip(asked, expected, strict=True):
+            assert answer(worker, prompt)["choices"][0]["token_ids"] == token_ids
+        assert worker.result("cache_stats")["disk_bytes"] == size_of(tmp_path / "cache")
+        assert not list((tmp_path / "cache").rglob("*.part"))
+        assert not [line for line in worker.errors if "Traceback" in line]
+
+
+def test_switched_off_nothing_is_written(model: Path, tmp_path: Path):
+    with StdioWorker(tmp_path) as worker:
+        load(worker, model, limit_bytes=0, disk_limit_bytes=0)
+        for prompt in prompts(Random(2), 4):
+            answer(worker, prompt)
+        stats = worker.result("cache_stats")
+        assert (stats["disk_tokens"], stats["disk_bytes"]) == (0, 0)
+    assert size_of(tmp_path) == 0
+
+
+def test_other_weights_have_nothing_of_what_was_read(model: Path, tmp_path: Path, byte_level: Tokenizer):
+    prompt = prompts(Random(3), 1)[0]
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    other = write_random_model(tmp_path / "other", byte_level, CONFIGS[model.name](size), seed=1)
+    with StdioWorker(tmp_path / "cache") as worker:
+        load(worker, model, limit_bytes=0)
+        answer(worker, prompt)
+        answer(worker, [5, 6, 7])
+        assert tier(worker, prompt) == "disk"
+        load(worker, other, limit_bytes=0)
+        assert worker.result("cache_stats")["disk_tokens"] == 0
+        assert tier(worker, prompt) == "cold"
+        load(worker, model, limit_bytes=0)
+        assert tier(worker, prompt) == "disk"
