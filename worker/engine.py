@@ -19,7 +19,7 @@ from worker.errors import failed
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
-from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan
+from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.request import Request, Ticket, cancelled_unbegun
 
 _PREFILL_CHUNK = 512
@@ -81,9 +81,10 @@ class Engine:
         plans: list[PromptPlan] = []
         for ids in self._prompts.planned(command):
             num_kept = self.cache.num_kept(ids)
-            tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
-            if num_kept < len(ids) - 1:
-                tier = "cold"
+            tier: Tier = "cold"
+            if num_kept == len(ids) - 1:
+                # Looked at only where it matters: it costs as much again.
+                tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
             plans.append(PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier))
         return plans
 

@@ -38,9 +38,10 @@ def rows() -> list[Row]:
     first = _ms(engine, tree.by_places())
     again: list[float] = []
     written_out: list[float] = []
-    for _ in range(_NUM_ROUNDS):
+    for _ in range(3 * _NUM_ROUNDS):
         tree.grow()
         again.append(_ms(engine, tree.by_places()))
+    for _ in range(_NUM_ROUNDS):
         tree.grow()
         written_out.append(_ms(engine, tree.written_out()))
     name = f"plan for {_NUM_PROMPTS} nodes of a tree of {_NUM_TURNS} turns"
