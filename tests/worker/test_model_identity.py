@@ -1,0 +1,57 @@
+"""Which models are the same: those that compute the same, bit for bit, and no others."""
+
+from __future__ import annotations
+
+from random import Random
+
+import mlx.core as mx
+import pytest
+
+from worker.model_identity import identity_of
+
+CONFIG = {"model_type": "llama", "hidden_size": 64}
+
+
+def weights(rng: Random) -> list[tuple[str, mx.array]]:
+    drawn = mx.random.normal((3_000_000,), key=mx.random.key(rng.randrange(1000)))
+    return [
+        ("embed", drawn.reshape(3_000, 1_000)),
+        ("norm", mx.ones((64,), mx.bfloat16)),
+        ("quantized", mx.arange(512, dtype=mx.uint32).reshape(4, 128)),
+        ("turned", drawn[:600].reshape(20, 30).T),
+        ("nothing", mx.zeros((0, 4))),
+    ]
+
+
+def test_a_copy_is_the_same():
+    assert identity_of(CONFIG, weights(Random(1))) == identity_of(dict(CONFIG), weights(Random(1)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_single_bit_of_a_single_weight_makes_another_model(seed: int):
+    rng = Random(seed)
+    before = weights(Random(1))
+    after = list(before)
+    number = rng.randrange(4)
+    name, array = before[number]
+    bits = array.reshape(-1).view(mx.uint8)
+    place = rng.randrange(bits.size)
+    changed = mx.where(mx.arange(bits.size) == place, bits ^ (1 << rng.randrange(8)), bits).astype(mx.uint8)
+    after[number] = (name, changed.view(array.dtype).reshape(array.shape))
+    assert identity_of(CONFIG, before) != identity_of(CONFIG, after)
+
+
+def test_two_weights_that_change_places_make_another_model():
+    before = weights(Random(1))
+    embed = before[0][1]
+    turned = mx.concatenate([embed[1:2], embed[:1], embed[2:]])
+    assert identity_of(CONFIG, before) != identity_of(CONFIG, [("embed", turned), *before[1:]])
+
+
+def test_so_do_another_name_shape_type_or_configuration():
+    before = weights(Random(1))
+    name, array = before[0]
+    others = [("another", array), (name, array.reshape(1_000, 3_000)), (name, array.view(mx.uint32))]
+    known = {identity_of(CONFIG, before), identity_of({**CONFIG, "rope_theta": 5.0}, before)}
+    known |= {identity_of(CONFIG, [other, *before[1:]]) for other in others}
+    assert len(known) == 5
