@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -38,6 +39,9 @@ from worker.protocol import (
 )
 from worker.request import Ticket
 
+_SAVING_S = 1.0
+"""How long another model is put off until what was read with this one is on disk."""
+
 Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
 """What is answered without computing with the model."""
 
@@ -73,6 +77,7 @@ class ModelHost:
         unread = UnreadModel(find_model(command.model))
         yield _loading(command, Loading(0.1, "reading the weights"))
         # The old model goes before the new one's weights come: memory seldom holds two.
+        self.save(_SAVING_S)
         self._engine = None
         release()
         for step in unread.read():
@@ -95,7 +100,8 @@ class ModelHost:
         return "No model is loaded now." if self._engine is None else "What was loaded before still is."
 
     def unload(self, command: UnloadModel) -> Iterator[Event | None]:
-        """Drop the model and all that was computed with it."""
+        """Drop the model and all that was computed with it, but for what is on disk."""
+        self.save(_SAVING_S)
         self._engine = None
         release()
         yield Done(request_id=command.request_id)
@@ -112,6 +118,16 @@ class ModelHost:
     def step(self) -> list[Event]:
         """Do one step of all answers; return what it brought."""
         return self._loaded_engine().step()
+
+    def save_some(self) -> bool:
+        """Write a file of what was read and is not on disk; return whether there may be more."""
+        return self._engine is not None and self._engine.cache.save_some()
+
+    def save(self, limit_s: float) -> None:
+        """Write what was read and is not on disk, as far as there is time."""
+        end = time.perf_counter() + limit_s
+        while time.perf_counter() < end and self.save_some():
+            pass
 
     def reply(self, question: Question) -> Event:
         """Answer a question at once. Raises a `WorkerError`."""

@@ -49,6 +49,8 @@ class Interrupt:
 Incoming: TypeAlias = Command | Failed | EndOfInput | Interrupt
 """What a transport hands over; a line that is no command comes as the event that answers it."""
 
+_QUIET_S = 1.0
+
 _Job: TypeAlias = LoadModel | UnloadModel
 
 
@@ -56,9 +58,17 @@ class Server:
     """Serves one driver until it shuts down or its input ends."""
 
     def __init__(
-        self, inbox: queue.SimpleQueue[Incoming], emit: Callable[[Event], None], cache_folder: Path | None = None
+        self,
+        inbox: queue.SimpleQueue[Incoming],
+        emit: Callable[[Event], None],
+        cache_folder: Path | None = None,
+        saving_s: float = 1.0,
     ) -> None:
-        """`cache_folder`: where what was read is kept on disk; None: nowhere."""
+        """`cache_folder`: where what was read is kept on disk; None: nowhere.
+
+        `saving_s`: how long the end may be put off until what was read last is there, too.
+        """
+        self._saving_s = saving_s
         self._inbox = inbox
         self._emit = emit
         self._host = ModelHost(cache_folder)
@@ -77,6 +87,7 @@ class Server:
                 self._step(*self._running)
             elif self._host.is_answering:
                 self._answer_on()
+        self._host.save(self._saving_s)
         # What came behind the last step is refused, not forgotten.
         self._look_for_commands()
         if self._shutdown is not None:
@@ -86,10 +97,19 @@ class Server:
 
     def _look_for_commands(self) -> None:
         """Take in what has come; wait for it only where there is nothing to do."""
-        must_wait = self._is_idle and not self._is_ending
-        while must_wait or not self._inbox.empty():
+        if self._is_idle and not self._is_ending:
+            self._receive(self._wait())
+        while not self._inbox.empty():
             self._receive(self._inbox.get())
-            must_wait = False
+
+    def _wait(self) -> Incoming:
+        """Wait for a command. Once it has been quiet for a moment, what is not on disk is written, a file at a time."""
+        patience_s: float | None = _QUIET_S
+        while True:
+            try:
+                return self._inbox.get(timeout=patience_s)
+            except queue.Empty:
+                patience_s = 0 if self._host.save_some() else None
 
     @property
     def _is_idle(self) -> bool:

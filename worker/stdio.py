@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _STDIN, _STDERR = 0, 2
 
+_SAVING_S = 10.0
 _INTERRUPTED = 130
 _NO_OUTPUT = 2
 
@@ -60,7 +61,7 @@ def serve(cache_folder: Path | None = None) -> int:
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
-    Server(inbox, emit, cache_folder).run()
+    Server(inbox, emit, cache_folder, saving_s=_SAVING_S).run()
     return exit_code
 
 
