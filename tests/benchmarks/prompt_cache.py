@@ -8,10 +8,12 @@ the last token.
 from __future__ import annotations
 
 import statistics
+import tempfile
 import time
 from collections.abc import Iterator
 from copy import deepcopy
 from functools import partial
+from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, cast
 
@@ -21,6 +23,7 @@ from mlx_lm.models.cache import KVCache, LRUPromptCache, make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
 from tests.benchmarks.measure import Row, alone, compared, meets
+from worker.disk_cache import DiskCache
 from worker.prompt_cache import PromptCache
 from worker.token_tree import TokenTree
 
@@ -60,7 +63,7 @@ def rows() -> list[Row]:
                     "<= 1.1",
                 )
             )
-    return [*found, *_regenerated(), *_fork_and_return(), *_look_up()]
+    return [*found, *_regenerated(), *_fork_and_return(), *_look_up(), *_reopened()]
 
 
 def _of_bough(name: str, ours: float, theirs: float, goal: str) -> Row:
@@ -308,4 +311,55 @@ def _look_up() -> list[Row]:
     return [
         _of_bough(name, statistics.median(mine), statistics.median(others), "<= 5"),
         alone(_AREA, "the first look-up after 64k tokens were read, ms", [first]),
+    ]
+
+
+def _reopened() -> list[Row]:
+    """A conversation of 8k tokens after a restart, from disk and read anew, by a llama of 4 layers, 512 wide."""
+    length = 8_192
+    config = ARCHITECTURES["llama"] | {
+        "hidden_size": 512,
+        "intermediate_size": 1408,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "max_position_embeddings": length,
+    }
+    model = build_random_model(config, vocab_size=_VOCAB_SIZE)
+    mx.eval(model.parameters())
+    rng = Random(4)
+    ids = [rng.randrange(_VOCAB_SIZE) for _ in range(length)]
+    with tempfile.TemporaryDirectory() as folder:
+
+        def begin() -> PromptCache:
+            return PromptCache(partial(make_prompt_cache, model), 1 << 62, DiskCache(Path(folder), "bench", 1 << 62))
+
+        cache = begin()
+        begun = time.perf_counter()
+        for start in range(0, length, _CHUNK):
+            _read(model, cache.layers, ids[start : start + _CHUNK])
+            cache.extend(ids[start : start + _CHUNK])
+            mx.clear_cache()
+        anew_s = time.perf_counter() - begun
+        begun, longest_s = time.perf_counter(), 0.0
+        while True:
+            before = time.perf_counter()
+            if not cache.save_some():
+                break
+            longest_s = max(longest_s, time.perf_counter() - before)
+        written_s, num_bytes = time.perf_counter() - begun, cache.num_disk_bytes
+        del cache
+        reopened: list[float] = []
+        for _ in range(3):
+            begun = time.perf_counter()
+            again = begin()
+            assert again.rewind_to([*ids, 0]) == length
+            reopened.append(time.perf_counter() - begun)
+            del again
+    name = "reopening a conversation of 8k tokens from disk, s"
+    return [
+        compared(_AREA, name, reopened, "reading it anew", [anew_s] * len(reopened), "<= 0.05"),
+        alone(_AREA, "writing it to disk, MB/s", [num_bytes / 1e6 / written_s]),
+        alone(_AREA, "the longest of its writes, ms", [longest_s * 1e3]),
     ]
