@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
 from tests.chat_families import family, write_family_model
-from tests.driver import StdioWorker
+from tests.driver import Event, StdioWorker
 from worker.context_window import beginnings, first_kept, num_system
 from worker.protocol import Message, Role
 
@@ -105,11 +106,18 @@ CONTEXT = 600
 NUM_NEW = 8
 
 
+def load(worker: StdioWorker, model: Path | str) -> Event:
+    """Load a model of which nothing lies on disk."""
+    loaded = worker.result("load_model", model=str(model), cache={"disk_limit_bytes": 0})
+    assert loaded["type"] == "model_loaded", loaded
+    return loaded
+
+
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StdioWorker]:
     folder, _ = write_family_model(tmp_path_factory.mktemp("models") / "m", family("chatml"), context_length=CONTEXT)
     with StdioWorker() as worker:
-        assert worker.load(folder)["context_length"] == CONTEXT
+        assert load(worker, folder)["context_length"] == CONTEXT
         yield worker
 
 
@@ -256,6 +264,6 @@ def test_a_conversation_of_a_hundred_turns_in_a_small_context_is_seldom_read_aga
     assert num_read < 5 * said
     # The same again, asked of a worker that knows nothing: what is dropped does not depend on what is kept.
     with StdioWorker() as other:
-        other.load(next(event["model"] for event in worker.events if event["type"] == "model_loaded"))
+        load(other, next(event["model"] for event in worker.events if event["type"] == "model_loaded"))
         again = other.result("generate", messages=messages[:-1], overflow="drop_oldest", max_tokens=NUM_NEW)
     assert again["usage"]["dropped_messages"] == dropped[-1]

@@ -15,7 +15,8 @@ from tests.driver import Event, StdioWorker
 @pytest.fixture(scope="module")
 def worker(random_llama: Path) -> Iterator[StdioWorker]:
     with StdioWorker() as worker:
-        worker.load(random_llama)
+        loaded = worker.result("load_model", model=str(random_llama), cache={"disk_limit_bytes": 0})
+        assert loaded["type"] == "model_loaded", loaded
         yield worker
 
 
