@@ -18,7 +18,7 @@ import os
 import re
 import shutil
 import time
-from base64 import b85decode, b85encode
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -85,6 +85,8 @@ class DiskCache:
         """Of all keys' files, as far as one knows what other programs do; None: look."""
         self.num_bytes = 0
         """Of this key's files."""
+        self.num_gone = 0
+        """How many files are known to be there no more."""
         self.can_write = True
         try:
             # What people wrote can be read out of these files.
@@ -146,7 +148,7 @@ class DiskCache:
             if head["key"] != self._key:
                 return None
             ids = as_ids(())
-            ids.frombytes(b85decode(head["ids"]))
+            ids.frombytes(b64decode(head["ids"]))
             return Stretch(head["after"], head["num_after"], int(named[1]), ids, head["about"])
         except (DamagedFileError, ValueError, KeyError, TypeError):
             return None
@@ -161,7 +163,7 @@ class DiskCache:
             "key": self._key,
             "after": stretch.after,
             "num_after": stretch.num_after,
-            "ids": b85encode(as_ids(stretch.ids).tobytes()).decode(),
+            "ids": b64encode(as_ids(stretch.ids).tobytes()).decode(),
             "about": stretch.about,
         }
         header, buffers = to_buffers(value, {"stretch": json.dumps(head, separators=(",", ":"))})
@@ -293,6 +295,7 @@ class DiskCache:
         file = self._files.pop(name, None)
         if file is not None:
             file.is_gone = True
+            self.num_gone += 1
             self.num_bytes -= file.num_bytes
             if self._num_bytes_in_all is not None:
                 self._num_bytes_in_all -= file.num_bytes

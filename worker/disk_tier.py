@@ -40,6 +40,8 @@ class DiskTier:
         self._num_stacks = num_stacks
         self._tally = tally
         self._can_store_states = True
+        self._num_looked_after = 0
+        """So many files were gone when what was lost with them was forgotten."""
         self._find()
 
     @property
@@ -218,10 +220,14 @@ class DiskTier:
 
     def forget_lost(self, in_use: Iterable[KeptRun]) -> None:
         """Forget the runs whose positions are neither in memory nor on disk any more, and all behind them."""
-        staying = set(in_use)
-        lost = [run for run in self._tree.runs() if _is_lost(run.kept) and run not in staying]
-        if not lost:
+        num_gone = self._disk.num_gone
+        if num_gone == self._num_looked_after:
             return
+        staying = set(in_use)
+        touched = [run for run in self._tree.runs() if _has_lost_positions(run.kept)]
+        lost = [run for run in touched if not run.kept.num_bytes and run not in staying]
+        # What is in use, or in memory, is looked after when it is not.
+        self._num_looked_after = num_gone if len(lost) == len(touched) else -1
         removed: set[StoredFile] = set()
         waiting = lost
         while waiting:
@@ -245,5 +251,5 @@ def _upwards(run: KeptRun | None, start: int) -> list[KeptRun]:
     return runs
 
 
-def _is_lost(kept: Kept) -> bool:
-    return not kept.num_bytes and any(place is not None and place.file.is_gone for place in kept.stored)
+def _has_lost_positions(kept: Kept) -> bool:
+    return any(place is not None and place.file.is_gone for place in kept.stored)
