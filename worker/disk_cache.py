@@ -100,8 +100,13 @@ class DiskCache:
     def find(self) -> Iterator[tuple[StoredFile, Stretch]]:
         """Look through the folder; yield what is usable by its looks, each file behind the one it goes on from.
 
-        Whatever else lies in the key's folder is removed.
+        Whatever else lies in the key's folder is removed, and what dead programs left half-written in any.
         """
+        for folder in _entries(self._all):
+            for entry in _entries(Path(folder.path)):
+                with contextlib.suppress(OSError):
+                    if _UNFINISHED.fullmatch(entry.name) and not self._is_being_written(entry):
+                        Path(entry.path).unlink()
         found: list[tuple[StoredFile, Stretch]] = []
         for entry in _entries(self._folder):
             with contextlib.suppress(OSError):
@@ -193,7 +198,8 @@ class DiskCache:
             unfinished.rename(self._folder / name)
         except OSError as error:
             _unlink(unfinished)
-            self._give_up(error)
+            if not (isinstance(error, FileNotFoundError) and self._begin_anew()):
+                self._give_up(error)
             return None
         file = StoredFile(name, num_bytes, used_ns)
         self._add(file)
@@ -299,6 +305,18 @@ class DiskCache:
             self.num_bytes -= file.num_bytes
             if self._num_bytes_in_all is not None:
                 self._num_bytes_in_all -= file.num_bytes
+
+    def _begin_anew(self) -> bool:
+        """Somebody has cleared the cache away, as one may: go on with an empty one, if that is what it was."""
+        if self._folder.exists():
+            return False
+        for name in list(self._files):
+            self._forget(name)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError:
+            return False
+        return True
 
     def _give_up(self, error: OSError) -> None:
         self.can_write = False

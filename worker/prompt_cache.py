@@ -339,8 +339,8 @@ class PromptCache:
             return True
         runs = self._tree.insert(ids, self._nothing())
         self._path, _ = self._tree.path(self.token_ids)  # one of its runs may have been cut
-        for run in runs:
-            run.kept.used = self._clock
+        # First, so that what is written meanwhile takes the place of others.
+        self._note_use(runs)
         self._evict(sum(file.num_bytes for file in self._files_for(ids)), runs)
         run, at, has_state, missing = self._way_to(ids)
         return (not any(has_state) or at in run.kept.states or self._tier.load_states(run, at)) and self._tier.load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -344,3 +345,23 @@ def test_what_was_there_before_a_step_that_broke_is_kept(llama: nn.Module, tmp_p
     cache.give_up_path()
     assert cache.token_ids == as_ids([])
     assert is_same(after(llama, cache, ids), read_alone(llama, [ids, [7]]))
+
+
+def test_a_cache_folder_that_is_cleared_away_is_filled_again(llama: nn.Module, tmp_path: Path):
+    cache = new_cache(llama, tmp_path / "cache", limit_bytes=1)
+    one, other = list(range(50, 90)), list(range(150, 190))
+
+    def use(ids: list[int]) -> int:
+        num_kept = cache.rewind_to([*ids, 1])
+        if num_kept < len(ids):
+            read_on(llama, cache, ids[num_kept:])
+        save_all(cache)
+        return num_kept
+
+    assert [use(ids) for ids in (one, other, one)] == [0, 0, 40]
+    shutil.rmtree(tmp_path / "cache")
+    assert use(other) == 0
+    assert [use(ids) for ids in (one, other, one, other)][-2:] == [40, 40]
+    assert is_same(after(llama, cache, one), read_alone(llama, [one, [7]]))
+    assert is_same(after(llama, cache, other), read_alone(llama, [other, [7]]))
+    assert cache.num_disk_bytes == sum(path.stat().st_size for path in files_in(tmp_path)) > 0
