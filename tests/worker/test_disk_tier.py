@@ -365,3 +365,43 @@ def test_a_cache_folder_that_is_cleared_away_is_filled_again(llama: nn.Module, t
     assert is_same(after(llama, cache, one), read_alone(llama, [one, [7]]))
     assert is_same(after(llama, cache, other), read_alone(llama, [other, [7]]))
     assert cache.num_disk_bytes == sum(path.stat().st_size for path in files_in(tmp_path)) > 0
+
+
+TWINS = (
+    "llama",
+    "gemma3_text",
+    "llama4",
+    "lfm2",
+    "mamba",
+    "falcon_h1",
+    "recurrent_gemma",
+    "deepseek_v41",
+    "qwen3_next",
+)
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_with_hardly_any_memory_all_is_as_with_all_of_it(name: str, tmp_path: Path):
+    """Branches that part anywhere, read as an engine reads them: as much is kept, and the logits are the same."""
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    rng = Random(len(name))
+    cache, twin = new_cache(model, tmp_path, limit_bytes=1), PromptCache(partial(make_prompt_cache, model), 1 << 60)
+    known: list[list[int]] = [[rng.randrange(10, VOCAB_SIZE) for _ in range(70)]]
+    for _ in range(25):
+        begun = rng.choice(known)
+        prompt = [*begun[: rng.randrange(len(begun) + 1)], *(rng.randrange(10, 16) for _ in range(rng.randrange(1, 9)))]
+        told: list[tuple[int, int]] = []
+        logits: list[mx.array] = []
+        for each in (cache, twin):
+            fork, num_kept = each.fork(prompt), each.rewind_to(prompt)
+            told.append((fork, num_kept))
+            if num_kept < fork:
+                read_on(model, each, prompt[num_kept:fork])
+            logits.append(read_on(model, each, prompt[len(each.token_ids) :]))
+        assert told[0] == told[1]
+        assert is_same(logits[0], logits[1])
+        known.append(prompt)
+        if rng.random() < 0.3:
+            save_all(cache)
+            if rng.random() < 0.5:
+                cache = new_cache(model, tmp_path, limit_bytes=1)
