@@ -92,8 +92,8 @@ class StdioWorker:
         """Send a command and return its terminal event."""
         return self.ask(command, **fields)[-1]
 
-    def load(self, model: Path | str) -> Event:
-        event = self.result("load_model", model=str(model))
+    def load(self, model: Path | str, **cache: Any) -> Event:
+        event = self.result("load_model", model=str(model), cache=cache)
         assert event["type"] == "model_loaded", event
         return event
 

@@ -41,7 +41,7 @@ class Talk:
 
     def fresh(self) -> Talk:
         """Load the model anew: nothing is kept."""
-        self.worker.load(self.folder)
+        self.worker.load(self.folder, disk_limit_bytes=0)
         return self
 
     def ids(self, messages: Messages) -> list[int]:

@@ -84,11 +84,11 @@ def wait_for(worker: StdioWorker, request_id: str, kind: str) -> Event:
 
 def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: StdioWorker, folder: Path):
     fields: dict[str, Any] = {**PROMPT, "max_tokens": 40, "stop": ["fo"]}
-    shared_worker.load(folder)
+    shared_worker.load(folder, disk_limit_bytes=0)
     together = shared_worker.ask("generate", n=5, sampling={"temperature": 1, "seed": 11}, **fields)
     finished = together[-1]
     for choice, answer in enumerate(finished["choices"]):
-        shared_worker.load(folder)
+        shared_worker.load(folder, disk_limit_bytes=0)
         alone = shared_worker.result("generate", sampling={"temperature": 1, "seed": 11 + choice}, **fields)
         assert answer == alone["choices"][0]
         assert shown_text(together, choice) == answer["text"]
@@ -104,7 +104,7 @@ def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: Stdio
 def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards(
     shared_worker: StdioWorker, folder: Path
 ):
-    shared_worker.load(folder)
+    shared_worker.load(folder, disk_limit_bytes=0)
     fields: dict[str, Any] = {**PROMPT, "n": 4, "max_tokens": 20, "sampling": {"temperature": 1, "seed": 3}}
     finished = shared_worker.result("generate", **fields)
     usage = finished["usage"]
