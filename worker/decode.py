@@ -89,12 +89,20 @@ class Branch:
         """Of the next token to be drawn."""
         self._logits: mx.array | None = None
         self._draw: _Draw | None = None
-        self._unread: int | None = None
+        self._unread: list[int] = []
 
     @property
     def sequence(self) -> list[int]:
-        """All that is known of it: what its layers hold, and a token that was looked at and not read yet."""
-        return self.ids if self._unread is None else [*self.ids, self._unread]
+        """All that is known of it: what its layers hold, and tokens that were looked at or appended, not read yet."""
+        return self.ids + self._unread
+
+    def append(self, token_ids: Sequence[int]) -> None:
+        """Let these tokens follow, without a draw; they are read with the next step."""
+        self._unread += token_ids
+        self.num_left -= len(token_ids)
+        self._position += len(token_ids)
+        self._recent = self._sampler.advance(self._recent, mx.array(list(token_ids)))
+        self._logits = self._draw = None
 
     def begin(self, logits: mx.array) -> None:
         """Go on from the logits after all that was read, shape [1, vocabulary]."""
@@ -123,13 +131,17 @@ class Branch:
         """Whether the next token can't be drawn before the one under way is looked at."""
         return self._mask.is_active
 
-    @property
-    def token(self) -> mx.array:
-        """The token that is read next, shape [1]."""
-        if self._unread is not None:
-            return mx.array([self._unread])
+    def coming(self, most: int | None) -> mx.array:
+        """The tokens that are read next, shape [n], at most so many."""
+        if self._unread:
+            return mx.array(self._unread[:most])
         assert self._draw is not None
         return self._draw.token
+
+    def go_on(self, logits: mx.array, num_read: int) -> None:
+        """Go on from the logits after so many tokens that are coming: if they were all, the next one can be drawn."""
+        if num_read >= len(self._unread):
+            self.begin(logits)
 
     def under_way(self) -> _Draw | None:
         """Hand out what is drawn and not looked at."""
@@ -140,15 +152,15 @@ class Branch:
         """Look at a token that was handed out."""
         drawn = _drawn(draw)
         self.num_left -= 1
-        self._unread = drawn.token_id
+        self._unread.append(drawn.token_id)
         return drawn
 
-    def read(self) -> int:
-        """Note that the layers hold the token that was looked at last; return it."""
-        assert self._unread is not None
-        token_id, self._unread = self._unread, None
-        self.ids.append(token_id)
-        return token_id
+    def read(self, num_tokens: int) -> list[int]:
+        """Note that the layers hold so many more tokens that were looked at or appended; return them."""
+        read = self._unread[:num_tokens]
+        del self._unread[:num_tokens]
+        self.ids += read
+        return read
 
 
 class Decoder:
@@ -208,35 +220,41 @@ class Decoder:
         # One whose next token waits for a mask is drawn now: the mask has seen the last one.
         for branch in self.branches:
             branch.draw()
-        logits = self._forward()
-        looked_at = self._look_ahead(logits) if self._looks_ahead else self._look_at_next(logits)
+        looked_at = self._look_ahead() if self._looks_ahead else self._look_at_next()
         self._num_steps += 1
         if self._num_steps % _CLEAR_CACHE_EVERY == 0:
             mx.clear_cache()
             self._count_bytes()
         return looked_at
 
-    def _forward(self) -> list[mx.array]:
-        """Read the next token of each branch; return the logits after each, shape [1, vocabulary]."""
-        tokens = [branch.token for branch in self.branches]
-        if self._batch is None:
-            self._cache.make_room(1)
-            return [self._model.forward(tokens[0][None], self._cache.layers)]
-        logits = self._model.forward(mx.concatenate(tokens)[:, None], self._batch.layers)
-        return [logits[row : row + 1] for row in range(len(tokens))]
+    def _forward(self) -> tuple[list[mx.array], list[int]]:
+        """Read what is coming of each branch: all of it where one is alone, a token each of several.
 
-    def _look_at_next(self, logits: list[mx.array]) -> list[tuple[Branch, Drawn]]:
-        for branch, after in zip(self.branches, logits, strict=True):
-            branch.begin(after)
-        mx.eval([branch.draw() for branch in self.branches])
-        self._note_read()
+        Returns the logits after each, shape [1, vocabulary], and how many tokens were read for it.
+        """
+        most = None if self._batch is None else 1
+        coming = [branch.coming(most) for branch in self.branches]
+        numbers = [tokens.size for tokens in coming]
+        if self._batch is None:
+            self._cache.make_room(numbers[0])
+            return [self._model.forward(coming[0][None], self._cache.layers)], numbers
+        logits = self._model.forward(mx.stack(coming), self._batch.layers)
+        return [logits[row : row + 1] for row in range(len(coming))], numbers
+
+    def _look_at_next(self) -> list[tuple[Branch, Drawn]]:
+        logits, numbers = self._forward()
+        for branch, after, number in zip(self.branches, logits, numbers, strict=True):
+            branch.go_on(after, number)
+        mx.eval(logits, [branch.draw() for branch in self.branches])
+        self._note_read(numbers)
         return self._look(self.branches)
 
-    def _look_ahead(self, logits: list[mx.array]) -> list[tuple[Branch, Drawn]]:
+    def _look_ahead(self) -> list[tuple[Branch, Drawn]]:
+        logits, numbers = self._forward()
         draws = [branch.under_way() for branch in self.branches]
         computed: list[mx.array] = []
-        for branch, after in zip(self.branches, logits, strict=True):
-            branch.begin(after)
+        for branch, after, number in zip(self.branches, logits, numbers, strict=True):
+            branch.go_on(after, number)
             computed += [after] if branch.is_masked else branch.draw()
         mx.async_eval(computed)
         # All or nothing: where computing fails, no branch has moved.
@@ -244,16 +262,16 @@ class Decoder:
         looked_at = [
             (branch, branch.look(draw)) for branch, draw in zip(self.branches, draws, strict=True) if draw is not None
         ]
-        self._note_read()
+        self._note_read(numbers)
         return looked_at
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, Drawn]]:
         return [(branch, branch.look(draw)) for branch in branches if (draw := branch.under_way()) is not None]
 
-    def _note_read(self) -> None:
-        read = [branch.read() for branch in self.branches]
+    def _note_read(self, numbers: list[int]) -> None:
+        read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
         if self._batch is None:
-            self._cache.extend(read)
+            self._cache.extend(read[0])
             if self.branches[0].may_be_cut:
                 self._cache.mark()
 
