@@ -293,11 +293,17 @@ class Decoder:
 
     def dissolve(self) -> list[Branch]:
         """Give up all branches, as after a step that broke, and return them; their `sequence`s can be read again."""
-        if self._batch is None and self.branches:
-            self._cache.give_up_path()
+        was_alone = self.is_alone
         branches, self.branches, self._begun, self._batch = self.branches, [], [], None
         self._count_bytes()
+        if was_alone:
+            self._cache.give_up_path()
         return branches
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one branch, which lies in the working layers."""
+        return self._batch is None and bool(self.branches)
 
     @property
     def num_bytes(self) -> int:

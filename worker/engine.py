@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -65,7 +65,7 @@ class Engine:
         """Requests whose turn has not come."""
         self._turns: deque[_Turn] = deque()
         """What waits for memory."""
-        self._reading: tuple[_Turn, Generator[list[Event]]] | None = None
+        self._reading: tuple[_Turn, Iterator[list[Event]]] | None = None
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
         self._tokens_per_s = 0.0
@@ -107,49 +107,50 @@ class Engine:
 
     def step(self) -> list[Event]:
         """Do one step: a token of each answer, or a chunk of a prompt; return what it brought."""
+        events: list[Event] = []
         try:
-            return self._step()
+            # One by one: what has ended before something breaks has ended.
+            for event in self._step():
+                events.append(event)  # noqa: PERF402
         except Exception as error:  # noqa: BLE001 (a bug of ours: whoever waits must hear of it)
-            return self._fail_all(error)
-
-    def _step(self) -> list[Event]:
-        events = self._end_cancelled()
-        if self._reading is None:
-            events += self._begin_reading()
-        if self._running and not (self._reading and self._has_just_decoded):
-            self._has_just_decoded = True
-            return events + self._decode()
-        self._has_just_decoded = False
-        if self._reading is not None:
-            events += self._read()
+            events += self._fail_all(error)
         return events
 
-    def _end_cancelled(self) -> list[Event]:
-        events: list[Event] = []
+    def _step(self) -> Iterator[Event]:
+        yield from self._end_cancelled()
+        if self._reading is None:
+            yield from self._begin_reading()
+        if self._running and not (self._reading and self._has_just_decoded):
+            self._has_just_decoded = True
+            yield from self._decode()
+            return
+        self._has_just_decoded = False
+        if self._reading is not None:
+            yield from self._read(*self._reading)
+
+    def _end_cancelled(self) -> Iterator[Event]:
         for entry in [entry for entry in self._waiting if entry[1].is_cancelled]:
             self._waiting.remove(entry)
-            events.append(cancelled_unbegun(*entry))
+            yield cancelled_unbegun(*entry)
         for turn in list(self._turns):
-            events += self._drop_cancelled(turn)
+            yield from self._drop_cancelled(turn)
             if not turn.choices:
                 self._turns.remove(turn)
         for branch, (request, choice) in list(self._running.items()):
             if request.ticket.is_choice_cancelled(choice):
-                events += _told(request.end(choice, "cancelled"))
-                events += self._leave(branch)
-        return events
+                yield from _told(request.end(choice, "cancelled"))
+                yield from self._leave(branch)
 
-    def _drop_cancelled(self, turn: _Turn) -> list[Event]:
-        events: list[Event] = []
+    def _drop_cancelled(self, turn: _Turn) -> Iterator[Event]:
         for choice in [each for each in turn.choices if turn.request.ticket.is_choice_cancelled(each)]:
+            yield from _told(turn.request.end(choice, "cancelled"))
+            event = turn.request.ended(choice)
             turn.choices.remove(choice)
-            events += _told(turn.request.end(choice, "cancelled"))
-            events.append(turn.request.ended(choice))
-        return events
+            yield event
 
     # --- prefill -------------------------------------------------------------------------------------------
 
-    def _begin_reading(self) -> list[Event]:
+    def _begin_reading(self) -> Iterator[Event]:
         """Begin what is next in line, if there is memory for it beside what runs."""
         while self._turns or self._waiting:
             if not self._turns:
@@ -158,40 +159,39 @@ class Engine:
                     request = Request(command, ticket, self._prompts, self.model)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
                     self._waiting.popleft()
-                    return [failed(command.request_id, error)]
+                    yield failed(command.request_id, error)
+                    return
                 self._waiting.popleft()
                 self._turns.append(_Turn(request, list(range(command.n)), request.sequence))
             turn = self._turns[0]
             if self._running and not self._has_memory_for(1, len(turn.sequence)):
                 break
-            self._turns.popleft()
             self._decoder.move_out()
+            self._turns.popleft()
             self._reading = (turn, self._prefill(turn))
-            return []
+            return
         self._decoder.move_in()
-        return []
 
-    def _read(self) -> list[Event]:
-        assert self._reading is not None
-        turn, steps = self._reading
-        events = self._drop_cancelled(turn)
+    def _read(self, turn: _Turn, steps: Iterator[list[Event]]) -> Iterator[Event]:
+        yield from self._drop_cancelled(turn)
         if not turn.choices:
             # Nobody waits for it any more. What was read is kept.
             self._reading = None
             self.cache.keep()
-            return events
+            return
         try:
             progress = next(steps, None)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             # What the working layers hold after a step that broke is anyone's guess.
-            self._reading = None
             self.cache.give_up_path()
-            return [*events, *self._fail(turn.request, error)]
+            yield from self._fail(turn.request, error)
+            return
         if progress is None:
             self._reading = None
-        return events + (progress or [])
+        else:
+            yield from progress
 
-    def _prefill(self, turn: _Turn) -> Generator[list[Event]]:
+    def _prefill(self, turn: _Turn) -> Iterator[list[Event]]:
         """Read what is not kept of a turn's sequence, a chunk a step, and have it continued."""
         cache, request, sequence = self.cache, turn.request, turn.sequence
         places = self._places_to_keep(sequence)
@@ -255,7 +255,12 @@ class Engine:
         if self._running or len(branches) > 1:
             # What breaks here is this request's alone.
             mx.eval(logits)
-        self._decoder.join(branches, logits)
+        try:
+            self._decoder.join(branches, logits)
+        except Exception:
+            # Beside which rows it broke is anyone's guess, too.
+            self._begin_again()
+            raise
         for branch, choice in zip(branches, turn.choices, strict=False):
             self._running[branch] = (turn.request, choice)
         del turn.choices[:num_more]
@@ -273,54 +278,64 @@ class Engine:
         # Each row is as long as the longest, and the branch in the working layers is there besides.
         return (num_rows + 1) * self.model.num_bytes_at(longest) <= self.cache.limit_bytes
 
-    def _decode(self) -> list[Event]:
-        events: list[Event] = []
+    def _decode(self) -> Iterator[Event]:
         try:
             looked_at = self._decoder.step()
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
-            return self._recover(error)
+            yield from self._recover(error)
+            return
         for branch, drawn in looked_at:
             if branch not in self._running:
                 continue  # another answer of its request broke
             request, choice = self._running[branch]
             try:
-                events += _told(request.take(choice, drawn))
+                chunk = request.take(choice, drawn)
             except Exception as error:  # noqa: BLE001 (see _begin_reading)
-                events += self._fail(request, error)
-            else:
-                if request.answers[choice].reason is not None:
-                    events += self._leave(branch)
-        return events
+                yield from self._fail(request, error)
+                continue
+            yield from _told(chunk)
+            if request.answers[choice].reason is not None:
+                yield from self._leave(branch)
 
-    def _leave(self, branch: Branch) -> list[Event]:
+    def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""
-        request, choice = self._running.pop(branch)
+        request, choice = self._running[branch]
         self._decoder.leave(branch, request.num_kept_tokens(choice))
-        return [request.ended(choice)]
+        event = request.ended(choice)
+        # As long as it is among those that run, somebody hears of it if anything breaks.
+        del self._running[branch]
+        yield event
 
     # --- what breaks ---------------------------------------------------------------------------------------
 
-    def _recover(self, error: Exception) -> list[Event]:
-        """Go on after a step that broke: with one answer it is over; several are gone on with one after another."""
-        branches = self._decoder.dissolve()
-        running, self._running = self._running, {}
-        if len(branches) == 1:
-            return self._fail(running[branches[0]][0], error)
-        self._is_alone = True
-        for branch in reversed(branches):
-            request, choice = running[branch]
-            self._turns.appendleft(_Turn(request, [choice], branch.sequence))
-        return []
+    def _recover(self, error: Exception) -> Iterator[Event]:
+        """Go on after a step that broke: an answer alone is over; several are gone on with one after another."""
+        if self._decoder.is_alone:
+            [(request, _)] = self._running.values()
+            self._decoder.dissolve()
+            self._running.clear()
+            yield from self._fail(request, error)
+        else:
+            self._begin_again()
 
-    def _fail(self, request: Request, error: Exception) -> list[Event]:
+    def _begin_again(self) -> None:
+        """Have the answers that run gone on with one after another, from what they have said."""
+        running, self._running = self._running, {}
+        self._is_alone = True
+        for branch in reversed(self._decoder.dissolve()):
+            if branch in running:
+                request, choice = running[branch]
+                self._turns.appendleft(_Turn(request, [choice], branch.sequence))
+
+    def _fail(self, request: Request, error: Exception) -> Iterator[Event]:
         """End a whole request."""
+        for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
+            self._decoder.leave(branch, len(request.sequence))
+            del self._running[branch]
         self._turns = deque(turn for turn in self._turns if turn.request is not request)
         if self._reading is not None and self._reading[0].request is request:
             self._reading = None
-        for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
-            del self._running[branch]
-            self._decoder.leave(branch, len(request.sequence))
-        return [failed(request.request_id, error)]
+        yield failed(request.request_id, error)
 
     def _fail_all(self, error: Exception) -> list[Event]:
         requests = {command.request_id for command, _ in self._waiting}

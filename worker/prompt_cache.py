@@ -62,8 +62,8 @@ class PromptCache:
 
         Positions before it are as they were, if they can still be computed.
         """
-        self._settle()
         with suppress(Exception):
+            self._settle()
             self._leave(0)
         self._take_new_layers()
         self._prune()

@@ -18,12 +18,14 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import TERMINAL, Event, StdioWorker, shown_text
+from worker.batch import Batch
 from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
+from worker.prompt_cache import PromptCache
 from worker.protocol import Answered, Chunk, Failed, Finished, Generate, Sampling
 from worker.protocol import Event as WorkerEvent
-from worker.request import Ticket
+from worker.request import Request, Ticket
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -337,6 +339,73 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
     answered = [event for event in events_of(engine, *requests) if isinstance(event, Answered)]
     assert len(answered) == 2
     assert num_batched > number
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (PromptCache, "enter"),
+        (PromptCache, "rewind_to"),
+        (PromptCache, "unmark"),
+        (Batch, "add"),
+        (Batch, "remove"),
+        (Batch, "row"),
+        (Request, "take"),
+        (Request, "ended"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
+    new_engine: NewEngine,
+    llama: LanguageModel,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    owner: type,
+    name: str,
+):
+    """Each of the first calls breaks once, as it does where memory runs out in the middle of it."""
+    requests = [
+        Generate(
+            request_id=number,
+            token_ids=[10 + number, *range(50, 54 + 9 * number)],
+            max_tokens=[4, 9, 1, 14][number],
+            n=1 + number % 3,
+            sampling=Sampling(temperature=1, seed=number),
+        )
+        for number in range(4)
+    ]
+    expected = ended([event for request in requests for event in events_of(new_engine(llama), request)])
+    original = getattr(owner, name)
+    for number in (1, 7):
+        num_calls = 0
+
+        def broken(self: object, *args: Any, last: int = number, **options: Any) -> Any:
+            nonlocal num_calls
+            num_calls += 1
+            if num_calls == last:
+                raise RuntimeError("[malloc] Unable to allocate")
+            return original(self, *args, **options)
+
+        engine = new_engine(llama)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, broken)
+            ends: Counter[Any] = Counter()
+            tickets = [Ticket(request.request_id) for request in requests]
+            num_steps = 0
+            while num_steps < 9 or engine.is_busy:
+                if num_steps % 3 == 0 and num_steps < 12:
+                    engine.add(requests[num_steps // 3], tickets[num_steps // 3])
+                if num_steps == 10:
+                    tickets[0].cancel()
+                    tickets[2].cancel(1)
+                ends.update(event.request_id for event in engine.step() if isinstance(event, Finished | Failed))
+                num_steps += 1
+        assert ends == dict.fromkeys(range(4), 1)
+        assert engine.cache.reserved_bytes == 0
+        for request in requests:
+            again = ended(list(events_of(engine, request)))
+            assert again[request.request_id].choices == expected[request.request_id].choices
+    caplog.clear()
 
 
 def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
