@@ -10,9 +10,12 @@ import math
 import time
 from collections.abc import Sequence
 
+from worker.constraint import Constraint
 from worker.decode import Drawn
+from worker.errors import ConstraintInvalidError
 from worker.healing import Healing, num_taken_back
-from worker.protocol import Alternative, Choice, Chunk, FinishReason, RequestId, Token
+from worker.masks import Masks
+from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.stop_strings import StopStrings
 from worker.text_stream import Kept, TextStream
 from worker.vocabulary import Vocabulary
@@ -25,9 +28,17 @@ class Answer:
     """One choice of a request."""
 
     def __init__(
-        self, vocabulary: Vocabulary, stops: Sequence[str], given_ids: Sequence[int], given_text: str | None = None
+        self,
+        vocabulary: Vocabulary,
+        stops: Sequence[str],
+        given_ids: Sequence[int],
+        given_text: str | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
-        """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere."""
+        """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere.
+
+        `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before.
+        """
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
         # A vocabulary may have no tokens for some of the text.
@@ -37,7 +48,11 @@ class Answer:
         self._stream = TextStream(StopStrings(stops), given)
         self.kept_ids = self._given_ids[:num_kept]
         """What of the given ids the model reads; the rest is spelled again."""
-        self.healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
+        self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
+        self._constraint = constraint
+        self.mask = Masks([self._healing] if constraint is None else [self._healing, constraint])
+        """Which tokens may come next."""
+        self.num_forced = 0
         self.token_ids: list[int] = []
         self.reason: FinishReason | None = None
         self._kept = Kept(0, b"")
@@ -57,21 +72,33 @@ class Answer:
         """How many of its tokens stand in the text whole; none before it has ended."""
         return self._kept.num_tokens
 
-    def take(self, drawn: Drawn) -> str:
+    def forced(self) -> list[int]:
+        """Return the tokens that can't but come next, if there are any."""
+        if self._constraint is None or self.reason is not None or self._healing.is_active:
+            return []
+        return self._constraint.forced()
+
+    def take(self, drawn: Drawn, *, is_forced: bool = False) -> str:
         """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer."""
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
         if token_id in self._vocabulary.eos_ids:
             return self.end("eos")
-        num_given = self.healing.num_given(token_id)
-        self.healing.consume(token_id)
+        origin: Origin = "forced" if is_forced else "healed" if self._healing.is_active else "sampled"
+        self.num_forced += is_forced
+        num_given = self._healing.num_given(token_id)
+        self._healing.consume(token_id)
+        if self._constraint is not None and not self._constraint.consume([token_id]):
+            raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
         self.token_ids.append(token_id)
         self._num_given.append(num_given)
-        self._unsent.append(self._reported(drawn))
+        self._unsent.append(self._reported(drawn, origin))
         text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
         self._text.append(text)
         if self._stream.stop is not None:
             self._end("stop")
+        elif self._constraint is not None and self._constraint.is_complete:
+            text += self.end("constraint")
         return text
 
     def end(self, reason: FinishReason) -> str:
@@ -152,7 +179,7 @@ class Answer:
                 return num_whole, again
         return len(ids), []
 
-    def _reported(self, drawn: Drawn) -> Token:
+    def _reported(self, drawn: Drawn, origin: Origin) -> Token:
         return Token(
             id=drawn.token_id,
             logprob=_finite(drawn.logprob),
@@ -160,7 +187,7 @@ class Answer:
                 Alternative(id=token_id, text=self._vocabulary.text_of([token_id]), logprob=_finite(logprob))
                 for token_id, logprob in drawn.top
             ],
-            origin="healed" if drawn.is_masked else "sampled",
+            origin=origin,
         )
 
 

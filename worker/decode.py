@@ -42,9 +42,8 @@ class Drawn(NamedTuple):
     """A token that was drawn; `logprob` and `top` (ids, log-probabilities) only where they were asked for."""
 
     token_id: int
-    logprob: float | None
-    top: list[tuple[int, float]]
-    is_masked: bool
+    logprob: float | None = None
+    top: Sequence[tuple[int, float]] = ()
 
 
 class _Draw(NamedTuple):
@@ -52,7 +51,6 @@ class _Draw(NamedTuple):
 
     token: mx.array  # shape [1]
     report: tuple[mx.array, ...]
-    is_masked: bool
 
     @property
     def arrays(self) -> tuple[mx.array, ...]:
@@ -115,7 +113,7 @@ class Branch:
             allowed = self._mask.mask()
             mask = None if allowed is None else _array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, mask=mask)
-            self._draw = _Draw(token, _report(self._logits, token, self._num_top), allowed is not None)
+            self._draw = _Draw(token, _report(self._logits, token, self._num_top))
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None
@@ -336,12 +334,11 @@ def _report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, 
 def _drawn(draw: _Draw) -> Drawn:
     token_id = int(cast("int", draw.token.item()))
     if not draw.report:
-        return Drawn(token_id, None, [], draw.is_masked)
+        return Drawn(token_id)
     logprob, top_ids, top_logprobs = draw.report
     top = zip(np.array(top_ids[0]).tolist(), np.array(top_logprobs[0]).tolist(), strict=True)
     return Drawn(
         token_id,
         float(cast("float", logprob.item())),
         sorted(top, key=lambda pair: (-pair[1], pair[0])),
-        draw.is_masked,
     )

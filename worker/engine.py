@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import mlx.core as mx
 
-from worker.decode import Branch, Decoder
+from worker.decode import Branch, Decoder, Drawn
 from worker.errors import failed
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache, default_limit_bytes
@@ -214,7 +214,9 @@ class Engine:
             # Of what is read a second time, as several at once broke, nobody has to hear.
             yield [request.progress(done)] if is_first else []
         cache.keep()
-        self._join(turn, self._forward(request, sequence[-1:]))
+        logits = self._forward(request, sequence[-1:])
+        self._reading = None
+        yield self._join(turn, logits)
 
     def _forward(self, request: Request, token_ids: list[int]) -> mx.array:
         """Read tokens into the working layers; return the logits after them, not yet computed."""
@@ -246,7 +248,7 @@ class Engine:
 
     # --- decode --------------------------------------------------------------------------------------------
 
-    def _join(self, turn: _Turn, logits: mx.array) -> None:
+    def _join(self, turn: _Turn, logits: mx.array) -> list[Event]:
         """Continue the answers of a turn whose sequence the working layers hold: as many as there is memory for."""
         num_more = 1
         while num_more < len(turn.choices) and self._has_memory_for(num_more + 1, len(turn.sequence)):
@@ -266,6 +268,8 @@ class Engine:
         del turn.choices[:num_more]
         if turn.choices:
             self._turns.appendleft(turn)
+        # What an answer can't but begin with needs no logits.
+        return [event for branch in branches for event in self._take(branch, None)]
 
     def _has_memory_for(self, num_branches: int, num_tokens: int) -> bool:
         """Whether so many branches more can be continued at once beside those that are."""
@@ -285,17 +289,21 @@ class Engine:
             yield from self._recover(error)
             return
         for branch, drawn in looked_at:
-            if branch not in self._running:
-                continue  # another answer of its request broke
-            request, choice = self._running[branch]
-            try:
-                chunk = request.take(choice, drawn)
-            except Exception as error:  # noqa: BLE001 (see _begin_reading)
-                yield from self._fail(request, error)
-                continue
-            yield from _told(chunk)
-            if request.answers[choice].reason is not None:
-                yield from self._leave(branch)
+            yield from self._take(branch, drawn)
+
+    def _take(self, branch: Branch, drawn: Drawn | None) -> Iterator[Event]:
+        """Have an answer take its next token, and those that must follow; it may end."""
+        if branch not in self._running:
+            return  # another answer of its request broke
+        request, choice = self._running[branch]
+        try:
+            chunk = request.take(choice, branch, drawn)
+        except Exception as error:  # noqa: BLE001 (see _begin_reading)
+            yield from self._fail(request, error)
+            return
+        yield from _told(chunk)
+        if request.answers[choice].reason is not None:
+            yield from self._leave(branch)
 
     def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""

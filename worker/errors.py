@@ -52,6 +52,10 @@ class ContextOverflowError(WorkerError):
     kind = "context_overflow"
 
 
+class ConstraintInvalidError(WorkerError):
+    kind = "constraint_invalid"
+
+
 class WorkerOutOfMemoryError(WorkerError):
     kind = "out_of_memory"
 

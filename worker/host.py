@@ -10,9 +10,9 @@ from typing import TypeAlias
 from worker.disk_cache import DiskCache
 from worker.engine import Engine
 from worker.errors import (
+    ConstraintInvalidError,
     LoadCancelledError,
     ModelNotLoadedError,
-    NotBuiltYetError,
     WorkerError,
     WorkerOutOfMemoryError,
     is_out_of_memory,
@@ -36,6 +36,7 @@ from worker.protocol import (
     Tokenized,
     UnloadModel,
     Validate,
+    Validated,
 )
 from worker.request import Ticket
 
@@ -151,7 +152,14 @@ class ModelHost:
                     disk_bytes=cache.num_disk_bytes,
                 )
             case Validate():
-                raise NotBuiltYetError("validate")
+                return self._validated(question)
+
+    def _validated(self, question: Validate) -> Validated:
+        try:
+            self._loaded_engine().model.constraints.new(question.constraint)
+        except ConstraintInvalidError as error:
+            return Validated(request_id=question.request_id, ok=False, message=str(error))
+        return Validated(request_id=question.request_id, ok=True, message="")
 
     def _loaded_engine(self) -> Engine:
         if self._engine is None:

@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 
 from worker.batch import can_batch
 from worker.chat_template import ChatTemplate
+from worker.constraint import Constraints
 from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.layers import Layers, arrays_in, num_bytes_in, quantized
 from worker.model_identity import identity_of
@@ -158,6 +159,11 @@ class LanguageModel:
     def can_batch(self) -> bool:
         """Whether several sequences may be read in one step."""
         return can_batch(self.forward, self.new_layers, self._config)
+
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The forms that its answers can be given."""
+        return Constraints(self.vocabulary)
 
     def num_bytes_at(self, num_tokens: int) -> int:
         """Return how much memory the layers take that have read so many tokens."""

@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from worker.answer import Answer
 from worker.decode import Branch, Drawn
+from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.prompts import Prompts
 from worker.protocol import (
@@ -66,7 +67,7 @@ class Request:
         """Tokens of the prompt that were known, and those that were read for it."""
         self.num_read = 0
         prompt_ids = prompts.ids(self.command.prompt)
-        self.answers = [Answer(model.vocabulary, command.stop, given_ids, given_text) for _ in range(command.n)]
+        self.answers = _answers(command, model, given_ids, given_text)
         self.sequence = prompt_ids + self.answers[0].kept_ids
         """What the model reads before the first new token."""
         room = prompts.room(len(self.sequence))
@@ -89,7 +90,7 @@ class Request:
         return Branch(
             sequence,
             self._samplers[choice],
-            answer.healing,
+            answer.mask,
             num_left,
             num_top=self.command.top_logprobs,
             may_be_cut=bool(self.command.stop),
@@ -103,12 +104,24 @@ class Request:
         """Return the event that tells how much of the prompt is there."""
         return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
 
-    def take(self, choice: int, drawn: Drawn) -> Chunk | None:
-        """Take the next token of an answer, which may end it; return what is to be told."""
-        self._last = time.perf_counter()
-        self._first = self._first or self._last
+    def take(self, choice: int, branch: Branch, drawn: Drawn | None) -> Chunk | None:
+        """Take the next token of an answer, if there is one, and those that must follow it; return what is to be told.
+
+        Each may end the answer. What must follow is appended to its branch.
+        """
         answer = self.answers[choice]
-        text = answer.take(drawn)
+        text = ""
+        if drawn is not None:
+            self._last = time.perf_counter()
+            self._first = self._first or self._last
+            text = answer.take(drawn)
+        forced = answer.forced()[: self._max_tokens - len(answer.token_ids)]
+        for token_id in forced:
+            text += answer.take(Drawn(token_id), is_forced=True)
+            if answer.reason is not None:
+                break
+        if forced:
+            branch.append(forced)
         if answer.reason is None and len(answer.token_ids) == self._max_tokens:
             text += answer.end("length")
         return answer.chunk(self.request_id, choice, text)
@@ -143,6 +156,7 @@ class Request:
                 cached_tokens=self.num_kept,
                 prefilled_tokens=self.num_read,
                 generated_tokens=sum(num_tokens),
+                forced_tokens=sum(answer.num_forced for answer in self.answers),
                 dropped_messages=self._num_dropped,
             ),
             timing=Timing(
@@ -152,6 +166,33 @@ class Request:
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
             ),
         )
+
+
+def _answers(command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None) -> list[Answer]:
+    """Return the answers at their beginning. Raises `ConstraintInvalidError`."""
+    described = command.constraint
+    if described is None:
+        return [Answer(model.vocabulary, command.stop, given_ids, given_text) for _ in range(command.n)]
+    constraint = model.constraints.new(described)
+    if described.covers == "new":
+        # The form begins behind what was given: no token may spell some of both.
+        return [Answer(model.vocabulary, command.stop, given_ids, None, constraint.copy()) for _ in range(command.n)]
+    kept_ids = Answer(model.vocabulary, command.stop, given_ids, given_text).kept_ids
+    if not constraint.consume(kept_ids):
+        raise _does_not_fit()
+    answers = [
+        Answer(model.vocabulary, command.stop, given_ids, given_text, constraint.copy()) for _ in range(command.n)
+    ]
+    allowed = answers[0].mask.mask()
+    if allowed is not None and not allowed.any():
+        raise _does_not_fit()
+    return answers
+
+
+def _does_not_fit() -> ConstraintInvalidError:
+    return ConstraintInvalidError(
+        "What the answer goes on from does not fit the constraint. Change one of them, or let it cover what is new."
+    )
 
 
 def _given(command: Generate, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:

@@ -268,12 +268,10 @@ def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWork
 @pytest.mark.parametrize(
     ("command", "fields", "named"),
     [
-        ("generate", {"constraint": {"kind": "regex", "value": "a*"}}, "constraint"),
         ("generate", {"segments": [{"max_tokens": 2}]}, "segments"),
         ("generate", {"segments": []}, "segments"),
         ("generate", {"hooks": ["some"]}, "hooks"),
         ("load_model", {"model": "guide", "draft_model": "guide"}, "draft_model"),
-        ("validate", {"constraint": {"kind": "lark", "value": "start: A"}}, "validate"),
     ],
 )
 @pytest.mark.parametrize("is_loaded", [True, False], ids=["loaded", "unloaded"])

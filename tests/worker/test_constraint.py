@@ -1,0 +1,297 @@
+"""Constraints: masks against a plain oracle, rewinding against a fresh start, and whole answers that have the form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from tests.driver import StdioWorker, shown_text
+from worker.constraint import Constraints
+from worker.engine import Engine
+from worker.errors import ConstraintInvalidError
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.protocol import Constraint as Described
+from worker.protocol import Finished, Generate, Sampling
+from worker.request import Ticket
+from worker.vocabulary import Vocabulary
+
+CHOICES = ["yes", "yesterday", "no", "naïve café", 'a "quoted" one', "東京"]
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a_rather_long_name": {"type": "integer", "minimum": 0, "maximum": 99},
+        "kind": {"enum": ["branch", "leaf"]},
+        "words": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 3},
+    },
+    "required": ["a_rather_long_name", "kind", "words"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(byte_level: Tokenizer) -> Vocabulary:
+    return Vocabulary(byte_level, byte_level.encode("<|im_end|>").ids)
+
+
+@pytest.fixture(scope="module")
+def constraints(vocabulary: Vocabulary) -> Constraints:
+    return Constraints(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def worker(random_llama: Path) -> Iterator[StdioWorker]:
+    with StdioWorker() as worker:
+        worker.load(random_llama)
+        yield worker
+
+
+def walk(rng: Random, mask: np.ndarray, eos: frozenset[int]) -> int | None:
+    allowed = [int(token_id) for token_id in np.flatnonzero(mask) if int(token_id) not in eos]
+    return rng.choice(allowed) if allowed else None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_choice_lets_pass_what_one_of_its_texts_goes_on_with(
+    constraints: Constraints, vocabulary: Vocabulary, seed: int
+):
+    rng = Random(seed)
+    constraint = constraints.new(Described(kind="choice", value=CHOICES))
+    said = b""
+    while not constraint.is_complete:
+        rests = [choice.encode()[len(said) :] for choice in CHOICES if choice.encode().startswith(said)]
+        expected = {
+            data
+            for token_id, data in enumerate(vocabulary.bytes)
+            if data and token_id not in vocabulary.control_ids and any(rest.startswith(data) for rest in rests)
+        }
+        mask = constraint.mask()
+        allowed = set(np.flatnonzero(mask).tolist())
+        spelled = {vocabulary.bytes[token_id] for token_id in allowed - vocabulary.eos_ids}
+        # Of tokens that spell the same, one is enough, and where the text is certain the one that the tokenizer cuts.
+        assert spelled == expected or (constraint.forced() and len(spelled) == 1 and spelled < expected)
+        assert (vocabulary.eos_ids <= allowed) == (b"" in rests)
+        assert constraint.may_end == (b"" in rests)
+        token_id = walk(rng, mask, vocabulary.eos_ids)
+        assert token_id is not None
+        assert constraint.consume([token_id])
+        said += vocabulary.bytes[token_id]
+    assert said.decode() in CHOICES
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        Described(kind="json_schema", value=SCHEMA),
+        Described(kind="regex", value=r"[a-z]{1,8}(-[0-9]{2,4}){1,30}"),
+        Described(kind="lark", value='start: item ("," item)*\nitem: /[a-z]+/ | "(" start ")"'),
+    ],
+    ids=["json", "regex", "lark"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_rewound_it_is_as_if_the_tokens_had_never_come(
+    constraints: Constraints, vocabulary: Vocabulary, described: Described, seed: int
+):
+    rng = Random(seed)
+    constraint = constraints.new(described)
+    taken: list[int] = []
+    for _ in range(120):
+        token_id = None if constraint.is_complete else walk(rng, constraint.mask(), vocabulary.eos_ids)
+        if token_id is None or (taken and rng.random() < 0.25):
+            number = rng.randrange(1, len(taken) + 1)
+            constraint.rewind(number)
+            del taken[-number:]
+        else:
+            assert constraint.fits([token_id]) == 1
+            assert constraint.consume([token_id])
+            taken.append(token_id)
+        fresh = constraints.new(described)
+        assert fresh.consume(taken)
+        assert np.array_equal(fresh.mask(), constraint.mask())
+        assert fresh.forced() == constraint.forced()
+        assert (fresh.is_complete, fresh.may_end) == (constraint.is_complete, constraint.may_end)
+    with pytest.raises(ValueError, match="Cannot rewind"):
+        constraint.rewind(len(taken) + 1)
+
+
+def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(constraints: Constraints, vocabulary: Vocabulary):
+    constraint = constraints.new(Described(kind="regex", value="[a-z]+"))
+    assert constraint.consume(vocabulary.encode("abc"))
+    assert not constraint.consume(vocabulary.encode("abc9"))
+    assert constraint.consume(vocabulary.encode("d"))
+    constraint.rewind(len(vocabulary.encode("d")))
+    assert constraint.mask().any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("regex", "a(", "unclosed group"),
+        ("regex", r"[^\s\S]", "Nothing fits"),
+        ("regex", "", "not empty"),
+        ("regex", 5, "not empty"),
+        ("json_schema", {"type": "nonsense"}, "Invalid type: nonsense"),
+        ("json_schema", '{"type": ', "is no JSON"),
+        ("json_schema", [1], "is an object"),
+        ("json_schema", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "Unsatisfiable"),
+        ("lark", "start: foo", "unknown name"),
+        ("choice", [], "at least one"),
+        ("choice", ["a", ""], "none of them empty"),
+        ("choice", "yes", "at least one"),
+    ],
+)
+def test_what_can_not_be_followed_is_said_in_words(
+    constraints: Constraints, worker: StdioWorker, kind: Any, value: Any, words: str
+):
+    with pytest.raises(ConstraintInvalidError, match=words):
+        constraints.new(Described(kind=kind, value=value))
+    validated = worker.result("validate", constraint={"kind": kind, "value": value})
+    assert (validated["type"], validated["ok"]) == ("validated", False)
+    assert words in validated["message"]
+    failed = worker.result("generate", text="Hello", constraint={"kind": kind, "value": value})
+    assert (failed["type"], failed["kind"]) == ("failed", "constraint_invalid")
+    assert "<state>" not in failed["message"]
+
+
+# --- whole answers ---------------------------------------------------------------------------------------------
+
+
+def is_valid(answer: Any) -> bool:
+    return (
+        isinstance(answer, dict)
+        and list(answer) == list(SCHEMA["properties"])
+        and answer["a_rather_long_name"] in range(100)
+        and answer["kind"] in {"branch", "leaf"}
+        and len(answer["words"]) <= 3
+        and all(isinstance(word, str) and len(word) <= 4 for word in answer["words"])
+    )
+
+
+@pytest.mark.parametrize("temperature", [0, 1, 3])
+def test_answers_in_json_are_valid(worker: StdioWorker, temperature: float):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    sampling = {"temperature": temperature, "seed": 5}
+    assert worker.result("validate", constraint=constraint) | {"request_id": 0} == {
+        "type": "validated",
+        "request_id": 0,
+        "ok": True,
+        "message": "",
+    }
+    events = worker.ask("generate", text="Hello", constraint=constraint, n=4, max_tokens=400, sampling=sampling)
+    finished = events[-1]
+    for choice, answer in enumerate(finished["choices"]):
+        assert answer["reason"] == "constraint"
+        assert is_valid(json.loads(answer["text"])), answer["text"]
+        assert shown_text(events, choice) == answer["text"]
+        tokens = [
+            token
+            for event in events
+            if event["type"] == "chunk" and event["choice"] == choice
+            for token in event["tokens"]
+        ]
+        assert [token["id"] for token in tokens] == answer["token_ids"]
+    forced = [
+        token
+        for event in events
+        if event["type"] == "chunk"
+        for token in event["tokens"]
+        if token["origin"] == "forced"
+    ]
+    # The long name at least.
+    assert len(forced) == finished["usage"]["forced_tokens"] > 4 * 5
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("pattern", ["[0-9]{3}-[a-z]{2,9}", "(ab|cd){2,5}!", "é{1,3}東?"])
+def test_answers_match_a_regular_expression(worker: StdioWorker, pattern: str, n: int):
+    constraint = {"kind": "regex", "value": pattern}
+    finished = worker.result(
+        "generate", text="Hello", constraint=constraint, n=n, sampling={"temperature": 1, "seed": 1}
+    )
+    for answer in finished["choices"]:
+        assert re.fullmatch(pattern, answer["text"]), answer
+        assert answer["reason"] in {"constraint", "eos"}
+
+
+def test_the_one_choice_there_is_needs_no_draw(worker: StdioWorker):
+    finished = worker.result("generate", text="Hello", constraint={"kind": "choice", "value": ["just this one"]}, n=2)
+    assert [answer["text"] for answer in finished["choices"]] == ["just this one"] * 2
+    assert finished["usage"]["forced_tokens"] == finished["usage"]["generated_tokens"]
+
+
+def test_what_is_cut_by_its_length_is_a_beginning_of_what_fits(worker: StdioWorker):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    whole = worker.result("generate", text="Hello", constraint=constraint, sampling={"seed": 1, "temperature": 1})
+    ids = whole["choices"][0]["token_ids"]
+    for length in (1, 2, 5, len(ids) - 1):
+        cut = worker.result(
+            "generate", text="Hello", constraint=constraint, max_tokens=length, sampling={"seed": 1, "temperature": 1}
+        )
+        assert cut["choices"][0]["reason"] == "length"
+        assert whole["choices"][0]["text"].startswith(cut["choices"][0]["text"])
+        assert cut["usage"]["generated_tokens"] == length
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_half_written_json_goes_on_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    sampling = {"temperature": 1, "seed": seed}
+    whole = worker.result("generate", text="Hello", constraint=constraint, sampling=sampling)["choices"][0]["text"]
+    for end in range(1, len(whole), 7):
+        finished = worker.result(
+            "generate", text="Hello", continuation={"text": whole[:end]}, constraint=constraint, sampling=sampling
+        )
+        assert finished["type"] == "finished", finished
+        answer = finished["choices"][0]
+        assert is_valid(json.loads(whole[:end] + answer["text"])), (whole[:end], answer["text"])
+
+
+def test_a_constraint_may_stand_behind_what_is_given(worker: StdioWorker):
+    constraint = {"kind": "choice", "value": ["yes", "no"], "covers": "new"}
+    finished = worker.result("generate", text="Hello", continuation={"text": "My answer is: "}, constraint=constraint)
+    assert finished["choices"][0]["text"] in {"yes", "no"}
+    failed = worker.result(
+        "generate",
+        text="Hello",
+        continuation={"text": "My answer is: "},
+        constraint={"kind": "choice", "value": ["yes", "no"]},
+    )
+    assert failed["kind"] == "constraint_invalid"
+    assert "goes on from" in failed["message"]
+
+
+def test_a_stop_string_ends_a_constrained_answer_too(worker: StdioWorker):
+    constraint = {"kind": "regex", "value": "[a-z]{3}, [a-z]{3}, [a-z]{3}"}
+    answer = worker.result("generate", text="Hello", constraint=constraint, stop=[", "])["choices"][0]
+    assert (answer["reason"], answer["stop"], len(answer["text"])) == ("stop", ", ", 3)
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+def test_launched_ahead_or_not_the_answers_are_the_same(random_llama: Path, looks_ahead: bool):
+    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    assert isinstance(model, LanguageModel)
+    for n in (1, 3):
+        finished: list[Finished] = []
+        for ahead in (False, looks_ahead):
+            engine = Engine(model, looks_ahead=ahead)
+            request = Generate(
+                request_id=1,
+                text="Hello",
+                n=n,
+                max_tokens=300,
+                constraint=Described(kind="json_schema", value=SCHEMA),
+                sampling=Sampling(temperature=1, seed=2),
+            )
+            engine.add(request, Ticket(1))
+            while engine.is_busy:
+                finished += [event for event in engine.step() if isinstance(event, Finished)]
+        assert finished[0].choices == finished[1].choices
+        assert all(is_valid(json.loads(choice.text)) for choice in finished[0].choices)

@@ -1,0 +1,163 @@
+"""A form that an answer's tokens must have, by llguidance; it knows no model and no text stream.
+
+One matcher for a running branch, which takes tokens and gives them back: rolling back costs microseconds whatever is
+kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from llguidance import LLMatcher, LLTokenizer
+
+from worker.errors import ConstraintInvalidError
+from worker.protocol import Constraint as Described
+from worker.vocabulary import Vocabulary
+
+_BITS = 32
+
+_JSON: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
+"""JSON as people write it: small models that may go on with blank lines for ever do. `x-guidance` says otherwise."""
+
+
+class _Tokens:
+    """What llguidance asks of a tokenizer; it is told so by the attribute of that name."""
+
+    is_tokenizer_wrapper = True
+    bos_token_id = None
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self.eos_token_id = min(vocabulary.eos_ids, default=0)
+        self.tokens = vocabulary.bytes
+        self.special_token_ids = sorted(vocabulary.control_ids)
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        return self._vocabulary.encode(text if isinstance(text, str) else text.decode("utf-8", "replace"))
+
+
+class Constraints:
+    """The constraints of one vocabulary."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._size = len(vocabulary)
+        self._tokenizer = LLTokenizer(
+            cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
+        )
+
+    def new(self, described: Described) -> Constraint:
+        """Return a constraint at its beginning. Raises `ConstraintInvalidError` with llguidance's own words."""
+        grammar = _grammar(described)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
+        if matcher.is_error():
+            raise ConstraintInvalidError(_told(matcher.get_error()))
+        constraint = Constraint(matcher, self._size)
+        constraint.mask()
+        if matcher.is_error() or (matcher.is_stopped() and matcher.stop_reason() != "NoExtension"):
+            raise ConstraintInvalidError("Nothing fits this constraint. Change it so that there is a text that does.")
+        return constraint
+
+
+class Constraint:
+    """One constraint on its way: a mask for each next token."""
+
+    def __init__(self, matcher: LLMatcher, size: int) -> None:
+        self._matcher = matcher
+        self._size = size
+        self._bits = np.zeros(-(-size // _BITS), dtype=np.int32)
+        self._num_consumed = 0
+
+    @property
+    def is_active(self) -> bool:
+        """A constraint says at each place what may come."""
+        return True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing can follow any more."""
+        return self._matcher.is_stopped()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether it is satisfied as it is now."""
+        return self._matcher.is_accepting()
+
+    def mask(self) -> npt.NDArray[np.bool_]:
+        """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may."""
+        self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
+        bits = np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little")
+        return bits.view(np.bool_)
+
+    def forced(self) -> list[int]:
+        """Return the tokens that must come next, as the tokenizer would cut them; often none."""
+        return self._matcher.compute_ff_tokens()
+
+    def fits(self, token_ids: Sequence[int]) -> int:
+        """Return how many of these tokens could come next, one after another."""
+        return self._matcher.validate_tokens(list(token_ids))
+
+    def consume(self, token_ids: Sequence[int]) -> bool:
+        """Take tokens; return whether all of them fit. Where one does not, none is taken."""
+        # A token that does not fit would leave the matcher of no use for good.
+        if self.fits(token_ids) < len(token_ids) or self._matcher.try_consume_tokens(list(token_ids)) < len(token_ids):
+            return False
+        self._num_consumed += len(token_ids)
+        return True
+
+    def rewind(self, num_tokens: int) -> None:
+        """Forget the last tokens."""
+        if num_tokens > self._num_consumed:
+            raise ValueError(f"Cannot rewind {num_tokens} tokens: there are {self._num_consumed}")
+        if num_tokens:
+            self._matcher.rollback(num_tokens)
+            self._num_consumed -= num_tokens
+
+    def copy(self) -> Constraint:
+        """Return an independent constraint in the same state."""
+        other = Constraint(self._matcher.deep_copy(), self._size)
+        other._num_consumed = self._num_consumed
+        return other
+
+
+def _grammar(described: Described) -> str:
+    value = described.value
+    match described.kind:
+        case "json_schema":
+            if isinstance(value, str):
+                try:
+                    value = json.loads(value)
+                except ValueError as error:
+                    raise ConstraintInvalidError(f"The JSON schema is no JSON: {error}.") from error
+            if isinstance(value, bool):
+                value = {} if value else {"not": {}}
+            if not isinstance(value, dict):
+                raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
+            return LLMatcher.grammar_from_json_schema(cast("dict[str, Any]", value), defaults=_JSON)
+        case "regex":
+            return LLMatcher.grammar_from_regex(_text(value, "regular expression"))
+        case "lark":
+            return LLMatcher.grammar_from_lark(_text(value, "grammar"))
+        case "choice":
+            choices = cast("list[object]", value) if isinstance(value, list) else []
+            if not choices or not all(isinstance(choice, str) and choice for choice in choices):
+                raise ConstraintInvalidError("A choice is a list of texts, none of them empty. Name at least one.")
+            # A grammar rather than a regular expression: its alternatives may be any text.
+            return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, cast("list[str]", choices))))
+
+
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConstraintInvalidError(f"A {what} is a text that is not empty. Write one.")
+    return value
+
+
+def _told(error: str) -> str:
+    """llguidance's own words, without what only its makers can read."""
+    said = re.split(r"\n?<state>|\n?<grammar>", error)[0].strip()
+    return textwrap.shorten(said, 600, placeholder="…") if "\n" not in said else said[:600]
