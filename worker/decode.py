@@ -23,6 +23,7 @@ from worker.prompt_cache import PromptCache
 from worker.sampler import Sampler
 
 _CLEAR_CACHE_EVERY = 256  # steps; mlx keeps freed buffers, and a growing cache frees one after another
+_COUNT_EVERY = 16  # steps; rows grow by many positions at once
 
 
 class Mask(Protocol):
@@ -186,6 +187,8 @@ class Decoder:
             self._batch.add(self._cache.layers, len(branches))
         self.branches += branches
         self._begun += branches
+        # The first step makes room for many positions.
+        self._num_steps = 0
         self._count_bytes()
 
     def move_out(self) -> None:
@@ -222,6 +225,7 @@ class Decoder:
         self._num_steps += 1
         if self._num_steps % _CLEAR_CACHE_EVERY == 0:
             mx.clear_cache()
+        if self._num_steps % _COUNT_EVERY == 1:
             self._count_bytes()
         return looked_at
 
@@ -293,7 +297,7 @@ class Decoder:
         """Give up all branches, as after a step that broke, and return them; their `sequence`s can be read again."""
         was_alone = self.is_alone
         branches, self.branches, self._begun, self._batch = self.branches, [], [], None
-        self._count_bytes()
+        self._cache.reserved_bytes = 0
         if was_alone:
             self._cache.give_up_path()
         return branches
@@ -309,7 +313,7 @@ class Decoder:
         return 0 if self._batch is None else self._batch.num_bytes
 
     def _count_bytes(self) -> None:
-        self._cache.reserved_bytes = self.num_bytes
+        self._cache.reserve(self.num_bytes)
 
 
 def _array(values: npt.NDArray[np.bool_]) -> mx.array:

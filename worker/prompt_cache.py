@@ -114,6 +114,11 @@ class PromptCache:
         self._settle()
         return self._tree.path(as_ids(prompt_ids)[:-1])[1]
 
+    def reserve(self, num_bytes: int) -> None:
+        """Let others hold so many bytes that count against the limit, too: what is idle makes room for them."""
+        self.reserved_bytes = num_bytes
+        self._evict()
+
     def make_room(self, num_tokens: int) -> None:
         """Say that the working layers are about to read so many tokens: windows may lose their first positions."""
         length = len(self.token_ids)

@@ -253,6 +253,21 @@ def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(new_engine: 
     assert engine.cache.reserved_bytes == 0
 
 
+def test_what_is_idle_makes_room_for_what_is_continued(new_engine: NewEngine, llama: LanguageModel):
+    engine = new_engine(llama)
+    limit_bytes = engine.cache.limit_bytes = 7 * llama.num_bytes_at(100 + 256)
+    for first in range(10, 40):
+        list(events_of(engine, Generate(request_id=first, token_ids=[first, *range(40, 340)], max_tokens=1)))
+    assert engine.num_bytes > limit_bytes * 0.8
+    engine.add(Generate(request_id=1, token_ids=list(range(40, 140)), n=6, max_tokens=200), Ticket(1))
+    most_at_once = 0
+    while engine.is_busy:
+        engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= limit_bytes
+    assert most_at_once == 6
+
+
 @pytest.mark.parametrize("num_rows", [1, 2, 3.5])
 def test_answers_there_is_no_memory_for_come_one_after_another(
     new_engine: NewEngine, llama: LanguageModel, num_rows: float
