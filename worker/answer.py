@@ -136,8 +136,13 @@ class Answer:
             seed=seed,
             reason=self.reason,
             stop=self._stream.stop,
-            turn_token_ids=self._turn_ids() if text else self._given_ids,
+            turn_token_ids=self.turn_ids,
         )
+
+    @property
+    def turn_ids(self) -> list[int]:
+        """The whole turn, what was given included, as the model read it or would read it."""
+        return self._turn_ids() if any(self._text) else self._given_ids
 
     def _new_ids(self) -> tuple[list[int], int]:
         """The ids of the new text alone, and how many at their end are cut anew."""

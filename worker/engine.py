@@ -220,10 +220,11 @@ class Engine:
 
     def _forward(self, request: Request, token_ids: list[int]) -> mx.array:
         """Read tokens into the working layers; return the logits after them, not yet computed."""
+        num_prompt_tokens_left = len(request.sequence) - len(self.cache.token_ids)
         self.cache.make_room(len(token_ids))
         logits = self.model.forward(mx.array([token_ids]), self.cache.layers)
         self.cache.extend(token_ids)
-        request.num_read += len(token_ids)
+        request.num_read += min(max(num_prompt_tokens_left, 0), len(token_ids))
         return logits
 
     def _chunk(self) -> int:
@@ -302,8 +303,15 @@ class Engine:
             yield from self._fail(request, error)
             return
         yield from _told(chunk)
-        if request.answers[choice].reason is not None:
+        if request.has_ended(choice):
             yield from self._leave(branch)
+            return
+        num_kept = request.num_kept_tokens(choice)
+        following = request.next_segment(choice)
+        if following is not None:
+            self._decoder.leave(branch, num_kept)
+            del self._running[branch]
+            self._turns.appendleft(_Turn(request, [choice], following))
 
     def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""

@@ -161,6 +161,11 @@ class Generate(_Command, tag="generate", frozen=True):
         _ = self.prompt
         if self.overflow != "fail" and self.messages is UNSET:
             raise ValueError("`overflow` goes with `messages` only")
+        if self.segments is not None:
+            if not self.segments:
+                raise ValueError("`segments` is empty: name at least one")
+            if self.constraint is not None or self.stop:
+                raise ValueError("`constraint` and `stop` belong into each of the `segments`")
 
     @property
     def prompt(self) -> Prompt:
@@ -251,6 +256,15 @@ class Token(_Value, frozen=True):
     origin: Origin = "sampled"
 
 
+class WrittenSegment(_Value, frozen=True):
+    """One segment of a finished answer, and why it ended."""
+
+    text: str
+    token_ids: list[int]
+    reason: FinishReason
+    stop: str | None = None
+
+
 class Choice(_Value, frozen=True):
     """One finished answer.
 
@@ -266,6 +280,7 @@ class Choice(_Value, frozen=True):
     reason: FinishReason
     stop: str | None = None
     turn_token_ids: list[int] = []
+    segments: list[WrittenSegment] | UnsetType = UNSET
 
 
 class Usage(_Value, frozen=True):

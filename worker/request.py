@@ -23,10 +23,12 @@ from worker.protocol import (
     Generate,
     PrefillProgress,
     RequestId,
+    Segment,
     Timing,
     Usage,
 )
 from worker.sampler import Sampler
+from worker.writing import Plan, Writing
 
 
 @dataclass
@@ -66,12 +68,17 @@ class Request:
         self.num_kept = 0
         """Tokens of the prompt that were known, and those that were read for it."""
         self.num_read = 0
-        prompt_ids = prompts.ids(self.command.prompt)
-        self.answers = _answers(command, model, given_ids, given_text)
-        self.sequence = prompt_ids + self.answers[0].kept_ids
+        self._prompt_ids = prompts.ids(self.command.prompt)
+        plans, given_text = _plans(command, model, given_ids, given_text)
+        kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
+        self.sequence = self._prompt_ids + kept_ids
         """What the model reads before the first new token."""
         room = prompts.room(len(self.sequence))
-        self._max_tokens = min(room, command.max_tokens or room)
+        max_tokens = min(room, command.max_tokens or room)
+        self.writings = [Writing(model.vocabulary, plans, given_ids, given_text, max_tokens) for _ in range(command.n)]
+        allowed = self.writings[0].answer.mask.mask()
+        if allowed is not None and not allowed.any():
+            raise _does_not_fit()
         sampling = command.sampling
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
         self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
@@ -85,20 +92,28 @@ class Request:
 
     def branch(self, choice: int, sequence: Sequence[int]) -> Branch:
         """Return what continues one answer, of which `sequence`, prompt included, was read."""
-        answer = self.answers[choice]
-        num_left = self._max_tokens - len(answer.token_ids)
+        writing = self.writings[choice]
         return Branch(
             sequence,
             self._samplers[choice],
-            answer.mask,
-            num_left,
+            writing.answer.mask,
+            writing.num_left,
             num_top=self.command.top_logprobs,
-            may_be_cut=bool(self.command.stop),
+            may_be_cut=writing.may_be_cut,
         )
 
     def num_kept_tokens(self, choice: int) -> int:
-        """How many tokens of an answer's sequence, prompt included, stand in its text."""
-        return len(self.sequence) + self.answers[choice].num_kept_tokens
+        """How many tokens of what was read for an answer, prompt included, stand in its text."""
+        answer = self.writings[choice].answer
+        return len(self._prompt_ids) + len(answer.kept_ids) + answer.num_kept_tokens
+
+    def next_segment(self, choice: int) -> list[int] | None:
+        """Begin an answer's next segment, if this one has ended and another follows; return what it goes on from."""
+        writing = self.writings[choice]
+        if writing.is_over or writing.answer.reason is None:
+            return None
+        writing.go_on()
+        return self._prompt_ids + writing.answer.kept_ids
 
     def progress(self, done: int) -> PrefillProgress:
         """Return the event that tells how much of the prompt is there."""
@@ -109,54 +124,51 @@ class Request:
 
         Each may end the answer. What must follow is appended to its branch.
         """
-        answer = self.answers[choice]
-        text = ""
         if drawn is not None:
             self._last = time.perf_counter()
             self._first = self._first or self._last
-            text = answer.take(drawn)
-        forced = answer.forced()[: self._max_tokens - len(answer.token_ids)]
-        for token_id in forced:
-            text += answer.take(Drawn(token_id), is_forced=True)
-            if answer.reason is not None:
-                break
+        text, forced = self.writings[choice].take(drawn)
         if forced:
             branch.append(forced)
-        if answer.reason is None and len(answer.token_ids) == self._max_tokens:
-            text += answer.end("length")
-        return answer.chunk(self.request_id, choice, text)
+        return self.writings[choice].chunk(self.request_id, choice, text)
 
     def end(self, choice: int, reason: FinishReason) -> Chunk | None:
         """End an answer for a reason of its own; return what was held back."""
-        answer = self.answers[choice]
-        return answer.chunk(self.request_id, choice, answer.end(reason))
+        writing = self.writings[choice]
+        return writing.chunk(self.request_id, choice, writing.end(reason))
 
     def ended(self, choice: int) -> Answered | Finished:
         """Return the event that tells of an answer's end: of all of them, if it was the last."""
-        answer = self.answers[choice]
+        writing = self.writings[choice]
         if self.is_over:
             return self._finished()
-        assert answer.reason is not None
-        return Answered(request_id=self.request_id, choice=choice, reason=answer.reason, stop=answer.stop)
+        assert writing.reason is not None
+        return Answered(request_id=self.request_id, choice=choice, reason=writing.reason, stop=writing.answer.stop)
+
+    def has_ended(self, choice: int) -> bool:
+        """Whether nothing more comes of an answer."""
+        return self.writings[choice].is_over
 
     @property
     def is_over(self) -> bool:
-        return all(answer.reason is not None for answer in self.answers)
+        return all(writing.is_over for writing in self.writings)
 
     def _finished(self) -> Finished:
-        num_tokens = [len(answer.token_ids) for answer in self.answers]
+        num_tokens = [writing.num_tokens for writing in self.writings]
         num_timed = sum(num_tokens) - sum(1 for number in num_tokens if number)
         decode_s = self._last - self._first
         prefill_ms = ((self._first or time.perf_counter()) - self._began) * 1e3
         return Finished(
             request_id=self.request_id,
-            choices=[answer.choice(sampler.seed) for answer, sampler in zip(self.answers, self._samplers, strict=True)],
+            choices=[
+                writing.choice(sampler.seed) for writing, sampler in zip(self.writings, self._samplers, strict=True)
+            ],
             usage=Usage(
                 prompt_tokens=len(self.sequence),
                 cached_tokens=self.num_kept,
                 prefilled_tokens=self.num_read,
                 generated_tokens=sum(num_tokens),
-                forced_tokens=sum(answer.num_forced for answer in self.answers),
+                forced_tokens=sum(writing.num_forced for writing in self.writings),
                 dropped_messages=self._num_dropped,
             ),
             timing=Timing(
@@ -168,25 +180,31 @@ class Request:
         )
 
 
-def _answers(command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None) -> list[Answer]:
-    """Return the answers at their beginning. Raises `ConstraintInvalidError`."""
-    described = command.constraint
-    if described is None:
-        return [Answer(model.vocabulary, command.stop, given_ids, given_text) for _ in range(command.n)]
-    constraint = model.constraints.new(described)
-    if described.covers == "new":
-        # The form begins behind what was given: no token may spell some of both.
-        return [Answer(model.vocabulary, command.stop, given_ids, None, constraint.copy()) for _ in range(command.n)]
-    kept_ids = Answer(model.vocabulary, command.stop, given_ids, given_text).kept_ids
-    if not constraint.consume(kept_ids):
-        raise _does_not_fit()
-    answers = [
-        Answer(model.vocabulary, command.stop, given_ids, given_text, constraint.copy()) for _ in range(command.n)
+def _plans(
+    command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None
+) -> tuple[list[Plan], str | None]:
+    """Return what the segments of an answer shall be, and the given text if its seam may be healed.
+
+    Raises `ConstraintInvalidError`.
+    """
+    segments = command.segments or [Segment(constraint=command.constraint, stop=command.stop)]
+    plans = [
+        Plan(
+            segment.stop,
+            None if segment.constraint is None else model.constraints.new(segment.constraint),
+            segment.max_tokens,
+        )
+        for segment in segments
     ]
-    allowed = answers[0].mask.mask()
-    if allowed is not None and not allowed.any():
-        raise _does_not_fit()
-    return answers
+    first = segments[0].constraint
+    if first is not None and first.covers == "new":
+        # The form begins behind what was given: no token may spell some of both.
+        given_text = None
+    elif plans[0].constraint is not None:
+        kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
+        if not plans[0].constraint.consume(kept_ids):
+            raise _does_not_fit()
+    return plans, given_text
 
 
 def _does_not_fit() -> ConstraintInvalidError:

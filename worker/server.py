@@ -275,7 +275,6 @@ def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
             asked = {"draft_model": command.draft_model is not None}
         case Generate():
             asked = {
-                "segments": command.segments is not None,
                 "hooks": bool(command.hooks),
             }
     for name, is_asked in asked.items():

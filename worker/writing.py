@@ -1,0 +1,144 @@
+"""One choice of a request as it is written, segment after segment; it knows no model that computes.
+
+Most choices are a single segment. Each segment is an `Answer` that goes on from all before it, with stop strings and
+a form of its own; where one was cut, the next goes on from the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from worker.answer import Answer
+from worker.constraint import Constraint
+from worker.decode import Drawn
+from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
+from worker.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one segment shall be."""
+
+    stops: Sequence[str]
+    constraint: Constraint | None
+    """At its beginning; of the first one it has taken what is given."""
+    max_tokens: int | None = None
+
+
+class Writing:
+    """One choice."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        plans: Sequence[Plan],
+        given_ids: Sequence[int],
+        given_text: str | None,
+        max_tokens: int,
+    ) -> None:
+        """`given_ids`: what it goes on from; where they are `given_text`, its seam may lie anywhere."""
+        self._vocabulary = vocabulary
+        self._plans = plans
+        self._max_tokens = max_tokens
+        self._ended: list[Answer] = []
+        self._given_ids = list(given_ids)
+        self._answer = self._begun(plans[0], given_ids, given_text)
+        self._is_over = False
+
+    def _begun(self, plan: Plan, given_ids: Sequence[int], given_text: str | None = None) -> Answer:
+        constraint = None if plan.constraint is None else plan.constraint.copy()
+        return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint)
+
+    @property
+    def answer(self) -> Answer:
+        """The segment that is being written."""
+        return self._answer
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether a stop string may cut it."""
+        return bool(self._plans[len(self._ended)].stops)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all of it is written, or nothing more is wanted of it."""
+        return self._is_over
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens drawn or forced so far."""
+        return sum(len(answer.token_ids) for answer in (*self._ended, self._answer))
+
+    @property
+    def num_forced(self) -> int:
+        """Of those, the ones that nobody drew."""
+        return sum(answer.num_forced for answer in (*self._ended, self._answer))
+
+    @property
+    def num_left(self) -> int:
+        """How many tokens its segment may still have."""
+        most = self._plans[len(self._ended)].max_tokens
+        left = self._max_tokens - self.num_tokens
+        return left if most is None else min(left, most - len(self._answer.token_ids))
+
+    def take(self, drawn: Drawn | None) -> tuple[str, list[int]]:
+        """Take the next token, if there is one, and those that must follow it; each may end the segment.
+
+        Returns the text that is now safe, and what had to follow.
+        """
+        answer = self._answer
+        text = "" if drawn is None else answer.take(drawn)
+        forced = answer.forced()[: self.num_left]
+        for token_id in forced:
+            text += answer.take(Drawn(token_id), is_forced=True)
+            if answer.reason is not None:
+                break
+        if answer.reason is None and self.num_left == 0:
+            text += answer.end("length")
+        if answer.reason is not None:
+            is_last = len(self._ended) + 1 == len(self._plans)
+            self._is_over = is_last or self.num_tokens >= self._max_tokens
+        return text, forced
+
+    def end(self, reason: FinishReason) -> str:
+        """End it for a reason of its own; return the text that was held back."""
+        self._is_over = True
+        return "" if self._answer.reason is not None else self._answer.end(reason)
+
+    def go_on(self) -> None:
+        """Begin the next segment, behind what is kept of those before it."""
+        self._ended.append(self._answer)
+        self._answer = self._begun(self._plans[len(self._ended)], self._turn_ids())
+
+    def _turn_ids(self) -> list[int]:
+        return self._ended[-1].turn_ids if self._ended else self._given_ids
+
+    def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
+        """Return the event that shows `text`; None where nothing is to be told."""
+        return self._answer.chunk(request_id, choice, text)
+
+    @property
+    def reason(self) -> FinishReason | None:
+        """Why it ended, if it has."""
+        return self._answer.reason if self._is_over else None
+
+    def choice(self, seed: int) -> Choice:
+        """Return all of it, finished."""
+        if len(self._plans) == 1:
+            return self._answer.choice(seed)
+        parts = [answer.choice(seed) for answer in (*self._ended, self._answer)]
+        last = parts[-1]
+        return Choice(
+            text="".join(part.text for part in parts),
+            token_ids=[token_id for part in parts for token_id in part.token_ids],
+            num_recut=last.num_recut,
+            seed=seed,
+            reason=last.reason,
+            stop=last.stop,
+            turn_token_ids=last.turn_token_ids,
+            segments=[
+                WrittenSegment(text=part.text, token_ids=part.token_ids, reason=part.reason, stop=part.stop)
+                for part in parts
+            ],
+        )
