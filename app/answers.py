@@ -178,7 +178,7 @@ class Answers(QObject):
             case PrefillProgress():
                 self.reading.emit(message_id, event.done, event.total, event.cached)
             case Finished():
-                self._end(finished(stream.message, event))
+                self._end(finished(stream.message, stream.prompt, event))
             case Failed():
                 self._end(broken_off(stream.message, stream.new, "failed", event.message))
             case _:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication
 from app.answers import Answers
 from app.controller import Controller
 from app.model.database import StoreError
+from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model_session import ModelSession
 from app.preferences import Preferences
@@ -73,16 +74,17 @@ class Application(QObject):
         # What can't be cleaned up today (the disk is full, say) can be read all the same.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
-        self.link = WorkerLink(partial(WorkerClient, places.cache / "prompt-cache"))
+        kept_files = KeptFiles(places.cache / "prompt-cache")
+        self.link = WorkerLink(partial(WorkerClient, kept_files.folder))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
-        self.controller = Controller(self.store, self.answers, self.session, preferences)
+        self.controller = Controller(self.store, self.answers, self.session, preferences, kept_files)
         self.window = MainWindow(self.controller, places.data)
         self.window.closed.connect(self.close)
         if preferences.settings.last_conversation is not None:
             self.controller.open_conversation(preferences.settings.last_conversation)
         self._is_closed = False
-        self.session.load(preferences.settings.model)
+        self.session.load(preferences.settings.model, preferences.settings.keeping)
 
     def close(self) -> None:
         """End the worker, keep what has streamed and what was set, close the store."""

@@ -13,10 +13,12 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
 from app.model.database import StoreError
+from app.model.kept_files import KeptFiles
 from app.model.markdown_export import to_markdown
-from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, Sampling
+from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Overflow, Record, Sampling
 from app.model.open_conversation import OpenConversation
-from app.model.settings import MAX_RECENT_MODELS, Settings, Theme, write_atomically
+from app.model.settings import MAX_RECENT_MODELS, Keeping, Settings, Theme, write_atomically
+from app.model.sizes import size_in_words
 from app.model.store import Store
 from app.model.typed_text import clean, name_from
 from app.model_session import ModelSession
@@ -29,7 +31,7 @@ class Notice:
 
     text: str
     kind: Literal["information", "warning", "danger"] = "information"
-    action: Literal["", "undo_delete", "load_guide"] = ""
+    action: Literal["", "undo_delete", "load_guide", "open_settings"] = ""
 
 
 class Controller(QObject):
@@ -48,12 +50,20 @@ class Controller(QObject):
     noticed = Signal(object)
     """A `Notice`."""
 
-    def __init__(self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences) -> None:
+    def __init__(
+        self,
+        store: Store,
+        answers: Answers,
+        session: ModelSession,
+        preferences: Preferences,
+        kept_files: KeptFiles,
+    ) -> None:
         super().__init__()
         self._store = store
         self._answers = answers
         self.session = session
         self._preferences = preferences
+        self.kept_files = kept_files
         self.system_prompt = ""
         """Of the conversation that the next message begins, while none is open."""
         self._open: OpenConversation | None = None
@@ -66,6 +76,7 @@ class Controller(QObject):
         session.changed.connect(self._on_session_changed)
         session.worker_died.connect(self._on_worker_died)
         session.load_failed.connect(self._on_load_failed)
+        session.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
 
@@ -221,6 +232,7 @@ class Controller(QObject):
             before,
             error=None,
             sampling=self.settings.sampling,
+            overflow=self.settings.overflow,
             model=self.session.name,
             # Another model has other ids.
             token_ids=before.token_ids if before.model == self.session.name else (),
@@ -289,6 +301,37 @@ class Controller(QObject):
         stop = tuple(clean(text) for text in sampling.stop)
         self._preferences.change(sampling=msgspec.structs.replace(sampling, stop=stop))
 
+    def set_keeping(self, keeping: Keeping) -> None:
+        """Keep what models read in another way; the model is loaded anew for that, once no answer streams."""
+        self._preferences.change(keeping=keeping)
+        self.session.keep(keeping)
+
+    def set_overflow(self, overflow: Overflow) -> None:
+        """Say what the next answers do where their conversation is longer than the model's context."""
+        self._preferences.change(overflow=overflow)
+
+    def empty_kept_files(self) -> None:
+        """Remove from disk what models have read; a notice tells what came of it."""
+        self.session.forget(self._empty_kept_files)
+
+    def _empty_kept_files(self) -> None:
+        emptied = self.kept_files.empty()
+        freed = size_in_words(emptied.num_bytes)
+        if emptied.num_left:
+            files = "1 file" if emptied.num_left == 1 else f"{emptied.num_left:,} files"
+            text = (
+                f"{freed} of what models have read was removed, but {files} in {self.kept_files.folder} could not be "
+                f"({emptied.why}). See that you may write there, then try again."
+            )
+            self.noticed.emit(Notice(text, "warning"))
+        else:
+            self.noticed.emit(
+                Notice(
+                    f"{freed} of what models have read was removed from disk. Your conversations are kept; "
+                    "a model reads again what it needs of them."
+                )
+            )
+
     def set_theme(self, theme: Theme) -> None:
         self._preferences.change(theme=theme)
 
@@ -315,7 +358,8 @@ class Controller(QObject):
     def _ask(self, question_id: MessageId) -> None:
         """Add an answer below a question and let the model write it."""
         opened = self._opened
-        record = Record(model=self.session.name, sampling=self.settings.sampling)
+        settings = self.settings
+        record = Record(model=self.session.name, sampling=settings.sampling, overflow=settings.overflow)
         with self._telling():
             answer = opened.add(question_id, "assistant", "", state="streaming", record=record)
             self._answers.ask(answer, opened.lineage(question_id), opened.conversation.id)
@@ -366,6 +410,16 @@ class Controller(QObject):
 
     def _on_load_failed(self, message: str) -> None:
         self.noticed.emit(Notice(message, "danger", action="load_guide"))
+
+    def _on_precision_refused(self, num_bits: int) -> None:
+        self.noticed.emit(
+            Notice(
+                f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes; nothing is "
+                'lost by that but memory. Where you mean to stay with this model, choose "As the model computes".',
+                "warning",
+                action="open_settings",
+            )
+        )
 
     def _on_settings_not_saved(self, why: str) -> None:
         self.noticed.emit(Notice(why, "warning"))

@@ -1,15 +1,26 @@
-"""The model that is to be loaded, kept loaded: through progress, failures and the deaths of workers."""
+"""The model that is to be loaded, kept loaded, and what is kept of what it reads: through failures and deaths."""
 
 from __future__ import annotations
 
 import itertools
 import signal
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
+from app.model.settings import Keeping
 from app.worker_link import WorkerLink
-from worker.protocol import Event, Failed, LoadModel, ModelLoaded, ModelLoading
+from worker.protocol import (
+    CacheOptions,
+    CacheStats,
+    CacheStatsReport,
+    Event,
+    Failed,
+    LoadModel,
+    ModelLoaded,
+    ModelLoading,
+)
 
 ModelState: TypeAlias = Literal["loading", "ready", "failed"]
 
@@ -26,6 +37,10 @@ class ModelSession(QObject):
     """A worker died; how, in words. The state is `loading` where a fresh one takes its place."""
     load_failed = Signal(str)
     """A model could not be loaded, or it kills every worker; why, and what to do."""
+    precision_refused = Signal(int)
+    """The model can't keep what it reads in so few bits; it is loaded without."""
+    kept_changed = Signal()
+    """What is kept is known, or no longer."""
 
     def __init__(self, link: WorkerLink) -> None:
         super().__init__()
@@ -35,6 +50,16 @@ class ModelSession(QObject):
         self._good_name: str | None = None
         """The last model that loaded."""
         self._num_deaths = 0
+        self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
+        self._stats_id = ""
+        self._remove: Callable[[], None] | None = None
+        """To be called once a model is loaded that uses nothing on disk."""
+        self.keeping = Keeping()
+        """How what is read is kept by the model that was asked for last."""
+        self.is_precision_refused = False
+        """Whether that one can't do so in the bits that are asked for."""
+        self.kept: CacheStatsReport | None = None
+        """What was kept when that was last asked for; None where nobody knows."""
         self.name = ""
         self.state: ModelState = "loading"
         self.fraction = 0.0
@@ -43,10 +68,39 @@ class ModelSession(QObject):
         link.received.connect(self._on_event)
         link.exited.connect(self._on_exit)
 
-    def load(self, name: str) -> None:
+    def load(self, name: str, keeping: Keeping | None = None) -> None:
         """Load a model instead of the present one; starts a worker where there is none."""
         self._num_deaths = 0
+        self.is_precision_refused = False
+        if keeping is not None:
+            self.keeping = keeping
         self._load(name)
+
+    def keep(self, keeping: Keeping) -> None:
+        """Keep what is read in another way. The model is loaded anew for that, behind the answers under way."""
+        if keeping != self.keeping:
+            self.load(self.name, keeping)
+
+    def forget(self, remove: Callable[[], None]) -> None:
+        """Call `remove` once this worker uses nothing of what is on disk, and forget what is kept in memory, too.
+
+        For that the model is loaded twice: between the two, questions are answered all the same.
+        """
+        if self.state == "failed" or self.keeping.disk_limit_bytes == 0:
+            remove()
+            return
+        self._remove = remove
+        self._load(self.name)
+
+    def ask_what_is_kept(self) -> None:
+        """Ask the worker; `kept_changed` tells when `kept` is the answer."""
+        self._stats_id = next(self._stats_ids)
+        if not self._link.send(CacheStats(request_id=self._stats_id)):
+            self._set_kept(None)
+
+    def _set_kept(self, kept: CacheStatsReport | None) -> None:
+        self.kept = kept
+        self.kept_changed.emit()
 
     def _load(self, name: str) -> None:
         self.name = name
@@ -61,10 +115,21 @@ class ModelSession(QObject):
                 "Close other programs, then choose the model again."
             )
             return
-        self._link.send(LoadModel(request_id=self._request_id, model=name))
+        self._link.send(LoadModel(request_id=self._request_id, model=name, cache=self._cache_options()))
         self.changed.emit()
+        self._set_kept(None)
+
+    def _cache_options(self) -> CacheOptions:
+        return CacheOptions(
+            limit_bytes=self.keeping.limit_bytes,
+            disk_limit_bytes=0 if self._remove is not None else self.keeping.disk_limit_bytes,
+            kv_bits=None if self.is_precision_refused else self.keeping.kv_bits,
+        )
 
     def _on_event(self, event: Event) -> None:
+        if event.request_id == self._stats_id:
+            self._set_kept(event if isinstance(event, CacheStatsReport) else None)
+            return
         if event.request_id != self._request_id:
             # Of an answer: this worker is of use.
             self._num_deaths = 0
@@ -72,6 +137,11 @@ class ModelSession(QObject):
         match event:
             case ModelLoading():
                 self.fraction, self.stage = event.fraction, event.stage
+            case ModelLoaded() if self._remove is not None:
+                self._good_name = self.name
+                self._remove_now()
+                self._load(self.name)
+                return
             case ModelLoaded():
                 self.state, self.fraction, self.info = "ready", 1.0, event
                 self._good_name = self.name
@@ -83,7 +153,12 @@ class ModelSession(QObject):
         self.changed.emit()
 
     def _on_load_failed(self, event: Failed) -> None:
-        if self._good_name is None or self._good_name == self.name:
+        bits = self._cache_options().kv_bits
+        if bits is not None and event.kind == "bad_request" and "`cache.kv_bits`" in event.message:
+            self.is_precision_refused = True
+            self.precision_refused.emit(bits)
+            self._load(self.name)
+        elif self._good_name is None or self._good_name == self.name:
             self._fail(event.message)
         else:
             self._fail(f"{event.message} The model before it is loaded again.")
@@ -103,8 +178,14 @@ class ModelSession(QObject):
         else:
             self._load(self.name)
 
+    def _remove_now(self) -> None:
+        remove, self._remove = self._remove, None
+        if remove is not None:
+            remove()
+
     def _fail(self, why: str) -> None:
         self.state = "failed"
+        self._remove_now()
         self.changed.emit()
         self.load_failed.emit(why)
 

@@ -29,6 +29,7 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message])
         sampling=protocol.Sampling(temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
+        overflow=record.overflow,
     )
 
 
@@ -37,24 +38,41 @@ def turns(path: Sequence[Message]) -> list[protocol.Message]:
 
     No empty system prompt, no answer that never came to its first word, one turn where questions stand in a row.
     """
-    said: list[protocol.Message] = []
+    return [_turn(said) for said in _said(path)]
+
+
+def _said(path: Sequence[Message]) -> list[list[Message]]:
+    """The messages that the model is to read, those of one turn together."""
+    said: list[list[Message]] = []
     for message in path:
         if message.role == "root" or (message.role == "system" and not message.text.strip()):
             continue
         if message.role == "assistant" and not message.text:
             continue
-        if message.role == "user" and said and said[-1].role == "user":
-            said[-1] = protocol.Message(role="user", content=f"{said[-1].content}\n\n{message.text}")
-        elif message.role == "assistant" and message.record is not None and message.record.token_ids:
-            token_ids = list(message.record.token_ids)
-            said.append(protocol.Message(role="assistant", content=message.text, token_ids=token_ids))
+        if message.role == "user" and said and said[-1][-1].role == "user":
+            said[-1].append(message)
         else:
-            said.append(protocol.Message(role=message.role, content=message.text))
+            said.append([message])
     return said
 
 
-def finished(message: Message, event: Finished) -> Message:
-    """Return a message, as it was when the model was asked, with what the model made of it."""
+def _turn(said: Sequence[Message]) -> protocol.Message:
+    first = said[0]
+    if first.role == "assistant" and first.record is not None and first.record.token_ids:
+        return protocol.Message(role="assistant", content=first.text, token_ids=list(first.record.token_ids))
+    # A root is never said.
+    role = first.role if first.role != "root" else "system"
+    return protocol.Message(role=role, content="\n\n".join(message.text for message in said))
+
+
+def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
+    """How many messages the oldest turns behind the system prompt are."""
+    behind = [said for said in _said(prompt) if said[0].role != "system"]
+    return sum(len(said) for said in behind[:num_turns])
+
+
+def finished(message: Message, prompt: Sequence[Message], event: Finished) -> Message:
+    """Return a message, as it was when the model was asked, with what the model made of it and of its prompt."""
     choice, usage, timing = event.choices[0], event.usage, event.timing
     before = message.record or Record()
     record = msgspec.structs.replace(
@@ -72,6 +90,7 @@ def finished(message: Message, event: Finished) -> Message:
             new_tokens=usage.generated_tokens,
             first_word_ms=timing.queue_ms + timing.ttft_ms,
             tokens_per_s=timing.decode_tokens_per_s,
+            left_out_messages=_num_left_out(prompt, usage.dropped_messages),
         ),
     )
     state = _STATES.get(choice.reason, "complete")

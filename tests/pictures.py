@@ -19,6 +19,7 @@ from app.controller import Notice
 from app.model.message import Figures, Message, Record
 from app.model.settings import Settings, Theme, save_settings
 from app.model.store import Store
+from app.ui.settings_window import SettingsWindow
 
 _SIZES = ((1280, 800), (820, 640))
 _FIGURES = Figures(
@@ -68,7 +69,8 @@ def main() -> int:
         for name, application, width, height in _states(theme):
             application.window.resize(width, height)
             _settle(250)
-            application.window.grab().save(str(out / f"{name}-{theme}-{width}.png"))
+            shown = application.window.findChild(SettingsWindow) or application.window
+            shown.grab().save(str(out / f"{name}-{theme}-{width}.png"))
             print(f"{name}-{theme}-{width}")
     return 0
 
@@ -84,6 +86,7 @@ def _states(theme: Theme) -> Iterator[tuple[str, Application, int, int]]:
         ("streaming", _streaming),
         ("editing", _editing),
         ("sampling", _sampling),
+        ("settings", _settings),
     ):
         with tempfile.TemporaryDirectory() as folder:
             save_settings(Path(folder) / "settings.json", Settings(theme=theme))
@@ -182,6 +185,22 @@ def _sampling(folder: Path) -> Callable[[Application], None]:
     def show(application: Application) -> None:
         opened(application)
         application.window.composer.sampling_button.click()
+
+    return show
+
+
+def _settings(folder: Path) -> Callable[[Application], None]:
+    opened = _siblings(folder)
+
+    def show(application: Application) -> None:
+        opened(application)
+        application.controller.send("What is a branch?")
+        _wait(lambda: application.controller.streaming_message is None)
+        application.window.action("settings").trigger()
+        settings = application.window.findChild(SettingsWindow)
+        assert isinstance(settings, SettingsWindow)
+        settings.memory.choose(1)
+        _wait(lambda: application.session.kept is not None)
 
     return show
 

@@ -14,6 +14,9 @@ Role: TypeAlias = Literal["root", "system", "user", "assistant"]
 State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
 """`stopped`: by the person, or by a worker that died. `cut`: the maximum of tokens or the context was reached."""
 
+Overflow: TypeAlias = Literal["fail", "drop_oldest"]
+"""What is done where a conversation is longer than the model's context: say so, or leave out the oldest messages."""
+
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
 
@@ -36,6 +39,8 @@ class Figures(Struct, frozen=True, kw_only=True):
     new_tokens: int = 0
     first_word_ms: float = 0.0
     tokens_per_s: float = 0.0
+    left_out_messages: int = 0
+    """The oldest messages behind the system prompt that the model did not see, for want of room."""
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -44,6 +49,7 @@ class Record(Struct, frozen=True, kw_only=True):
     model: str = ""
     token_ids: tuple[int, ...] = ()
     sampling: Sampling = Sampling()
+    overflow: Overflow = "fail"
     seed: int | None = None
     reason: str | None = None
     stop: str | None = None

@@ -6,16 +6,31 @@ import contextlib
 import os
 import secrets
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from app.model.message import Sampling
+from app.model.message import Overflow, Sampling
 
+Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""Bytes."""
 Theme: TypeAlias = Literal["system", "light", "dark"]
 
 MAX_RECENT_MODELS = 8
+
+_S = TypeVar("_S", bound=Struct)
+
+
+class Keeping(Struct, frozen=True, kw_only=True):
+    """How much of what models have read is kept, and how; None: as the worker chooses."""
+
+    limit_bytes: Size | None = None
+    """In memory."""
+    disk_limit_bytes: Size | None = None
+    """Of all models together; 0: nothing is kept on disk."""
+    kv_bits: Literal[4, 8] | None = None
+    """None: as the model computes."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
@@ -24,6 +39,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     model: str = "guide"
     recent_models: tuple[str, ...] = ()
     sampling: Sampling = Sampling()
+    keeping: Keeping = Keeping()
+    overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True
     last_conversation: int | None = None
@@ -32,15 +49,46 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def load_settings(path: Path) -> Settings:
-    """Read the settings; a missing or damaged file gives the defaults (a damaged one is kept beside, as `.damaged`)."""
+    """Read the settings; where the file is damaged or holds what can't be, as many of them as are good.
+
+    The others have their defaults, as all have where there is no file. A bad file is kept beside, as `.damaged`.
+    """
+    data = b""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Settings)
+        data = path.read_bytes()
+        return msgspec.json.decode(data, type=Settings)
     except FileNotFoundError:
         return Settings()
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        settings = _recovered(data)
         with contextlib.suppress(OSError):
             path.replace(path.with_suffix(".damaged"))
+            if settings != Settings():
+                save_settings(path, settings)
+        return settings
+
+
+def _recovered(data: bytes) -> Settings:
+    try:
+        return _of_good_fields(Settings, msgspec.json.decode(data))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Settings()
+
+
+def _of_good_fields(kind: type[_S], found: object) -> _S:
+    """Return a `kind` with what is good of what was found; each other field has its default."""
+    good: dict[str, object] = {}
+    values = msgspec.convert(found, dict[str, object]) if isinstance(found, dict) else {}
+    for field in msgspec.structs.fields(kind):
+        if field.name not in values:
+            continue
+        value = values[field.name]
+        if isinstance(field.type, type) and issubclass(field.type, Struct):
+            good[field.name] = _of_good_fields(field.type, value)
+        else:
+            with contextlib.suppress(msgspec.ValidationError):
+                good[field.name] = msgspec.convert(value, field.type)
+    return kind(**good)
 
 
 def save_settings(path: Path, settings: Settings) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from app.controller import Notice
 from app.ui.theme import COLUMN_PX, Theme, icon
 
-_ACTION_LABELS = {"undo_delete": "Undo", "load_guide": "Open the guide"}
+_ACTION_LABELS = {"undo_delete": "Undo", "load_guide": "Open the guide", "open_settings": "Open Settings"}
 
 
 class Banner(QWidget):

@@ -17,6 +17,8 @@ class Entry(NamedTuple):
     key: str = ""
     letter: str = ""
     is_checkable: bool = False
+    role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole
+    """Where macOS puts it."""
 
 
 class Submenu(NamedTuple):
@@ -38,6 +40,8 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             SEPARATOR,
             Entry("export", "Export branch…", "Ctrl+Shift+E"),
             Entry("data", "Show data folder"),
+            SEPARATOR,
+            Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole),
             SEPARATOR,
             Entry("quit", "Quit", "Ctrl+Q"),
         ),
@@ -125,6 +129,7 @@ class Menus:
         text = f"{entry.text}\t{entry.letter}" if entry.letter else entry.text
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)
+        action.setMenuRole(entry.role)
         if entry.key:
             action.setShortcut(QKeySequence(entry.key))
         slot = self._slots[entry.name]

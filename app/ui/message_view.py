@@ -235,6 +235,9 @@ class MessageView(QFrame):
                 text = "This answer was interrupted. What was written is kept."
         elif message.role == "system" and not message.text:
             text = "No system prompt. Edit gives the model a role or rules, in a branch of its own."
+        num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
+        if num_left_out and not self.shown.is_streaming:
+            text = f"{text} {_left_out_line(num_left_out)}".lstrip()
         if self._status is None and text:
             self._status = _line_below(kind)
             self._status.setWordWrap(True)
@@ -303,6 +306,11 @@ def _line_below(kind: str) -> QLabel:
     label.setTextFormat(Qt.TextFormat.PlainText)
     label.setContentsMargins(0, 6, 0, 0)
     return label
+
+
+def _left_out_line(num_messages: int) -> str:
+    oldest = "the oldest message" if num_messages == 1 else f"the {num_messages:,} oldest messages"
+    return f"The model did not see {oldest}: together they are longer than its context."
 
 
 def figures_line(figures: Figures) -> str:

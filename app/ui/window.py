@@ -22,6 +22,7 @@ from app.ui.message_actions import ActionName
 from app.ui.message_view import MessageView
 from app.ui.plain import as_label, as_tool_tip
 from app.ui.sampling_popover import SamplingPopover
+from app.ui.settings_window import SettingsWindow
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
@@ -95,6 +96,7 @@ class MainWindow(QMainWindow):
             "delete": partial(self._on_open_conversation, controller.delete_conversation),
             "export": self._export,
             "data": self._show_data_folder,
+            "settings": self._show_settings,
             "quit": self.close,
             **{name: partial(self._on_current, name) for name in _MESSAGE_ACTIONS},
             "previous_sibling": partial(self._step_sibling, -1),
@@ -259,6 +261,13 @@ class MainWindow(QMainWindow):
         popover.changed.connect(self._controller.set_sampling)
         popover.show_above(self.composer.sampling_button)
 
+    def _show_settings(self) -> None:
+        opened = self.findChild(SettingsWindow)
+        settings = opened if isinstance(opened, SettingsWindow) else SettingsWindow(self._controller, self)
+        settings.show()
+        settings.raise_()
+        settings.activateWindow()
+
     def _current_view(self) -> MessageView | None:
         """The message that has the focus, or the last one."""
         views = self.transcript.views
@@ -324,6 +333,8 @@ class MainWindow(QMainWindow):
             self._controller.undo_delete()
         elif name == "load_guide":
             self._controller.load_model("guide")
+        elif name == "open_settings":
+            self._show_settings()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -337,5 +348,8 @@ class MainWindow(QMainWindow):
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
+        settings = self.findChild(SettingsWindow)
+        if isinstance(settings, SettingsWindow):
+            settings.close()
         self._controller.keep_draft(self.composer.text.content)
         self.closed.emit()

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from app.answers import Answers
 from app.controller import Controller, Notice
+from app.model.kept_files import KeptFiles
 from app.model.message import Message
 from app.model.store import Store
 from app.model_session import ModelSession
@@ -144,7 +145,8 @@ class Desk:
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.preferences = Preferences(folder / "settings.json")
-        self.controller = Controller(self.store, self.answers, self.session, self.preferences)
+        self.kept_files = KeptFiles(folder / "prompt-cache")
+        self.controller = Controller(self.store, self.answers, self.session, self.preferences, self.kept_files)
         self.notices: list[Notice] = []
         self.unsent: list[str] = []
         self.controller.noticed.connect(self.notices.append)

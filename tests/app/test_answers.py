@@ -12,7 +12,7 @@ from app.model.store import Store
 from app.prompt import turns
 from tests.app.desk import Desk
 from tests.app.trees import labels
-from worker.protocol import Chunk, LoadModel
+from worker.protocol import Choice, Chunk, Finished, LoadModel, Timing, Usage
 from worker.protocol import Message as Turn
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
@@ -425,3 +425,39 @@ def test_turns_leave_out_what_was_never_said() -> None:
         Turn(role="user", content="u1\n\nu2"),
         Turn(role="assistant", content=" ", token_ids=[1]),
     ]
+
+
+# --- longer than the context -----------------------------------------------------------------------------------
+
+
+def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does_not_fit(desk: Desk) -> None:
+    first = desk.ask("u1", "a1")
+    desk.controller.set_overflow("drop_oldest")
+    second = desk.ask("u2", "a2")
+    assert [request.overflow for request in desk.link.asked] == ["fail", "drop_oldest"]
+    assert [desk.stored(message).record.overflow for message in (first, second)] == ["fail", "drop_oldest"]  # pyright: ignore[reportOptionalMemberAccess]
+    desk.controller.regenerate(first.id)
+    assert desk.link.asked[-1].overflow == "drop_oldest"
+
+
+def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk: Desk) -> None:
+    desk.controller.system_prompt = "Be brief."
+    desk.ask("u1", "a1")
+    desk.controller.send("u2")
+    desk.link.failed(desk.link.asked[-1])
+    # The model reads u2 and u3 as one turn, and nothing of the answer that never came.
+    desk.ask("u3", "a3")
+    desk.controller.send("u4")
+    request = desk.link.asked[-1]
+    assert isinstance(request.messages, list)
+    assert [turn.content for turn in request.messages] == ["Be brief.", "u1", "a1", "u2\n\nu3", "a3", "u4"]
+    for num_turns, num_messages in ((0, 0), (2, 2), (4, 5)):
+        choice = Choice(text="a", token_ids=[], num_recut=0, seed=5, reason="eos")
+        usage = Usage(prompt_tokens=10, dropped_messages=num_turns)
+        desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
+        answer = desk.controller.path[-1]
+        assert answer.record is not None
+        assert answer.record.figures.left_out_messages == num_messages
+        assert desk.stored(answer) == answer
+        desk.controller.regenerate(answer.id)
+        request = desk.link.asked[-1]

@@ -6,9 +6,10 @@ import signal
 
 import pytest
 
+from app.model.settings import Keeping
 from app.model_session import death_in_words
 from tests.app.desk import Desk
-from worker.protocol import ModelLoading
+from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
@@ -173,3 +174,125 @@ def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
 )
 def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
     assert death_in_words(exit_code) == words
+
+
+# --- how what is read is kept --------------------------------------------------------------------------------
+
+
+def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
+    desk.controller.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
+    desk.link.loaded()
+    desk.controller.load_model("/another")
+    desk.link.loaded()
+    desk.link.die()
+    loads = desk.link.loads
+    assert [load.model for load in loads] == ["guide", "guide", "/another", "/another"]
+    assert loads[0].cache == CacheOptions()
+    assert {load.cache for load in loads[1:]} == {CacheOptions(limit_bytes=5, disk_limit_bytes=6, kv_bits=8)}
+
+
+def test_the_model_is_loaded_anew_only_where_something_changed(desk: Desk) -> None:
+    desk.controller.set_keeping(Keeping())
+    desk.controller.set_overflow("drop_oldest")
+    assert len(desk.link.loads) == 1
+    desk.controller.set_keeping(Keeping(kv_bits=4))
+    desk.controller.set_keeping(Keeping(kv_bits=4))
+    assert len(desk.link.loads) == 2
+
+
+def _refuse_bits(desk: Desk) -> None:
+    message = "`cache.kv_bits`: mamba keeps windows or states alone. Load it without `kv_bits`."
+    desk.link.say(Failed(request_id=desk.link.loads[-1].request_id, kind="bad_request", message=message))
+
+
+def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once(desk: Desk) -> None:
+    desk.controller.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
+    _refuse_bits(desk)
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
+    desk.link.loaded()
+    assert (desk.session.state, desk.session.is_precision_refused) == ("ready", True)
+    assert [(notice.action, "4 bits" in notice.text) for notice in desk.notices] == [("open_settings", True)]
+    desk.link.die()
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
+    desk.link.loaded()
+    assert sum("4 bits" in notice.text for notice in desk.notices) == 1
+    # Another model may do what this one can't.
+    desk.controller.load_model("/another")
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5, kv_bits=4)
+    assert not desk.session.is_precision_refused
+
+
+def test_a_model_that_fails_otherwise_is_not_tried_with_other_bits(desk: Desk) -> None:
+    desk.controller.set_keeping(Keeping(kv_bits=4))
+    desk.link.load_failed()
+    assert len(desk.link.loads) == 2
+    assert desk.session.state == "failed"
+
+
+def test_what_is_on_disk_is_removed_while_the_worker_does_not_use_it(desk: Desk) -> None:
+    removed: list[int] = []
+    desk.session.forget(lambda: removed.append(len(desk.link.loads)))
+    assert desk.link.loads[-1].cache.disk_limit_bytes == 0
+    assert removed == []
+    desk.link.loaded()
+    assert removed == [2]
+    assert desk.session.state == "loading"
+    assert desk.link.loads[-1].cache.disk_limit_bytes is None
+    desk.link.loaded()
+    assert (desk.session.state, len(desk.link.loads), removed) == ("ready", 3, [2])
+
+
+@pytest.mark.parametrize("how", ["death", "failure", "another"])
+def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: Desk, how: str) -> None:
+    removed: list[bool] = []
+    desk.session.forget(lambda: removed.append(True))
+    if how == "death":
+        desk.link.die()
+    elif how == "failure":
+        desk.link.load_failed()
+    else:
+        desk.controller.load_model("/another")
+    if how != "failure":
+        assert desk.link.loads[-1].cache.disk_limit_bytes == 0
+        assert removed == []
+        desk.link.loaded()
+        assert desk.link.loads[-1].cache.disk_limit_bytes is None
+        desk.link.loaded()
+        assert desk.session.state == "ready"
+    assert removed == [True]
+
+
+def test_where_nothing_is_kept_on_disk_emptying_it_loads_nothing(desk: Desk) -> None:
+    desk.controller.set_keeping(Keeping(disk_limit_bytes=0))
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.controller.empty_kept_files()
+    assert len(desk.link.loads) == num_loads
+    assert "removed from disk" in desk.notices[-1].text
+
+
+def test_what_is_kept_is_known_once_the_worker_has_said_it_and_no_longer_when_another_model_loads(desk: Desk) -> None:
+    session = desk.session
+    session.ask_what_is_kept()
+    asked = desk.link.commands[-1]
+    assert isinstance(asked, CacheStats)
+    assert session.kept is None
+    told = CacheStatsReport(request_id=asked.request_id, tokens=1, bytes=2, limit_bytes=3, disk_tokens=4, disk_bytes=5)
+    desk.link.say(told)
+    assert session.kept == told
+    desk.controller.load_model("/another")
+    assert session.kept is None
+    session.ask_what_is_kept()
+    desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
+    assert session.kept is None
+    assert session.state == "loading"
+
+
+def test_a_worker_that_can_only_say_what_it_keeps_is_of_no_use(desk: Desk) -> None:
+    for _ in range(3):
+        desk.session.ask_what_is_kept()
+        desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
+        desk.link.die()
+    assert desk.session.state == "failed"
+    desk.session.ask_what_is_kept()
+    assert desk.session.kept is None

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from app.answers import Answers
 from app.application import Application
 from app.controller import Controller
+from app.model.kept_files import KeptFiles
 from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.model_session import ModelSession
@@ -229,7 +230,7 @@ def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_a
 ) -> None:
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
     session, answers = ModelSession(link), Answers(link, store)
-    controller = Controller(store, answers, session, Preferences(tmp_path / "settings.json"))
+    controller = Controller(store, answers, session, Preferences(tmp_path / "settings.json"), KeptFiles(tmp_path))
     session.load(str(fox_model))
     text = "ten million! " * 770_000
     controller.send(text)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.model.message import Sampling
-from app.model.settings import Settings, load_settings, save_settings, write_atomically
+from app.model.settings import Keeping, Settings, load_settings, save_settings, write_atomically
 
 
 def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -95,3 +95,24 @@ def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
     write_atomically(tmp_path / "written", b"")
     rights = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "written")]
     assert rights[0] == rights[1]
+
+
+@pytest.mark.parametrize(
+    ("keeping", "good"),
+    [
+        ('{"limit_bytes": -1, "disk_limit_bytes": 5, "kv_bits": 8}', Keeping(disk_limit_bytes=5, kv_bits=8)),
+        ('{"limit_bytes": 7, "disk_limit_bytes": 99999999999999999999}', Keeping(limit_bytes=7)),
+        ('{"limit_bytes": "much", "kv_bits": 3}', Keeping()),
+        ('{"kv_bits": true, "disk_limit_bytes": 1.5}', Keeping()),
+        ("[4]", Keeping()),
+        ("null", Keeping()),
+    ],
+)
+def test_what_is_good_in_a_file_with_a_bad_value_is_kept(tmp_path: Path, keeping: str, good: Keeping) -> None:
+    path = tmp_path / "settings.json"
+    text = f'{{"theme": "dark", "model": "/m", "overflow": "panic", "draft": "words", "keeping": {keeping}}}'
+    path.write_text(text)
+    settings = Settings(theme="dark", model="/m", draft="words", keeping=good)
+    assert load_settings(path) == settings
+    assert (tmp_path / "settings.damaged").read_text() == text
+    assert load_settings(path) == settings

@@ -1,0 +1,30 @@
+"""Amounts of memory, as they are said."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+from app.model.sizes import GIB, MIB, memory_bytes, size_in_words
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "words"),
+    [
+        (0, "0 bytes"),
+        (1023, "1,023 bytes"),
+        (1024, "1 KiB"),
+        (MIB - 1, "1 MiB"),
+        (300 * MIB, "300 MiB"),
+        (GIB - 1, "1.0 GiB"),
+        (GIB, "1 GiB"),
+        (int(5.94 * GIB), "5.9 GiB"),
+        (1234 * GIB + 1, "1,234 GiB"),
+    ],
+)
+def test_an_amount_is_said_in_the_unit_that_suits_it(num_bytes: int, words: str) -> None:
+    assert size_in_words(num_bytes) == words
+
+
+def test_the_memory_of_this_machine_is_known() -> None:
+    assert memory_bytes() == psutil.virtual_memory().total
