@@ -347,6 +347,9 @@ class PromptCache:
         # First, so that what is written meanwhile takes the place of others.
         self._note_use(runs)
         self._evict(sum(file.num_bytes for file in self._files_for(ids)), runs)
+        if self._best(ids + as_ids([0])) < len(ids):
+            # What had to leave memory took its place on disk.
+            return False
         run, at, has_state, missing = self._way_to(ids)
         return (not any(has_state) or at in run.kept.states or self._tier.load_states(run, at)) and self._tier.load(
             missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 from collections import Counter
 from functools import partial
@@ -230,6 +231,26 @@ def test_a_small_disk_limit_is_kept_and_costs_no_more_than_reading_again(model: 
             save_all(cache)
         assert sum(path.stat().st_size for path in files_in(tmp_path)) <= 150_000
         assert mx.allclose(logits, read_alone(model, [prompt]), rtol=1e-3, atol=1e-3)
+
+
+def test_what_leaves_memory_may_take_the_place_on_disk_of_what_is_wanted_instead(llama: nn.Module, tmp_path: Path):
+    """Not both can be kept: what is wanted is read again, and that is all."""
+    one, other = [20, *range(30, 70)], [21, *range(80, 120)]
+    cache = new_cache(llama, tmp_path)
+    cache.rewind_to([*one, 1])
+    expected = read_on(llama, cache, one)
+    save_all(cache)
+    for path in files_in(tmp_path):
+        os.utime(path, (0, 0))
+    num_bytes = cache.num_disk_bytes
+    cache = new_cache(llama, tmp_path, disk_limit_bytes=num_bytes + num_bytes // 2)
+    for ids in (other, [22, 23]):
+        assert cache.rewind_to([*ids, 1]) == 0
+        read_on(llama, cache, ids)
+    cache.limit_bytes = 1
+    assert cache.num_kept([*one, 1]) == len(one)
+    assert cache.rewind_to([*one, 1]) == 0
+    assert is_same(read_on(llama, cache, one), expected)
 
 
 def test_without_a_place_to_write_everything_else_goes_on(model: nn.Module, tmp_path: Path):
