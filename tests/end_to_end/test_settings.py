@@ -1,0 +1,390 @@
+"""The Settings window with the real worker: each setting reaches it and has its effect, now and at the next start."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+from tokenizers import Tokenizer
+
+from app.application import Application
+from app.model.message import Figures, Message, Sampling
+from app.model.settings import Keeping, Settings, save_settings
+from app.model.sizes import GIB, size_in_words
+from app.ui.settings_window import SettingsWindow
+from tests.architectures import small_llama, small_mamba, write_random_model
+from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.models import chain, write_scripted_model
+from worker.disk_cache import DEFAULT_LIMIT_BYTES
+
+_SAYING = "The quick brown fox jumps over the lazy dog."
+
+
+@pytest.fixture(scope="module")
+def fox_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    """A model that always answers the same sentence, and reads 256 tokens at most."""
+    folder = tmp_path_factory.mktemp("models") / "fox"
+    successor = chain(byte_level.encode(f"\n{_SAYING}").ids)
+    return write_scripted_model(folder, byte_level, successor, context_length=256)
+
+
+class _Person:
+    """Somebody who opens Settings by its key and works it by the keyboard."""
+
+    def __init__(self, application: Application, bot: QtBot) -> None:
+        self.application = application
+        self.controller = application.controller
+        self.session = application.session
+        self.window = application.window
+        self.bot = bot
+        self.ready()
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        self.bot.waitUntil(until, timeout=PATIENCE_MS)
+
+    def ready(self) -> None:
+        self.wait(lambda: self.session.state == "ready")
+
+    def open_settings(self) -> SettingsWindow:
+        self.window.activateWindow()
+        self.wait(self.window.isActiveWindow)
+        self.bot.keyClick(self.window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
+        settings = self.window.findChild(SettingsWindow)
+        assert isinstance(settings, SettingsWindow)
+        self.wait(settings.isActiveWindow)
+        self.wait(lambda: self.session.kept is not None)
+        return settings
+
+    def apply(self, settings: SettingsWindow) -> None:
+        """Press Enter and wait until what was chosen holds."""
+        self.bot.keyClick(settings, Qt.Key.Key_Return)
+        assert not settings.isVisible()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        self.ready()
+
+    def ask(self, text: str) -> Message:
+        self.controller.send(text)
+        self.wait(lambda: self.controller.streaming_message is None)
+        return self.controller.path[-1]
+
+    def kept(self) -> tuple[int, int]:
+        """Tokens in memory and on disk, as the worker tells."""
+        self.session.kept = None
+        self.session.ask_what_is_kept()
+        self.wait(lambda: self.session.kept is not None)
+        assert self.session.kept is not None
+        return self.session.kept.tokens, self.session.kept.disk_tokens
+
+    def wait_for_disk(self) -> None:
+        """What was read is on disk a moment after it has become quiet; who asks all the time hinders that."""
+        files = self.controller.kept_files
+        known = [0]
+        while True:
+            self.wait(lambda: files.num_bytes != known[-1])
+            known.append(files.num_bytes)
+            tokens, disk_tokens = self.kept()
+            if tokens == disk_tokens:
+                return
+
+
+def _texts(widget: QWidget) -> str:
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisible())
+
+
+def _figures(answer: Message) -> Figures:
+    assert answer.record is not None
+    return answer.record.figures
+
+
+def _read_tokens(answer: Message) -> int:
+    return _figures(answer).read_tokens
+
+
+def test_a_size_typed_by_the_keyboard_alone_is_the_workers_limit(open_bough: OpenBough, qtbot: QtBot) -> None:
+    person = _Person(open_bough(), qtbot)
+    settings = person.open_settings()
+    assert person.session.kept is not None
+    automatic = person.session.kept.limit_bytes
+    assert f"{size_in_words(automatic)} for the model that is loaded" in _texts(settings)
+    assert settings.focusWidget() is settings.memory.buttons[0]
+    qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Down)
+    assert settings.memory.buttons[1].isChecked()
+    qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Tab)
+    assert settings.focusWidget() is settings.memory.field
+    settings.memory.field.selectAll()
+    qtbot.keyClicks(settings.memory.field, "1.5")
+    assert "will be loaded again" in _texts(settings)
+    person.apply(settings)
+    person.kept()
+    assert person.session.kept.limit_bytes == 1.5 * GIB != automatic
+
+
+def test_tab_goes_through_all_of_it_and_back_to_where_it_began(open_bough: OpenBough, qtbot: QtBot) -> None:
+    person = _Person(open_bough(), qtbot)
+    person.ask("What is a branch?")
+    person.wait_for_disk()
+    settings = person.open_settings()
+    person.wait(settings.empty_button.isEnabled)
+    walked: list[QWidget] = []
+    while (focus := settings.focusWidget()) not in walked:
+        walked.append(focus)
+        qtbot.keyClick(focus, Qt.Key.Key_Tab)
+    names = [focus.text() if hasattr(focus, "text") else focus.accessibleName() for focus in walked]  # pyright: ignore[reportAttributeAccessIssue]
+    assert names == [
+        "Automatic", "Automatic", "Show folder", "Empty", "As the model computes", "Say so and stop", "Cancel", "Apply",
+    ]  # fmt: skip
+    qtbot.keyClick(settings, Qt.Key.Key_Escape)
+    assert not settings.isVisible()
+
+
+def test_nothing_holds_that_was_not_applied(open_bough: OpenBough, qtbot: QtBot) -> None:
+    person = _Person(open_bough(), qtbot)
+    before = person.controller.settings
+    info = person.session.info
+    settings = person.open_settings()
+    settings.memory.choose(1)
+    settings.disk.choose(2)
+    settings.precision.choose(2)
+    settings.overflow.choose(1)
+    qtbot.keyClick(settings, Qt.Key.Key_Escape)
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert person.controller.settings == before
+    assert person.session.info is info
+    settings = person.open_settings()
+    person.apply(settings)
+    assert person.session.info is info
+
+
+def test_settings_hold_at_the_next_start_and_what_was_read_comes_back_from_disk(
+    open_bough: OpenBough, qtbot: QtBot
+) -> None:
+    person = _Person(open_bough(), qtbot)
+    settings = person.open_settings()
+    settings.memory.choose(1)
+    settings.memory.field.setValue(0.75)
+    settings.disk.choose(1)
+    settings.disk.field.setValue(2)
+    settings.precision.choose(1)
+    settings.overflow.choose(1)
+    person.apply(settings)
+    chosen = Keeping(limit_bytes=3 * GIB // 4, disk_limit_bytes=2 * GIB, kv_bits=8)
+    assert person.controller.settings.keeping == chosen
+    assert not person.session.is_precision_refused
+    assert _read_tokens(person.ask("What is a branch?")) > 5
+    person.window.close()
+    again = _Person(open_bough(), qtbot)
+    assert (again.controller.settings.keeping, again.controller.settings.overflow) == (chosen, "drop_oldest")
+    again.controller.regenerate(again.controller.path[-1].id)
+    again.wait(lambda: again.controller.streaming_message is None)
+    assert _read_tokens(again.controller.path[-1]) == 1
+    settings = again.open_settings()
+    assert settings.keeping == chosen
+    assert (settings.memory.chosen, settings.disk.chosen) == (1, 1)
+    assert (settings.precision.chosen, settings.overflow.chosen) == (1, 1)
+    assert again.session.kept is not None
+    assert again.session.kept.limit_bytes == chosen.limit_bytes
+
+
+def test_where_nothing_is_kept_on_disk_nothing_is(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
+    person = _Person(open_bough(model=str(fox_model)), qtbot)
+    person.ask("u1")
+    person.wait_for_disk()
+    settings = person.open_settings()
+    settings.disk.choose(2)
+    person.apply(settings)
+    before = person.controller.kept_files.num_bytes
+    assert before > 0
+    person.ask("something else altogether")
+    person.window.close()
+    assert person.controller.kept_files.num_bytes == before
+    settings = _Person(open_bough(), qtbot).open_settings()
+    assert settings.disk.chosen == 2
+    assert settings.empty_button.isEnabled()
+
+
+def test_no_more_lies_on_disk_than_a_small_limit_allows(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
+    limit_bytes = 1_500_000
+    settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), sampling=Sampling(max_tokens=16))
+    save_settings(tmp_path / "settings.json", settings)
+    person = _Person(open_bough(), qtbot)
+    for number in range(5):
+        person.controller.new_conversation()
+        person.ask(f"{number} is a number. " * 12)
+    assert person.session.info is not None
+    assert person.kept()[0] * person.session.info.kv_bytes_per_token > limit_bytes
+    person.window.close()
+    assert 0 < person.controller.kept_files.num_bytes <= limit_bytes
+
+
+@pytest.mark.parametrize(("option", "shrinks_by"), [(1, 3.2), (2, 5.5)])
+def test_fewer_bits_take_less_memory(
+    open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer, option: int, shrinks_by: float
+) -> None:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    config = small_llama(0) | {"head_dim": 64, "hidden_size": 256, "vocab_size": size}
+    model = write_random_model(tmp_path / "wide", byte_level, config)
+    person = _Person(open_bough(model=str(model), max_tokens=8), qtbot)
+    assert person.session.info is not None
+    whole = person.session.info.kv_bytes_per_token
+    settings = person.open_settings()
+    settings.precision.choose(option)
+    person.apply(settings)
+    assert person.session.info.kv_bytes_per_token * shrinks_by < whole
+    assert not person.window.banner.isVisible()
+    assert person.ask("u1").state != "failed"
+
+
+def test_a_model_that_has_no_form_of_fewer_bits_is_loaded_all_the_same_and_a_banner_says_so(
+    open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer
+) -> None:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    model = write_random_model(tmp_path / "mamba", byte_level, small_mamba() | {"vocab_size": size})
+    person = _Person(open_bough(model=str(model), max_tokens=8), qtbot)
+    settings = person.open_settings()
+    settings.precision.choose(2)
+    person.apply(settings)
+    assert person.session.is_precision_refused
+    assert person.ask("u1").state != "failed"
+    banner = person.window.banner
+    assert banner.isVisible()
+    assert "4 bits" in banner.label.text()
+    # At the next start, too; and its button leads to where that can be changed.
+    person.window.close()
+    person = _Person(open_bough(), qtbot)
+    banner = person.window.banner
+    assert person.session.is_precision_refused
+    assert "4 bits" in banner.label.text()
+    qtbot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    assert settings.precision.chosen == 2
+    assert "can't do that" in _texts(settings)
+    settings.precision.choose(0)
+    person.apply(settings)
+    assert not person.session.is_precision_refused
+
+
+def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_messages(
+    open_bough: OpenBough, qtbot: QtBot, fox_model: Path
+) -> None:
+    person = _Person(open_bough(model=str(fox_model), max_tokens=64), qtbot)
+    answer = person.ask("u1")
+    while answer.state == "complete":
+        answer = person.ask(f"question {len(person.controller.path)}")
+    assert answer.state == "failed"
+    assert answer.record is not None
+    assert "context" in str(answer.record.error)
+    settings = person.open_settings()
+    settings.overflow.choose(1)
+    assert "will be loaded again" not in _texts(settings)
+    person.apply(settings)
+    answer = person.ask("one more question")
+    assert (answer.state, answer.text) == ("complete", _SAYING)
+    figures = _figures(answer)
+    assert 0 < figures.prompt_tokens < 256
+    assert figures.kept_tokens + figures.read_tokens == figures.prompt_tokens
+    num_before = len(person.controller.path) - 1
+    assert 0 < figures.left_out_messages < num_before
+    view = person.window.transcript.view(answer.id)
+    assert view is not None
+    shown = _texts(view)
+    assert f"did not see the {figures.left_out_messages} oldest messages" in shown
+    assert f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept" in shown
+    # Answers that go on from the same place read nothing of what stands there again.
+    answers = [figures, *(_figures(person.ask(f"and another {number}")) for number in range(3))]
+    same = [pair for pair in itertools.pairwise(answers) if pair[0].left_out_messages == pair[1].left_out_messages]
+    assert same
+    assert all(later.kept_tokens >= earlier.prompt_tokens for earlier, later in same)
+    person.window.close()
+    again = _Person(open_bough(), qtbot)
+    assert answer in again.controller.path
+    view = again.window.transcript.view(answer.id)
+    assert view is not None
+    person.wait(lambda: f"did not see the {figures.left_out_messages} oldest messages" in _texts(view))
+
+
+def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
+    open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
+) -> None:
+    person = _Person(open_bough(model=str(fox_model)), qtbot)
+    answer = person.ask("u1")
+    person.wait_for_disk()
+    person.session.kept = None
+    foreign = tmp_path / "prompt-cache" / "notes.txt"
+    foreign.write_text("mine")
+    settings = person.open_settings()
+    kept_files = person.controller.kept_files
+    assert str(kept_files.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
+    assert re.search(r"Now: .* KiB, all of it of this model \(\d+ tokens\)", _texts(settings))
+    qtbot.mouseClick(settings.empty_button, Qt.MouseButton.LeftButton)
+    person.wait(lambda: "Now: nothing." in _texts(settings) and person.session.state == "ready")
+    assert kept_files.num_bytes == 0
+    assert person.kept() == (0, 0)
+    assert foreign.read_text() == "mine"
+    assert not settings.empty_button.isEnabled()
+    assert "removed from disk" in person.window.banner.label.text()
+    # What is read from now on is kept again, and comes back.
+    following = person.ask("u2")
+    assert following.text == _SAYING
+    assert person.controller.path[2] == answer
+    person.wait_for_disk()
+    person.window.close()
+    again = _Person(open_bough(), qtbot)
+    again.controller.regenerate(following.id)
+    again.wait(lambda: again.controller.streaming_message is None)
+    assert _read_tokens(again.controller.path[-1]) == 1
+
+
+def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
+) -> None:
+    person = _Person(open_bough(model=str(endless_model), max_tokens=400), qtbot)
+    person.controller.send("u1")
+    first = person.controller.path[-1]
+    person.wait(lambda: len(person.controller.path[-1].text) > 20)
+    person.controller.empty_kept_files()
+    person.controller.new_conversation()
+    second = person.ask("u2")
+    assert (second.state, len(second.text)) == ("cut", 400)
+    person.ready()
+    messages = {
+        message.id: message
+        for conversation in person.controller.conversations
+        for message in person.application.store.messages(conversation.id)
+    }
+    assert (messages[first.id].state, len(messages[first.id].text)) == ("cut", 400)
+
+
+def test_a_bad_value_in_the_file_costs_that_value_alone(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
+    good = Settings(draft="half a thought", keeping=Keeping(disk_limit_bytes=GIB))
+    data = msgspec.json.decode(msgspec.json.encode(good))
+    data["keeping"] |= {"kv_bits": 16, "limit_bytes": -5}
+    data["overflow"] = "guess"
+    (tmp_path / "settings.json").write_bytes(msgspec.json.encode(data))
+    person = _Person(open_bough(), qtbot)
+    assert person.window.composer.text.content == "half a thought"
+    settings = person.open_settings()
+    assert settings.keeping == good.keeping
+    assert settings.overflow.chosen == 0
+
+
+def test_only_one_settings_window_is_opened_and_it_goes_with_the_program(open_bough: OpenBough, qtbot: QtBot) -> None:
+    person = _Person(open_bough(), qtbot)
+    first = person.open_settings()
+    assert person.open_settings() is first
+    person.window.close()
+    assert not first.isVisible()
+
+
+def test_the_automatic_size_on_disk_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
+    settings = _Person(open_bough(), qtbot).open_settings()
+    assert f"{size_in_words(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)
+    buttons = {button.text() for button in settings.findChildren(QPushButton)}
+    assert buttons == {"Show folder", "Empty", "Cancel", "Apply"}
