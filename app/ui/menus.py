@@ -8,6 +8,8 @@ from typing import NamedTuple
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
+from app.ui.theme import Theme, icon
+
 
 class Entry(NamedTuple):
     """One action. `letter` works on the message that has the focus; it is no shortcut of the window."""
@@ -19,6 +21,7 @@ class Entry(NamedTuple):
     is_checkable: bool = False
     role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole
     """Where macOS puts it."""
+    icon: str = ""
 
 
 class Submenu(NamedTuple):
@@ -34,14 +37,14 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
     (
         "&File",
         (
-            Entry("new", "New conversation", "Ctrl+N"),
+            Entry("new", "New conversation", "Ctrl+N", icon="plus"),
             Entry("rename", "Rename conversation…", "F2"),
             Entry("delete", "Delete conversation"),
             SEPARATOR,
             Entry("export", "Export branch…", "Ctrl+Shift+E"),
-            Entry("data", "Show data folder"),
+            Entry("data", "Show data folder", icon="folder"),
             SEPARATOR,
-            Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole),
+            Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="sampling"),
             SEPARATOR,
             Entry("quit", "Quit", "Ctrl+Q"),
         ),
@@ -49,21 +52,21 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
     (
         "&Message",
         (
-            Entry("edit", "Edit", letter="E"),
-            Entry("regenerate", "Regenerate", letter="R"),
-            Entry("fork", "Fork", letter="F"),
-            Entry("continue", "Continue", letter="C"),
-            Entry("copy", "Copy message"),
+            Entry("edit", "Edit", letter="E", icon="edit"),
+            Entry("regenerate", "Regenerate", letter="R", icon="regenerate"),
+            Entry("fork", "Fork", letter="F", icon="fork"),
+            Entry("continue", "Continue", letter="C", icon="continue"),
+            Entry("copy", "Copy message", icon="copy"),
             SEPARATOR,
             Entry("previous_sibling", "Previous version", "Alt+Left"),
             Entry("next_sibling", "Next version", "Alt+Right"),
             Entry("previous_message", "Previous message", "Alt+Up"),
             Entry("next_message", "Next message", "Alt+Down"),
             SEPARATOR,
-            Entry("stop", "Stop", "Esc"),
+            Entry("stop", "Stop", "Esc", icon="stop"),
         ),
     ),
-    ("M&odels", (Entry("open_model", "Open folder…", "Ctrl+O"),)),
+    ("M&odels", (Entry("open_model", "Open folder…", "Ctrl+O", icon="folder"),)),
     (
         "&View",
         (
@@ -90,6 +93,7 @@ class Menus:
         self._window = window
         self._slots = slots
         self._actions: dict[str, QAction] = {}
+        self._icons: dict[str, str] = {}
         self._menus: dict[str, QMenu] = {}
         for title, entries in MENUS:
             menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(title)
@@ -103,6 +107,11 @@ class Menus:
 
     def __getitem__(self, name: str) -> QAction:
         return self._actions[name]
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw the icons in the theme's colour."""
+        for name, icon_name in self._icons.items():
+            self._actions[name].setIcon(icon(icon_name, theme.quiet_text))
 
     def menu(self, title: str) -> QMenu:
         """Return a menu of the bar by its title."""
@@ -130,6 +139,8 @@ class Menus:
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)
         action.setMenuRole(entry.role)
+        if entry.icon:
+            self._icons[entry.name] = entry.icon
         if entry.key:
             action.setShortcut(QKeySequence(entry.key))
         slot = self._slots[entry.name]

@@ -310,7 +310,7 @@ def _line_below(kind: str) -> QLabel:
 
 def _left_out_line(num_messages: int) -> str:
     oldest = "the oldest message" if num_messages == 1 else f"the {num_messages:,} oldest messages"
-    return f"The model did not see {oldest}: together they are longer than its context."
+    return f"The model did not see {oldest}: the conversation is longer than its context."
 
 
 def figures_line(figures: Figures) -> str:

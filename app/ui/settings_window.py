@@ -37,7 +37,9 @@ _USUAL_DISK_GIB = 10.0
 _MOST_OF_MEMORY = 0.75
 """The rest is for the model and for other programs."""
 _UNKNOWN_GIB = 1024.0
-_LOADS_AGAIN = "The model will be loaded again. Answers under way end first; what is on disk comes back."
+_LOADS_AGAIN = "The model will be loaded again, once no answer is under way; "
+_COMES_BACK = "what it has read comes back from disk."
+_IS_READ_AGAIN = "it reads again what it needs."
 
 
 class SettingsWindow(QDialog):
@@ -189,7 +191,11 @@ class SettingsWindow(QDialog):
         )
 
     def _show_changes(self) -> None:
-        self._note.setText(_LOADS_AGAIN if self.keeping != self._controller.session.keeping else "")
+        new, now = self.keeping, self._controller.session.keeping
+        # What is kept in other bits is of no use.
+        comes_back = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
+        what_follows = _COMES_BACK if comes_back else _IS_READ_AGAIN
+        self._note.setText(f"{_LOADS_AGAIN}{what_follows}" if new != now else "")
 
     def _apply(self) -> None:
         self._controller.set_overflow(_OVERFLOWS[self.overflow.chosen])

@@ -181,7 +181,7 @@ class MainWindow(QMainWindow):
         chosen = self._theme
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
-        for part in (self.sidebar, self.header, self.banner, self.transcript, self.welcome, self.composer):
+        for part in (self._menus, self.sidebar, self.header, self.banner, self.transcript, self.welcome, self.composer):
             part.set_theme(chosen)
 
     def _on_settings(self) -> None:

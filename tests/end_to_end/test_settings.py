@@ -120,7 +120,10 @@ def test_a_size_typed_by_the_keyboard_alone_is_the_workers_limit(open_bough: Ope
     assert settings.focusWidget() is settings.memory.field
     settings.memory.field.selectAll()
     qtbot.keyClicks(settings.memory.field, "1.5")
-    assert "will be loaded again" in _texts(settings)
+    assert "what it has read comes back from disk" in _texts(settings)
+    settings.precision.choose(1)
+    assert "it reads again what it needs" in _texts(settings)
+    settings.precision.choose(0)
     person.apply(settings)
     person.kept()
     assert person.session.kept.limit_bytes == 1.5 * GIB != automatic
