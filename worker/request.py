@@ -103,9 +103,15 @@ class Request:
         )
 
     def num_kept_tokens(self, choice: int) -> int:
-        """How many tokens of what was read for an answer, prompt included, stand in its text."""
-        answer = self.writings[choice].answer
-        return len(self._prompt_ids) + len(answer.kept_ids) + answer.num_kept_tokens
+        """How many tokens of what was read for an answer, prompt included, what comes next goes on from.
+
+        They are those that stand in its text, and where it is over the end of the turn behind them.
+        """
+        writing, answer = self.writings[choice], self.writings[choice].answer
+        num_kept = answer.num_kept_tokens
+        if writing.reason == "eos" and num_kept == len(answer.token_ids):
+            num_kept += 1
+        return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
     def next_segment(self, choice: int) -> list[int] | None:
         """Begin an answer's next segment, if this one has ended and another follows; return what it goes on from."""

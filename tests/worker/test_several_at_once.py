@@ -160,6 +160,23 @@ def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engi
         assert finished.usage.generated_tokens == expected.usage.generated_tokens
 
 
+def test_stop_strings_cost_nothing_where_they_did_not_come(new_engine: NewEngine, folder: Path):
+    """The state behind the end of the turn, if it was read, stays as it does without them."""
+    model = loaded(folder)
+    prompt = list(range(40, 60))
+
+    def kept_after(stop: list[str]) -> tuple[list[int], int]:
+        engine = new_engine(model)
+        first = Generate(request_id=1, token_ids=prompt, max_tokens=20, stop=stop)
+        said = ended(list(events_of(engine, first)))[1].choices[0].token_ids
+        list(events_of(engine, Generate(request_id=2, token_ids=[300, 301], max_tokens=1)))
+        return said, engine.cache.num_kept([*prompt, *said, *model.vocabulary.eos_ids, 7])
+
+    said, _ = kept_after([])
+    model.vocabulary.eos_ids = frozenset({next(token_id for token_id in said[5:] if token_id not in said[:5])})
+    assert kept_after(["never said"]) == kept_after([])
+
+
 # --- what streams keeps streaming ------------------------------------------------------------------------------
 
 
