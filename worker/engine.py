@@ -299,6 +299,8 @@ class Engine:
         request, choice = self._running[branch]
         try:
             chunk = request.take(choice, branch, drawn)
+            num_kept = request.num_kept_tokens(choice)
+            following = request.next_segment(choice)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             yield from self._fail(request, error)
             return
@@ -306,8 +308,6 @@ class Engine:
         if request.has_ended(choice):
             yield from self._leave(branch)
             return
-        num_kept = request.num_kept_tokens(choice)
-        following = request.next_segment(choice)
         if following is not None:
             self._decoder.leave(branch, num_kept)
             del self._running[branch]

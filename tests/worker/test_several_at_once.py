@@ -23,9 +23,10 @@ from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
-from worker.protocol import Answered, Chunk, Failed, Finished, Generate, Sampling
+from worker.protocol import Answered, Chunk, Failed, Finished, Generate, Sampling, Segment
 from worker.protocol import Event as WorkerEvent
 from worker.request import Request, Ticket
+from worker.writing import Writing
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -437,6 +438,23 @@ def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
         for request in requests:
             again = ended(list(events_of(engine, request)))
             assert again[request.request_id].choices == expected[request.request_id].choices
+    caplog.clear()
+
+
+def test_a_segment_that_can_not_begin_fails_its_request_alone(
+    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    segments = [Segment(max_tokens=2), Segment(max_tokens=3)]
+    good = Generate(request_id=1, token_ids=[20, 50, 51], max_tokens=12, sampling=Sampling(seed=1))
+    bad = Generate(request_id=2, token_ids=[21, 50, 51], segments=segments, n=2)
+
+    def broken(*_: object) -> None:
+        raise KeyError("oddity")
+
+    monkeypatch.setattr(Writing, "go_on", broken)
+    events = list(events_of(new_engine(llama), good, bad))
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
+    assert list(ended(events)) == [1]
     caplog.clear()
 
 
