@@ -414,8 +414,8 @@ class Controller(QObject):
     def _on_precision_refused(self, num_bits: int) -> None:
         self.noticed.emit(
             Notice(
-                f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers are "
-                'as good; more memory is used. To see this no more, choose "As the model computes" in Settings.',
+                f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers "
+                'are as good; more memory is used. To see this no more, choose "As the model computes" in Settings.',
                 "warning",
                 action="open_settings",
             )
