@@ -35,6 +35,8 @@ _HEADER = 8
 _MOST_BRANCHES = 64
 _ROOM = 256
 """Tokens that a branch is expected to grow by at least, where it is asked whether there is memory for it."""
+_LOOK_EVERY = 32
+"""Tokens after which it is asked again whether there is memory for all."""
 
 
 @dataclass
@@ -279,11 +281,29 @@ class Engine:
             return True
         if self._is_alone or num_rows > _MOST_BRANCHES or not self.model.can_batch:
             return False
-        longest = max([num_tokens, *(len(branch.ids) for branch in self._running)]) + _ROOM
+        return self._fit(num_rows, max(num_tokens, self._longest) + _ROOM)
+
+    @property
+    def _longest(self) -> int:
+        return max((len(branch.ids) for branch in self._running), default=0)
+
+    def _fit(self, num_rows: int, longest: int) -> bool:
         # Each row is as long as the longest, and the branch in the working layers is there besides.
         return (num_rows + 1) * self.model.num_bytes_at(longest) <= self.cache.limit_bytes
 
+    def _suspend(self) -> None:
+        """Let the newest answers wait where several have grown out of the memory there is for them."""
+        longest = self._longest
+        if longest % _LOOK_EVERY:
+            return
+        while len(self._running) > 1 and not self._fit(len(self._running), longest + _LOOK_EVERY):
+            *_, (branch, (request, choice)) = self._running.items()
+            self._decoder.leave(branch, len(branch.ids))
+            del self._running[branch]
+            self._turns.appendleft(_Turn(request, [choice], branch.sequence))
+
     def _decode(self) -> Iterator[Event]:
+        self._suspend()
         try:
             looked_at = self._decoder.step()
         except Exception as error:  # noqa: BLE001 (see _begin_reading)

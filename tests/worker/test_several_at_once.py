@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import TERMINAL, Event, StdioWorker, shown_text
 from worker.batch import Batch
+from worker.disk_cache import DiskCache
 from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
@@ -306,6 +307,35 @@ def test_answers_there_is_no_memory_for_come_one_after_another(
     assert most_at_once == int(num_rows)
     assert isinstance(expected, Finished)
     assert ended(events)[1].choices == expected.choices
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+@pytest.mark.parametrize("name", ["llama", "lfm2"])
+def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
+    looks_ahead: bool, name: str, tmp_path: Path, byte_level: Tokenizer
+):
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    model = loaded(write_random_model(tmp_path / "model", byte_level, CONFIGS[name](size)))
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 60)), n=3, max_tokens=500, sampling=Sampling(temperature=1, seed=1)
+    )
+    *_, expected = events_of(Engine(model, looks_ahead=looks_ahead), request)
+    assert isinstance(expected, Finished)
+    # Enough for all three of them at first, and for one alone in the end. What waits goes to disk.
+    limit_bytes = 4 * model.num_bytes_at(20 + 256)
+    cache = PromptCache(model.new_layers, limit_bytes, DiskCache(tmp_path / "cache", "key"))
+    engine = Engine(model, cache, looks_ahead=looks_ahead)
+    engine.add(request, Ticket(1))
+    events: list[WorkerEvent] = []
+    numbers: set[int] = set()
+    while engine.is_busy:
+        events += engine.step()
+        numbers.add(len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= limit_bytes + 2 * model.num_bytes_at(256)
+    assert {1, 2, 3} <= numbers
+    assert ended(events)[1].choices == expected.choices
+    if name == "llama" or not looks_ahead:  # else there is no state before the last token, which is read again
+        assert ended(events)[1].usage.prefilled_tokens == expected.usage.prefilled_tokens == 20
 
 
 def test_a_model_that_can_not_be_batched_answers_one_after_another(
