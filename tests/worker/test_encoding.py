@@ -205,4 +205,4 @@ def test_a_prompt_in_a_plan_takes_each_of_the_three_forms():
     )
     command = command_from_json(line.encode())
     assert isinstance(command, Plan)
-    assert len(command.prompts) == 3
+    assert len(command.prompts or []) == 3
