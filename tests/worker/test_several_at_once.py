@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import mlx.core as mx
@@ -19,6 +20,7 @@ from tokenizers import Tokenizer
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import TERMINAL, Event, StdioWorker, shown_text
 from worker.batch import Batch
+from worker.decode import Branch, Drawn
 from worker.disk_cache import DiskCache
 from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
@@ -52,9 +54,25 @@ def llama(random_llama: Path) -> LanguageModel:
     return loaded(random_llama)
 
 
-@pytest.fixture(params=[False, True], ids=["looks at each token", "looks ahead"])
+@pytest.fixture(params=[False, True, None], ids=["looks at each token", "looks ahead", "in turns"])
 def new_engine(request: pytest.FixtureRequest) -> NewEngine:
-    return lambda model: Engine(model, looks_ahead=request.param)
+    """In turns: as on a CPU whose steps are now short, now long."""
+    looks_ahead: bool | None = request.param
+
+    def new(model: LanguageModel) -> Engine:
+        engine = Engine(model, looks_ahead=bool(looks_ahead))
+        if looks_ahead is None:
+            decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
+            step, dice = decoder.step, Random(1)
+
+            def step_one_way_or_another() -> list[tuple[Branch, Drawn]]:
+                decoder._looks_ahead = dice.random() < 0.5  # pyright: ignore[reportPrivateUsage]
+                return step()
+
+            decoder.step = step_one_way_or_another
+        return engine
+
+    return new
 
 
 def loaded(folder: Path) -> LanguageModel:
