@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -21,7 +22,7 @@ import numpy.typing as npt
 
 from worker.batch import Batch
 from worker.language_model import LanguageModel
-from worker.prompt_cache import PromptCache
+from worker.prompt_cache import MOST_MARKS, PromptCache, States
 from worker.sampler import Sampler
 
 _SHORT_STEP_S = 0.02
@@ -94,6 +95,23 @@ class Branch:
         self._logits: mx.array | None = None
         self._draw: _Draw | None = None
         self._unread: list[int] = []
+        self._marks: deque[tuple[int, States]] = deque(maxlen=MOST_MARKS)
+        """States after its latest tokens, while it is a row of several."""
+
+    def mark(self, states: States | None) -> None:
+        """Remember the states after all that its layers hold."""
+        if states is not None:
+            self._marks.append((len(self.ids), states))
+
+    def marks(self) -> list[tuple[int, States]]:
+        """Hand out all that is remembered."""
+        marks = list(self._marks)
+        self._marks.clear()
+        return marks
+
+    def marked(self, length: int) -> tuple[int, States] | None:
+        """Return the last states that are remembered of its first `length` tokens, and after how many they are."""
+        return max((mark for mark in self._marks if mark[0] <= length), key=lambda mark: mark[0], default=None)
 
     @property
     def sequence(self) -> list[int]:
@@ -207,11 +225,11 @@ class Decoder:
     def move_in(self) -> None:
         """Use the working layers where there is one branch alone: nothing is faster."""
         if self._batch is not None and len(self.branches) == 1:
-            ids = self.branches[0].ids
-            layers = self._batch.row(0, len(ids))
+            branch = self.branches[0]
+            layers = self._batch.row(0, len(branch.ids))
             self._batch = None
             self._count_bytes()
-            self._cache.take(ids, layers)
+            self._cache.take(branch.ids, layers, branch.marks())
 
     def step(self) -> list[tuple[Branch, Drawn]]:
         """Draw a token of each branch. Those that have no token left have to leave before the next step.
@@ -287,6 +305,11 @@ class Decoder:
             self._cache.extend(read[0])
             if self.branches[0].may_be_cut:
                 self._cache.mark()
+            return
+        for row, branch in enumerate(self.branches):
+            if branch.may_be_cut:
+                length = len(branch.ids)
+                branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
     def leave(self, branch: Branch, num_tokens: int) -> None:
         """Continue a branch no more; all that it has read is kept. One will go on from its first `num_tokens`."""
@@ -295,7 +318,7 @@ class Decoder:
             self._cache.keep()
             self._cache.unmark(num_tokens)
         else:
-            self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)))
+            self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)), branch.marked(num_tokens))
             self._batch.remove(row, len(self.branches))
         del self.branches[row]
         self._begun = [each for each in self._begun if each is not branch]

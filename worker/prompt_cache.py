@@ -14,8 +14,9 @@ from __future__ import annotations
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 import mlx.core as mx
 
@@ -25,11 +26,15 @@ from worker.kept import Kept, Tally
 from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, own, stacks_of
 from worker.token_tree import TokenTree, as_ids, num_common
 
-_MOST_MARKS = 8
+MOST_MARKS = 8
 """Tokens at the end of an answer that may yet be cut off with what follows them: few stop strings have more."""
 
 _NUM_LATEST = 8
 """Places at the end of the branch in use whose states stay as long as can be."""
+
+
+States: TypeAlias = "list[Arrays | None]"
+"""Of each stack of layers; None where its positions are enough."""
 
 
 class PromptCache:
@@ -153,7 +158,7 @@ class PromptCache:
         if length - run.start not in run.kept.states:
             run.kept.set_states(length - run.start, self._states(copied=False))
             self._marks.append(length)
-        if len(self._marks) > _MOST_MARKS:
+        if len(self._marks) > MOST_MARKS:
             self._drop_mark(self._marks.pop(0))
 
     def unmark(self, length: int = 0) -> None:
@@ -185,8 +190,17 @@ class PromptCache:
         length = len(self.token_ids)
         return [stack.state(copied=copied) if length > stack.most_positions else None for stack in self._stacks]
 
-    def enter(self, token_ids: Sequence[int], layers: Layers) -> None:
-        """Keep a branch that was computed elsewhere: `layers` hold exactly `token_ids`. Only what is new is copied."""
+    def states_of(self, layers: Layers, length: int) -> States | None:
+        """Return the states of layers that hold so many tokens, for `enter`; None where positions are enough."""
+        if not self.needs_keeping(length):
+            return None
+        return [stack.state(copied=False) if length > stack.most_positions else None for stack in stacks_of(layers)]
+
+    def enter(self, token_ids: Sequence[int], layers: Layers, earlier: tuple[int, States] | None = None) -> None:
+        """Keep a branch that was computed elsewhere: `layers` hold exactly `token_ids`. Only what is new is copied.
+
+        `earlier`: the states after so many of its tokens, a place to come back to, too.
+        """
         self._settle()
         self._clock += 1
         runs = self._tree.insert(token_ids, self._nothing())
@@ -209,10 +223,18 @@ class PromptCache:
             states = [stack.state() if length > stack.most_positions else None for stack in stacks]
             mx.eval(arrays_in(states))
             runs[-1].kept.set_states(length - runs[-1].start, states)
+        if earlier is not None and earlier[0] < length:
+            run = next(run for run in runs if run.start < earlier[0] <= run.end)
+            states = own(earlier[1])
+            mx.eval(arrays_in(states))
+            run.kept.set_states(earlier[0] - run.start, states)
         self._evict()
 
-    def take(self, token_ids: Sequence[int], layers: Layers) -> None:
-        """Make `layers`, which hold exactly `token_ids`, the working layers; their caches are the caller's no more."""
+    def take(self, token_ids: Sequence[int], layers: Layers, marks: Iterable[tuple[int, States]] = ()) -> None:
+        """Make `layers`, which hold exactly `token_ids`, the working layers; their caches are the caller's no more.
+
+        `marks`: states after so many of the tokens, as if `mark` had been called there.
+        """
         self._settle()
         self._clock += 1
         ids = as_ids(token_ids)
@@ -227,6 +249,12 @@ class PromptCache:
             for index, stack in enumerate(self._stacks):
                 if stack.num_positions >= run.end:
                     run.kept.set_part(index, None)
+        self._marks = []
+        for mark, states in marks:
+            run = next(run for run in self._path if run.start < mark <= run.end)
+            if mark - run.start not in run.kept.states:
+                run.kept.set_states(mark - run.start, states)
+                self._marks.append(mark)
         self._evict()
 
     @property

@@ -193,6 +193,26 @@ def test_an_answer_that_a_stop_string_cuts_is_not_read_again(talk: Talk, at: int
     assert plan["cached_tokens"] == length + at
 
 
+def test_nor_is_any_of_several_that_are_cut(talk: Talk):
+    talk.fresh()
+    messages = [SYSTEM, user("What is a branch?")]
+    length = len(talk.ids(messages))
+    sampling = {"temperature": 1, "seed": 4}
+    whole = talk.worker.result("generate", messages=messages, max_tokens=30, n=3, sampling=sampling)["choices"]
+    # A letter that all of them say early, and not at once.
+    letters = [letter for letter in "aeinorst" if all(0 < answer["text"].find(letter) < 30 for answer in whole)]
+    assert letters
+    cut = talk.fresh().worker.result(
+        "generate", messages=messages, max_tokens=30, n=3, sampling=sampling, stop=letters[:1]
+    )["choices"]
+    for choice in cut:
+        assert choice["reason"] == "stop"
+        said = {"role": "assistant", "content": choice["text"], "token_ids": choice["turn_token_ids"]}
+        plan = talk.worker.result("plan", prompts=[{"messages": [*messages, said, user("And a leaf?")]}])["plans"][0]
+        num_whole = len(choice["token_ids"]) - choice["num_recut"]
+        assert plan["cached_tokens"] >= length + num_whole
+
+
 def test_what_was_read_of_a_cancelled_prompt_is_kept(talk: Talk):
     talk.fresh()
     prompt = list(range(3, 103)) * 30
