@@ -170,9 +170,8 @@ class Branch:
         draw, self._draw = self._draw, None
         return draw
 
-    def look(self, draw: _Draw) -> Drawn:
-        """Look at a token that was handed out."""
-        drawn = _drawn(draw)
+    def look(self, drawn: Drawn) -> Drawn:
+        """Take note of a token that was handed out; return it."""
         self.num_left -= 1
         self._unread.append(drawn.token_id)
         return drawn
@@ -288,16 +287,17 @@ class Decoder:
             branch.go_on(after, number)
             computed += [after] if branch.is_masked else branch.draw()
         mx.async_eval(computed)
-        # All or nothing: where computing fails, no branch has moved.
-        mx.eval([draw.arrays for draw in draws if draw is not None])
+        # All or nothing: where computing fails, no branch has moved. Not `mx.eval`: that would wait for what was just
+        # launched, too.
+        drawn = [None if draw is None else _drawn(draw) for draw in draws]
         looked_at = [
-            (branch, branch.look(draw)) for branch, draw in zip(self.branches, draws, strict=True) if draw is not None
+            (branch, branch.look(each)) for branch, each in zip(self.branches, drawn, strict=True) if each is not None
         ]
         self._note_read(numbers)
         return looked_at
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, Drawn]]:
-        return [(branch, branch.look(draw)) for branch in branches if (draw := branch.under_way()) is not None]
+        return [(branch, branch.look(_drawn(draw))) for branch in branches if (draw := branch.under_way()) is not None]
 
     def _note_read(self, numbers: list[int]) -> None:
         read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
@@ -374,7 +374,7 @@ def _drawn(draw: _Draw) -> Drawn:
     if not draw.report:
         return Drawn(token_id)
     logprob, top_ids, top_logprobs = draw.report
-    top = zip(np.array(top_ids[0]).tolist(), np.array(top_logprobs[0]).tolist(), strict=True)
+    top = zip(np.array(top_ids)[0].tolist(), np.array(top_logprobs)[0].tolist(), strict=True)
     return Drawn(
         token_id,
         float(cast("float", logprob.item())),
