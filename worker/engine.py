@@ -32,6 +32,9 @@ _PAUSE_S = 0.05
 _HEADER = 8
 """Control tokens that are no further apart belong to one place between two messages."""
 
+_STRIDE = 1024
+"""Tokens after which a place is one to come back to, wherever it is."""
+
 _MOST_BRANCHES = 64
 _ROOM = 256
 """Tokens that a branch is expected to grow by at least, where it is asked whether there is memory for it."""
@@ -247,7 +250,8 @@ class Engine:
         ends = [
             place for place, following in pairwise([*after, len(sequence) + _HEADER]) if following - place > _HEADER
         ]
-        return sorted({*ends, self.cache.fork(sequence)})
+        # A long message, or a prompt without any: one may come back to its middle.
+        return sorted({*ends, *range(_STRIDE, len(sequence), _STRIDE), self.cache.fork(sequence)})
 
     # --- decode --------------------------------------------------------------------------------------------
 

@@ -175,6 +175,15 @@ def test_going_on_with_an_answer_reads_one_token(talk: Talk):
     assert finished["choices"][0]["turn_token_ids"] == whole["token_ids"]
 
 
+def test_an_edit_in_the_middle_of_a_long_prompt_goes_back_no_further_than_it_must(talk: Talk):
+    talk.fresh()
+    prompt = list(range(3, 103)) * 25
+    talk.worker.result("generate", token_ids=prompt, max_tokens=1)
+    edited = [*prompt[:2300], 7, *prompt[2301:2400]]
+    usage = talk.worker.result("generate", token_ids=edited, max_tokens=1)["usage"]
+    assert usage["cached_tokens"] == (2300 if talk.is_trimmable else 2048)
+
+
 @pytest.mark.parametrize("at", [3, 6, 9])
 def test_an_answer_that_a_stop_string_cuts_is_not_read_again(talk: Talk, at: int):
     talk.fresh()
