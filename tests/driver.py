@@ -75,6 +75,15 @@ class StdioWorker:
         self.events.append(event)
         return event
 
+    def wait_for(self, request_id: str, kind: str) -> Event:
+        """Wait for the next event of that kind of a request; it must come before the request's end."""
+        while True:
+            event = self.next_event()
+            if event["request_id"] == request_id:
+                if event["type"] == kind:
+                    return event
+                assert event["type"] not in TERMINAL, event
+
     def events_until_end(self, request_id: str | None) -> list[Event]:
         """Wait for a request's terminal event; return all of that request's events."""
         seen = [event for event in self.events if event["request_id"] == request_id]

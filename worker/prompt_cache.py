@@ -23,7 +23,7 @@ import mlx.core as mx
 from worker.disk_cache import DiskCache, StoredFile
 from worker.disk_tier import DiskTier, KeptRun
 from worker.kept import Kept, Tally
-from worker.layers import Arrays, Layers, arrays_in, num_bytes_in, own, stacks_of
+from worker.layers import Arrays, Layers, Stack, arrays_in, num_bytes_in, own, stacks_of
 from worker.token_tree import TokenTree, as_ids, num_common
 
 MOST_MARKS = 8
@@ -141,7 +141,7 @@ class PromptCache:
         length = len(self.token_ids)
         if self.needs_keeping(length):
             self._settle()
-            states = self._states(copied=True)
+            states = _states(self._stacks, length, copied=True)
             # A state that is not computed yet would keep alive all that it is computed from.
             mx.eval(arrays_in(states))
             run = self._path[-1]
@@ -156,12 +156,12 @@ class PromptCache:
         self._settle()
         run = self._path[-1]
         if length - run.start not in run.kept.states:
-            run.kept.set_states(length - run.start, self._states(copied=False))
+            run.kept.set_states(length - run.start, _states(self._stacks, length, copied=False))
             self._marks.append(length)
         if len(self._marks) > MOST_MARKS:
             self._drop_mark(self._marks.pop(0))
 
-    def unmark(self, length: int = 0) -> None:
+    def unmark(self, length: int) -> None:
         """Keep the last place marked that is not behind so many tokens, and forget the other ones."""
         self._settle()
         marks, self._marks = self._marks, []
@@ -186,15 +186,9 @@ class PromptCache:
                 return (run, length - run.start) if length - run.start in run.kept.states else None
         return None
 
-    def _states(self, *, copied: bool) -> list[Arrays | None]:
-        length = len(self.token_ids)
-        return [stack.state(copied=copied) if length > stack.most_positions else None for stack in self._stacks]
-
     def states_of(self, layers: Layers, length: int) -> States | None:
         """Return the states of layers that hold so many tokens, for `enter`; None where positions are enough."""
-        if not self.needs_keeping(length):
-            return None
-        return [stack.state(copied=False) if length > stack.most_positions else None for stack in stacks_of(layers)]
+        return _states(stacks_of(layers), length, copied=False) if self.needs_keeping(length) else None
 
     def enter(self, token_ids: Sequence[int], layers: Layers, earlier: tuple[int, States] | None = None) -> None:
         """Keep a branch that was computed elsewhere: `layers` hold exactly `token_ids`. Only what is new is copied.
@@ -220,7 +214,7 @@ class PromptCache:
                     run.kept.set_part(index, stack.positions(run.start, run.end))
             mx.eval(arrays_in(run.kept.parts))
         if self.needs_keeping(length):
-            states = [stack.state() if length > stack.most_positions else None for stack in stacks]
+            states = _states(stacks, length, copied=True)
             mx.eval(arrays_in(states))
             runs[-1].kept.set_states(length - runs[-1].start, states)
         if earlier is not None and earlier[0] < length:
@@ -606,6 +600,11 @@ class PromptCache:
         for run in sorted(self._tree.runs(), key=lambda run: -run.start):
             if run not in held:
                 self._tree.remove(run)
+
+
+def _states(stacks: Sequence[Stack], length: int, *, copied: bool) -> States:
+    """Of stacks that hold so many tokens."""
+    return [stack.state(copied=copied) if length > stack.most_positions else None for stack in stacks]
 
 
 def _is_in_layers_alone(kept: Kept) -> bool:

@@ -21,16 +21,6 @@ def worker(shared_worker: StdioWorker) -> StdioWorker:
     return shared_worker
 
 
-def wait_for(worker: StdioWorker, request_id: str, kind: str) -> Event:
-    """Wait for one event of a request; it must come before the request's end."""
-    while True:
-        event = worker.next_event()
-        if event["request_id"] == request_id:
-            if event["type"] == kind:
-                return event
-            assert event["type"] not in TERMINAL, event
-
-
 def drain(worker: StdioWorker) -> list[Event]:
     """All events that are still to come, until the output ends."""
     try:
@@ -55,7 +45,7 @@ def end_of(events: list[Event], request_id: str) -> Event:
 def test_a_running_answer_that_is_cancelled_keeps_what_it_said(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     request_id = worker.send("generate", **PROMPT)
-    wait_for(worker, request_id, "chunk")
+    worker.wait_for(request_id, "chunk")
     assert worker.result("cancel", target=request_id)["type"] == "done"
     events = worker.events_until_end(request_id)
     choice = events[-1]["choices"][0]
@@ -67,7 +57,7 @@ def test_a_running_answer_that_is_cancelled_keeps_what_it_said(worker: StdioWork
 def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
-    wait_for(worker, running, "chunk")
+    worker.wait_for(running, "chunk")
     waiting = worker.send("generate", **PROMPT, continuation={"token_ids": [70, 71]})
     worker.send("cancel", target=waiting)
     finished = worker.events_until_end(waiting)[-1]
@@ -84,9 +74,9 @@ def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: 
 def test_one_choice_of_one_can_be_cancelled_and_others_do_not_exist(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     request_id = worker.send("generate", **PROMPT)
-    wait_for(worker, request_id, "chunk")
+    worker.wait_for(request_id, "chunk")
     assert worker.result("cancel", target=request_id, choice=1)["type"] == "done"
-    wait_for(worker, request_id, "chunk")
+    worker.wait_for(request_id, "chunk")
     worker.result("cancel", target=request_id, choice=0)
     assert worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
 
@@ -100,7 +90,7 @@ def test_cancelling_what_ended_or_never_was_is_done_and_changes_nothing(worker: 
     assert worker.result("cancel", target=17)["type"] == "done"
     # The id is free again, and what comes under it is not cancelled.
     again = worker.send("generate", request_id=request_id, max_tokens=3, **PROMPT)
-    finished = wait_for(worker, again, "finished")
+    finished = worker.wait_for(again, "finished")
     assert finished["choices"][0]["reason"] != "cancelled"
     assert ends(worker.events)[request_id] == 2
 
@@ -109,7 +99,7 @@ def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioW
     worker.load(random_llama)
     for fraction in (0.0, 0.1):
         request_id = worker.send("load_model", model="guide")
-        while wait_for(worker, request_id, "model_loading")["fraction"] < fraction:
+        while worker.wait_for(request_id, "model_loading")["fraction"] < fraction:
             pass
         worker.send("cancel", target=request_id)
         end = worker.events_until_end(request_id)[-1]
@@ -129,7 +119,7 @@ def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioW
 def test_a_waiting_load_that_is_cancelled_leaves_the_model_alone(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
-    wait_for(worker, running, "chunk")
+    worker.wait_for(running, "chunk")
     load = worker.send("load_model", model="guide")
     worker.send("cancel", target=load)
     end = worker.events_until_end(load)[-1]
@@ -159,7 +149,7 @@ def test_answers_begin_in_the_order_in_which_they_were_asked_for(worker: StdioWo
 def test_questions_overtake_answers(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
-    wait_for(worker, running, "chunk")
+    worker.wait_for(running, "chunk")
     waiting = worker.send("generate", **PROMPT)
     assert worker.result("tokenize", **PROMPT)["type"] == "tokenized"
     assert worker.result("plan", prompts=[PROMPT, PROMPT])["type"] == "planned"
@@ -233,7 +223,7 @@ def test_loads_sent_while_others_end_are_never_answered_twice(worker: StdioWorke
     loads: list[str] = []
     for _ in range(15):
         loads.append(worker.send("load_model", model=str(random_llama)))
-        wait_for(worker, loads[-1], "model_loaded")
+        worker.wait_for(loads[-1], "model_loaded")
     worker.result("cache_stats")
     assert all(ends(worker.events)[request_id] == 1 for request_id in loads)
 
@@ -255,14 +245,14 @@ def test_a_load_that_can_not_be_does_not_take_the_place_of_one_that_can(
 def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", request_id="twice", max_tokens=2000, **PROMPT)
-    wait_for(worker, running, "chunk")
+    worker.wait_for(running, "chunk")
     worker.send("tokenize", request_id="twice", **PROMPT)
     failed = worker.next_event()
     while failed["type"] == "chunk":
         failed = worker.next_event()
     assert (failed["kind"], failed["request_id"]) == ("bad_request", "twice")
     assert "in use" in failed["message"]
-    assert wait_for(worker, "twice", "finished")["choices"][0]["reason"] == "length"
+    assert worker.wait_for("twice", "finished")["choices"][0]["reason"] == "length"
 
 
 @pytest.mark.parametrize(
@@ -309,7 +299,7 @@ def test_unloading_nothing_is_done_and_unloading_forgets(worker: StdioWorker, ra
 def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: StdioWorker, endless_model: Path):
     loaded = stdio_worker.load(endless_model)["request_id"]
     running = stdio_worker.send("generate", **PROMPT)
-    wait_for(stdio_worker, running, "chunk")
+    stdio_worker.wait_for(running, "chunk")
     waiting = [stdio_worker.send("generate", **PROMPT) for _ in range(3)]
     load = stdio_worker.send("load_model", model="guide")
     asked = stdio_worker.send("tokenize", **PROMPT)
@@ -327,7 +317,7 @@ def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: Std
 
 def test_shutdown_gives_up_a_load_that_runs(stdio_worker: StdioWorker):
     load = stdio_worker.send("load_model", model="guide")
-    wait_for(stdio_worker, load, "model_loading")
+    stdio_worker.wait_for(load, "model_loading")
     shutdown = stdio_worker.send("shutdown")
     events = drain(stdio_worker)
     assert stdio_worker.process.wait() == 0

@@ -18,7 +18,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
-from tests.driver import TERMINAL, Event, StdioWorker, shown_text
+from tests.driver import StdioWorker, shown_text
 from worker.batch import Batch
 from worker.decode import Branch, Drawn
 from worker.disk_cache import DiskCache
@@ -90,15 +90,6 @@ def events_of(engine: Engine, *requests: Generate) -> Iterator[WorkerEvent]:
 
 def ended(events: list[WorkerEvent]) -> dict[Any, Finished]:
     return {event.request_id: event for event in events if isinstance(event, Finished)}
-
-
-def wait_for(worker: StdioWorker, request_id: str, kind: str) -> Event:
-    while True:
-        event = worker.next_event()
-        if event["request_id"] == request_id:
-            if event["type"] == kind:
-                return event
-            assert event["type"] not in TERMINAL, event
 
 
 # --- the same as alone -----------------------------------------------------------------------------------------
@@ -203,9 +194,9 @@ def test_stop_strings_cost_nothing_where_they_did_not_come(new_engine: NewEngine
 def test_an_answer_goes_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     first = shared_worker.send("generate", text="Hello")
-    wait_for(shared_worker, first, "chunk")
+    shared_worker.wait_for(first, "chunk")
     second = shared_worker.send("generate", text="Hello there " * 2000, max_tokens=3)
-    wait_for(shared_worker, second, "prefill_progress")
+    shared_worker.wait_for(second, "prefill_progress")
     start = len(shared_worker.events)
     shared_worker.events_until_end(second)
     assert shared_worker.result("cancel", target=first)["type"] == "done"
@@ -221,7 +212,7 @@ def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_mo
     shared_worker.load(endless_model)
     asked = [shared_worker.send("generate", text=text) for text in ("Hello", "Well then")]
     for request_id in (*asked, *asked, *asked):
-        wait_for(shared_worker, request_id, "chunk")
+        shared_worker.wait_for(request_id, "chunk")
     for request_id in asked:
         shared_worker.result("cancel", target=request_id)
         assert shared_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
@@ -230,9 +221,9 @@ def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_mo
 def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     request_id = shared_worker.send("generate", text="Hello", n=3)
-    wait_for(shared_worker, request_id, "chunk")
+    shared_worker.wait_for(request_id, "chunk")
     assert shared_worker.result("cancel", target=request_id, choice=1)["type"] == "done"
-    answered = wait_for(shared_worker, request_id, "answered")
+    answered = shared_worker.wait_for(request_id, "answered")
     assert (answered["choice"], answered["reason"]) == (1, "cancelled")
     start = len(shared_worker.events)
     while {event.get("choice") for event in shared_worker.events[start:] if event["type"] == "chunk"} != {0, 2}:
@@ -248,7 +239,7 @@ def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model
 def test_an_answer_that_is_cancelled_before_it_begins_does_not_begin(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     request_id = shared_worker.send("generate", text="Hello there " * 2000, n=3, max_tokens=5)
-    wait_for(shared_worker, request_id, "prefill_progress")
+    shared_worker.wait_for(request_id, "prefill_progress")
     shared_worker.result("cancel", target=request_id, choice=1)
     events = shared_worker.events_until_end(request_id)
     answers = events[-1]["choices"]
