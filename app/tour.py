@@ -66,6 +66,7 @@ class _Tour:
     def __init__(self, out: Path, application: Application) -> None:
         self.steps: list[dict[str, Any]] = []
         self._out = out
+        self._application = application
         self._controller = application.controller
         self._window = application.window
         self._why_not_loaded = ""
@@ -88,6 +89,7 @@ class _Tour:
             return error or next(iter(in_slots), None)
         finally:
             sys.excepthook = print_it
+            self._application.close()
 
     def _play_steps(self) -> str | None:
         self._window.resize(*_SIZE)

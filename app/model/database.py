@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import sqlite3
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
@@ -31,7 +33,7 @@ class Database:
         # What a broken disk made of a text is better read than refused.
         self._connection.text_factory = _decoded
         try:
-            with self._saying_why():
+            with self._saying_why(), _one_at_a_time(path.parent):
                 self._refuse_what_is_not_ours()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA foreign_keys = ON")
@@ -103,6 +105,19 @@ class Database:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StoreError(_sentence(self._path, error)) from error
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Generator[None]:
+    """Let nobody else open a file in this folder meanwhile: SQLite has no patience where it changes the journal's mode."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        # A file system may know no locks.
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _decoded(data: bytes) -> str:
