@@ -109,7 +109,7 @@ class Database:
 
 @contextlib.contextmanager
 def _one_at_a_time(folder: Path) -> Generator[None]:
-    """Let nobody else open a file in this folder meanwhile: SQLite has no patience where it changes the journal's mode."""
+    """Let nobody else open a file here meanwhile: SQLite has no patience where it changes the journal's mode."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         # A file system may know no locks.
