@@ -297,8 +297,7 @@ class Engine:
 
     def _suspend(self) -> None:
         """Let the newest answers wait where several have grown out of the memory there is for them."""
-        longest = self._longest
-        if longest % _LOOK_EVERY:
+        if len(self._running) < 2 or (longest := self._longest) % _LOOK_EVERY:
             return
         while len(self._running) > 1 and not self._fit(len(self._running), longest + _LOOK_EVERY):
             *_, (branch, (request, choice)) = self._running.items()
@@ -323,16 +322,18 @@ class Engine:
         request, choice = self._running[branch]
         try:
             chunk = request.take(choice, branch, drawn)
+            if not request.is_at_end(choice):
+                yield from _told(chunk)
+                return
             num_kept = request.num_kept_tokens(choice)
             following = request.next_segment(choice)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             yield from self._fail(request, error)
             return
         yield from _told(chunk)
-        if request.has_ended(choice):
+        if following is None:
             yield from self._leave(branch)
-            return
-        if following is not None:
+        else:
             self._decoder.leave(branch, num_kept)
             del self._running[branch]
             self._turns.appendleft(_Turn(request, [choice], following))

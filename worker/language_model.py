@@ -95,6 +95,7 @@ class LanguageModel:
         self._config = config
         self._quantization: tuple[int, int] | None = None
         """Bits and group size of keys and values."""
+        _let_python_find_the_modules_of(model)
         logits = self._probe()
         self.vocab_size: int = logits.shape[-1]
         self.cache_kind: CacheKind = _cache_kind(self._layers)
@@ -175,7 +176,8 @@ class LanguageModel:
         Their shape is [sequences, vocabulary].
         """
         logits: mx.array = cast("Any", self._model)(tokens, cache=layers)
-        return logits[:, -1, :]
+        # Of one token, the only one is the last one: indexing costs more.
+        return logits.squeeze(1) if tokens.shape[1] == 1 else logits[:, -1, :]
 
 
 def release() -> None:
@@ -208,6 +210,18 @@ def _told_of(folder: ModelFolder, what: str = "model") -> Generator[None]:
         raise ModelInvalidError(
             f"The {what} in {folder.path} can't be loaded: {reason}. Download the model again, or choose another one."
         ) from error
+
+
+def _let_python_find_the_modules_of(model: nn.Module) -> None:
+    """Spare Python a call of `nn.Module.__getattr__` each time that a module asks for one of its own modules.
+
+    That was an eighth of the time in which a step of a small model is put together. Weights stay where they are, as
+    code may replace them.
+    """
+    for module in model.modules():
+        for name, value in cast("dict[str, object]", module).items():
+            if isinstance(value, nn.Module | list):
+                module.__dict__[name] = value
 
 
 def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:

@@ -114,9 +114,9 @@ class Request:
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
     def next_segment(self, choice: int) -> list[int] | None:
-        """Begin an answer's next segment, if this one has ended and another follows; return what it goes on from."""
+        """Begin the segment of an answer that follows one that has ended, if one does; return what it goes on from."""
         writing = self.writings[choice]
-        if writing.is_over or writing.answer.reason is None:
+        if writing.is_over:
             return None
         writing.go_on()
         return self._prompt_ids + writing.answer.kept_ids
@@ -151,9 +151,10 @@ class Request:
         assert writing.reason is not None
         return Answered(request_id=self.request_id, choice=choice, reason=writing.reason, stop=writing.answer.stop)
 
-    def has_ended(self, choice: int) -> bool:
-        """Whether nothing more comes of an answer."""
-        return self.writings[choice].is_over
+    def is_at_end(self, choice: int) -> bool:
+        """Whether an answer, or the segment of it that is being written, has ended."""
+        writing = self.writings[choice]
+        return writing.is_over or writing.answer.reason is not None
 
     @property
     def is_over(self) -> bool:
