@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.benchmarks.measure import Row, compared, in_turn
@@ -70,7 +71,7 @@ class _Worker:
         assert finished["usage"]["generated_tokens"] == _NUM_TOKENS, finished
         return (_NUM_TOKENS - 1) / (end - first)
 
-    def _ask(self, command: dict[str, object], terminal: bytes) -> tuple[float, float, bytes]:
+    def _ask(self, command: Mapping[str, object], terminal: bytes) -> tuple[float, float, bytes]:
         """Return when the first chunk came, when the last event, and all that was said."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
