@@ -22,7 +22,7 @@ from worker.vocabulary import Vocabulary
 
 _BITS = 32
 
-_JSON: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
+JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
 """JSON as people write it: small models that may go on with blank lines for ever do. `x-guidance` says otherwise."""
 
 
@@ -138,7 +138,7 @@ def _grammar(described: Described) -> str:
                 value = {} if value else {"not": {}}
             if not isinstance(value, dict):
                 raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
-            return LLMatcher.grammar_from_json_schema(cast("dict[str, Any]", value), defaults=_JSON)
+            return LLMatcher.grammar_from_json_schema(cast("dict[str, Any]", value), defaults=JSON_AS_WRITTEN)
         case "regex":
             return LLMatcher.grammar_from_regex(_text(value, "regular expression"))
         case "lark":
