@@ -14,7 +14,7 @@ from app.model.message import Message, MessageId
 from app.model.store import Store
 from app.prompt import broken_off, finished, generate
 from app.worker_link import WorkerLink
-from worker.protocol import Cancel, Chunk, Event, Failed, Finished, PrefillProgress, RequestId
+from worker.protocol import Cancel, Chunk, Event, Failed, Finished, PrefillProgress, RequestId, Token
 
 SAVE_INTERVAL_MS = 200
 """Streamed text is in the store at most this much (and one write) later."""
@@ -34,6 +34,8 @@ class _Stream:
     """None while an answer in the prompt is itself still growing."""
     new_text: list[str] = field(default_factory=list[str])
     unsaved: list[str] = field(default_factory=list[str])
+    tokens: list[Token] = field(default_factory=list[Token])
+    """All that were drawn."""
 
     @property
     def new(self) -> str:
@@ -171,6 +173,7 @@ class Answers(QObject):
         stream = self._streams[message_id]
         match event:
             case Chunk():
+                stream.tokens += event.tokens
                 if event.text:
                     stream.new_text.append(event.text)
                     stream.unsaved.append(event.text)
@@ -178,7 +181,7 @@ class Answers(QObject):
             case PrefillProgress():
                 self.reading.emit(message_id, event.done, event.total, event.cached)
             case Finished():
-                self._end(finished(stream.message, stream.prompt, event))
+                self._end(finished(stream.message, stream.prompt, stream.tokens, event))
             case Failed():
                 self._end(broken_off(stream.message, stream.new, "failed", event.message))
             case _:

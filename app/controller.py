@@ -15,7 +15,16 @@ from app.answers import Answers
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
 from app.model.markdown_export import to_markdown
-from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Overflow, Record, Sampling
+from app.model.message import (
+    CAN_CONTINUE,
+    Conversation,
+    Message,
+    MessageId,
+    Overflow,
+    Record,
+    Sampling,
+    without_tokens,
+)
 from app.model.open_conversation import OpenConversation
 from app.model.settings import MAX_RECENT_MODELS, Keeping, Settings, Theme, write_atomically
 from app.model.sizes import size_in_words
@@ -228,14 +237,12 @@ class Controller(QObject):
         if not self.can_continue(message):
             return
         before = message.record or Record()
-        record = msgspec.structs.replace(
-            before,
-            error=None,
-            sampling=self.settings.sampling,
-            overflow=self.settings.overflow,
-            model=self.session.name,
-            # Another model has other ids.
-            token_ids=before.token_ids if before.model == self.session.name else (),
+        # Another model has other ids.
+        known = before if before.model == self.session.name else without_tokens(before)
+        record = self.session.signed(
+            msgspec.structs.replace(
+                known, error=None, ended_ms=0, sampling=self.settings.sampling, overflow=self.settings.overflow
+            )
         )
         opened = self._opened
         with self._telling():
@@ -359,7 +366,7 @@ class Controller(QObject):
         """Add an answer below a question and let the model write it."""
         opened = self._opened
         settings = self.settings
-        record = Record(model=self.session.name, sampling=settings.sampling, overflow=settings.overflow)
+        record = self.session.signed(Record(sampling=settings.sampling, overflow=settings.overflow))
         with self._telling():
             answer = opened.add(question_id, "assistant", "", state="streaming", record=record)
             self._answers.ask(answer, opened.lineage(question_id), opened.conversation.id)

@@ -7,8 +7,10 @@ import signal
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
+import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from app.model.message import Record
 from app.model.settings import Keeping
 from app.worker_link import WorkerLink
 from worker.protocol import (
@@ -97,6 +99,11 @@ class ModelSession(QObject):
         self._stats_id = next(self._stats_ids)
         if not self._link.send(CacheStats(request_id=self._stats_id)):
             self._set_kept(None)
+
+    def signed(self, record: Record) -> Record:
+        """Return the record of an answer that this model is to write. One that still loads is known by its name."""
+        identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
+        return msgspec.structs.replace(record, model=self.name, model_identity=identity, versions=versions)
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:
         self.kept = kept

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import msgspec
 
-from app.model.message import Figures, Message, Record, State
+from app.model.message import ORIGINS, Alternative, Constraint, Figures, Message, Record, State, without_tokens
 from worker import protocol
-from worker.protocol import Continuation, Finished, Generate, RequestId
+from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
 
 _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
@@ -30,7 +31,13 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message])
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         overflow=record.overflow,
+        constraint=None if record.constraint is None else _constraint(record.constraint),
+        top_logprobs=record.top_logprobs,
     )
+
+
+def _constraint(constraint: Constraint) -> protocol.Constraint:
+    return protocol.Constraint(kind=constraint.kind, value=constraint.value, covers=constraint.covers)
 
 
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
@@ -71,23 +78,33 @@ def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
     return sum(len(said) for said in behind[:num_turns])
 
 
-def finished(message: Message, prompt: Sequence[Message], event: Finished) -> Message:
-    """Return a message, as it was when the model was asked, with what the model made of it and of its prompt."""
+def finished(message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished) -> Message:
+    """Return a message, as it was when the model was asked, with what the model made of it and of its prompt.
+
+    `tokens` are all that were drawn for it, those that are no text of it included.
+    """
     choice, usage, timing = event.choices[0], event.usage, event.timing
     before = message.record or Record()
+    if choice.text:
+        before = _with_tokens(before, choice, tokens)
+    # An answer that was stopped before it went on has the tokens that it had.
     record = msgspec.structs.replace(
         before,
-        # An answer that was stopped before it went on is what it was.
-        token_ids=tuple(choice.turn_token_ids) if choice.text else before.token_ids,
         seed=choice.seed,
         reason=choice.reason,
         stop=choice.stop,
         error=None,
+        ended_ms=_now_ms(),
         figures=Figures(
             prompt_tokens=usage.prompt_tokens,
             kept_tokens=usage.cached_tokens,
             read_tokens=usage.prefilled_tokens,
             new_tokens=usage.generated_tokens,
+            forced_tokens=usage.forced_tokens,
+            draft_tokens=usage.draft_tokens,
+            accepted_tokens=usage.accepted_tokens,
+            queue_ms=timing.queue_ms,
+            prefill_ms=timing.prefill_ms,
             first_word_ms=timing.queue_ms + timing.ttft_ms,
             tokens_per_s=timing.decode_tokens_per_s,
             left_out_messages=_num_left_out(prompt, usage.dropped_messages),
@@ -101,6 +118,42 @@ def broken_off(message: Message, new_text: str, state: State, error: str | None)
     """Return a message, as it was when the model was asked, with what had come when it ended otherwise."""
     before = message.record or Record()
     # The ids of text that came without its end are not known.
-    token_ids = () if new_text else before.token_ids
-    record = msgspec.structs.replace(before, error=error, token_ids=token_ids, reason=None, stop=None)
+    record = without_tokens(before) if new_text else before
+    record = msgspec.structs.replace(record, error=error, reason=None, stop=None, ended_ms=_now_ms())
     return msgspec.structs.replace(message, text=message.text + new_text, state=state, record=record)
+
+
+def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Record:
+    """Return a record with the ids of the whole turn, and with what is known of each.
+
+    Those drawn now stand at the turn's end, where nothing was cut; what was there before keeps what was known of it.
+    """
+    ids = tuple(choice.turn_token_ids)
+    num_new = len(choice.token_ids) if ids[len(ids) - len(choice.token_ids) :] == tuple(choice.token_ids) else 0
+    num_given = len(ids) - num_new
+    origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * num_new
+    logprobs: list[float | None] = [None] * len(ids)
+    alternatives: list[tuple[Alternative, ...]] = [()] * len(ids)
+    for place, (now, then) in enumerate(zip(ids[:num_given], before.token_ids, strict=False)):
+        if now != then:
+            break
+        origins[place] = before.origins[place : place + 1] or origins[place]
+        logprobs[place] = before.logprobs[place] if place < len(before.logprobs) else None
+        alternatives[place] = before.alternatives[place] if place < len(before.alternatives) else ()
+    for place, token in enumerate(tokens[: num_new - choice.num_recut], num_given):
+        if token.id != ids[place]:
+            break
+        origins[place] = ORIGINS[token.origin]
+        logprobs[place] = token.logprob
+        alternatives[place] = tuple(Alternative(other.id, other.text, other.logprob) for other in token.top)
+    return msgspec.structs.replace(
+        before,
+        token_ids=ids,
+        origins="".join(origins),
+        logprobs=tuple(logprobs) if any(logprob is not None for logprob in logprobs) else (),
+        alternatives=tuple(alternatives) if any(alternatives) else (),
+    )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

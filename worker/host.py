@@ -18,6 +18,7 @@ from worker.errors import (
     is_out_of_memory,
 )
 from worker.language_model import LanguageModel, Loading, UnreadModel, release
+from worker.model_identity import versions
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.protocol import (
@@ -87,14 +88,15 @@ class ModelHost:
             else:
                 if command.cache.kv_bits is not None:
                     step.quantize_kv(command.cache.kv_bits)
-                self._engine = Engine(step, self._new_cache(step, command.cache))
-                yield _loaded(command, step)
+                identity = step.identity()
+                self._engine = Engine(step, self._new_cache(step, identity, command.cache))
+                yield _loaded(command, step, identity)
 
-    def _new_cache(self, model: LanguageModel, options: CacheOptions) -> PromptCache:
+    def _new_cache(self, model: LanguageModel, identity: str, options: CacheOptions) -> PromptCache:
         limit_bytes = default_limit_bytes(model.weights_bytes) if options.limit_bytes is None else options.limit_bytes
         disk = None
         if self._cache_folder is not None and options.disk_limit_bytes != 0:
-            disk = DiskCache(self._cache_folder, model.identity(), options.disk_limit_bytes)
+            disk = DiskCache(self._cache_folder, identity, options.disk_limit_bytes)
         return PromptCache(model.new_layers, limit_bytes, disk)
 
     def _what_is_loaded(self) -> str:
@@ -176,7 +178,7 @@ def _loading(command: LoadModel, step: Loading) -> ModelLoading:
     return ModelLoading(request_id=command.request_id, fraction=step.fraction, stage=step.stage)
 
 
-def _loaded(command: LoadModel, model: LanguageModel) -> ModelLoaded:
+def _loaded(command: LoadModel, model: LanguageModel, identity: str) -> ModelLoaded:
     return ModelLoaded(
         request_id=command.request_id,
         model=command.model,
@@ -187,4 +189,6 @@ def _loaded(command: LoadModel, model: LanguageModel) -> ModelLoaded:
         weights_bytes=model.weights_bytes,
         kv_bytes_per_token=model.kv_bytes_per_token,
         cache_kind=model.cache_kind,
+        identity=identity,
+        versions=versions(),
     )

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import mlx.core as mx
 import mlx_lm
+import tokenizers
 from typing_extensions import Buffer
 
 FORMAT = 1
@@ -21,6 +22,15 @@ FORMAT = 1
 
 _BLOCK_BYTES = 8 << 20
 _MOST_THREADS = 8
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that an answer depends on, by their names."""
+    return {
+        "mlx": cast("Any", mx).__version__,
+        "mlx_lm": mlx_lm.__version__,
+        "tokenizers": tokenizers.__version__,
+    }
 
 
 def identity_of(config: Mapping[str, Any], weights: Sequence[tuple[str, mx.array]]) -> str:

@@ -339,6 +339,10 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights_bytes: int
     kv_bytes_per_token: int
     cache_kind: CacheKind
+    # A hash of its weights, its configuration and what computes with them; the same for a copy of the model.
+    identity: str = ""
+    # Of the libraries that compute with it, by their names.
+    versions: dict[str, str] = {}
 
 
 class PrefillProgress(_Event, tag="prefill_progress", frozen=True):

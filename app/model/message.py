@@ -1,10 +1,10 @@
-"""What a conversation is made of: messages, and the record of how an answer came about; values without behaviour."""
+"""What a conversation is made of: messages, and the record of how an answer came about; values alone."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 MessageId: TypeAlias = int
 
@@ -16,6 +16,10 @@ State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
 
 Overflow: TypeAlias = Literal["fail", "drop_oldest"]
 """What is done where a conversation is longer than the model's context: say so, or leave out the oldest messages."""
+
+ORIGINS = {"sampled": "s", "forced": "f", "healed": "h", "draft": "d", "recut": "r", "given": "g"}
+"""Where a token came from, as a letter. `recut`: the answer ended inside a token, so its end was tokenized again.
+`given`: it was there before the model was asked to go on."""
 
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
@@ -30,6 +34,22 @@ class Sampling(Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
 
 
+class Constraint(Struct, frozen=True, kw_only=True):
+    """The form that an answer was to have, as the worker's protocol has it."""
+
+    kind: Literal["json_schema", "regex", "choice", "lark"]
+    value: Any
+    covers: Literal["turn", "new"] = "turn"
+
+
+class Alternative(Struct, frozen=True, array_like=True):
+    """A token that could have stood at a place."""
+
+    id: int
+    text: str
+    logprob: float | None
+
+
 class Figures(Struct, frozen=True, kw_only=True):
     """What an answer cost: tokens of its prompt, how many of them were kept and read, and times."""
 
@@ -37,6 +57,11 @@ class Figures(Struct, frozen=True, kw_only=True):
     kept_tokens: int = 0
     read_tokens: int = 0
     new_tokens: int = 0
+    forced_tokens: int = 0
+    draft_tokens: int = 0
+    accepted_tokens: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
     first_word_ms: float = 0.0
     tokens_per_s: float = 0.0
     left_out_messages: int = 0
@@ -47,7 +72,20 @@ class Record(Struct, frozen=True, kw_only=True):
     """How an answer came about. `token_ids` are the whole turn as the model wrote and read it."""
 
     model: str = ""
+    model_identity: str = ""
+    """A hash of its weights, its configuration and the libraries that computed with them."""
+    versions: dict[str, str] = {}
+    """Of those libraries, by their names."""
     token_ids: tuple[int, ...] = ()
+    origins: str = ""
+    """A letter for each of `token_ids` (see `ORIGINS`); empty: not known."""
+    logprobs: tuple[float | None, ...] = ()
+    """One for each of `token_ids`, None where it is not known; empty where none was asked for."""
+    alternatives: tuple[tuple[Alternative, ...], ...] = ()
+    """What else could have stood at each of `token_ids`, the likeliest first; empty where that was not asked for."""
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
+    """How many alternatives were asked for; 0: no log-probabilities at all."""
+    constraint: Constraint | None = None
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None
@@ -55,7 +93,14 @@ class Record(Struct, frozen=True, kw_only=True):
     stop: str | None = None
     error: str | None = None
     """Why it failed or was interrupted, as a sentence."""
+    ended_ms: int = 0
+    """When it ended, in milliseconds since 1970; 0: it has not, or nobody noted it."""
     figures: Figures = Figures()
+
+
+def without_tokens(record: Record) -> Record:
+    """Return a record that says nothing of tokens: those that are known are not all of the text."""
+    return structs.replace(record, token_ids=(), origins="", logprobs=(), alternatives=())
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -68,6 +113,10 @@ class Message(Struct, frozen=True, kw_only=True):
     state: State = "complete"
     created_ms: int = 0
     record: Record | None = None
+    name: str = ""
+    """What a person calls the branch that begins here."""
+    starred_ms: int | None = None
+    """When it was starred; None: it is not."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
@@ -78,3 +127,5 @@ class Conversation(Struct, frozen=True, kw_only=True):
     root_id: MessageId
     created_ms: int
     updated_ms: int
+    pinned_ms: int | None = None
+    """When it was pinned to the top of the list; None: it is not."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from app.model.database import Database, StoreError
-from app.model.message import Conversation, Message, MessageId, Record, Role, State
+from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.presence import Presence
 from app.model.tree import Choices
 
@@ -263,7 +263,7 @@ def _encoded(record: Record | None) -> bytes | None:
 
 def _interrupted(message: Message, error: str) -> Message:
     # What ids there are belong to a beginning that may have grown since.
-    record = msgspec.structs.replace(message.record or Record(), error=error, token_ids=())
+    record = msgspec.structs.replace(without_tokens(message.record or Record()), error=error)
     return msgspec.structs.replace(message, state="stopped", record=record)
 
 

@@ -106,6 +106,8 @@ class ScriptedLink(WorkerLink):
                 weights_bytes=1,
                 kv_bytes_per_token=1,
                 cache_kind="trimmable",
+                identity="a hash",
+                versions={"mlx": "1"},
             )
         )
 
@@ -119,9 +121,14 @@ class ScriptedLink(WorkerLink):
         self.say(PrefillProgress(request_id=request.request_id, done=done, total=total, cached=cached))
 
     def finished(
-        self, request: Generate, text: str, reason: FinishReason = "eos", turn: Sequence[int] = (1, 2, 3)
+        self,
+        request: Generate,
+        text: str,
+        reason: FinishReason = "eos",
+        turn: Sequence[int] = (1, 2, 3),
+        new: Sequence[int] = (),
     ) -> None:
-        choice = Choice(text=text, token_ids=[], num_recut=0, seed=5, reason=reason, turn_token_ids=list(turn))
+        choice = Choice(text=text, token_ids=list(new), num_recut=0, seed=5, reason=reason, turn_token_ids=list(turn))
         usage = Usage(prompt_tokens=10, cached_tokens=4, prefilled_tokens=6, generated_tokens=3)
         self.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
 

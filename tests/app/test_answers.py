@@ -7,12 +7,14 @@ import sqlite3
 import pytest
 
 from app.answers import SAVE_INTERVAL_MS
-from app.model.message import Message, Record
+from app.model.message import Alternative as Kept
+from app.model.message import Constraint, Message, Record
 from app.model.store import Store
-from app.prompt import turns
+from app.prompt import generate, turns
 from tests.app.desk import Desk
 from tests.app.trees import labels
-from worker.protocol import Choice, Chunk, Finished, LoadModel, Timing, Usage
+from worker.protocol import Alternative, Choice, Chunk, Finished, LoadModel, Timing, Token, Usage
+from worker.protocol import Constraint as AskedConstraint
 from worker.protocol import Message as Turn
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
@@ -461,3 +463,65 @@ def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk:
         assert desk.stored(answer) == answer
         desk.controller.regenerate(answer.id)
         request = desk.link.asked[-1]
+
+
+# --- the record ------------------------------------------------------------------------------------------------
+
+
+def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk: Desk) -> None:
+    desk.controller.send("u1")
+    (request,) = desk.link.asked
+    drawn = [
+        Token(
+            id=7,
+            logprob=-0.5,
+            top=[Alternative(id=7, text="on", logprob=-0.5), Alternative(id=8, text="off", logprob=None)],
+        ),
+        Token(id=8, logprob=-0.25, origin="forced"),
+        Token(id=9, logprob=-1.0),
+        # The end of the turn is no text.
+        Token(id=2, logprob=-2.0),
+    ]
+    desk.link.say(Chunk(request_id=request.request_id, choice=0, text="one two", tokens=drawn))
+    # The last of them was cut.
+    choice = Choice(
+        text="one tw", token_ids=[7, 8, 5], num_recut=1, seed=3, reason="stop", stop="o", turn_token_ids=[7, 8, 5]
+    )
+    usage = Usage(prompt_tokens=10, generated_tokens=4, forced_tokens=1)
+    timing = Timing(queue_ms=1.0, prefill_ms=2.0, ttft_ms=3.0, decode_tokens_per_s=4.0)
+    desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=timing))
+    answer = desk.controller.path[-1]
+    record = answer.record
+    assert record is not None
+    assert (record.model, record.model_identity, record.versions) == ("guide", "a hash", {"mlx": "1"})
+    assert (record.token_ids, record.origins) == ((7, 8, 5), "sfr")
+    assert record.logprobs == (-0.5, -0.25, None)
+    assert record.alternatives[0] == (Kept(7, "on", -0.5), Kept(8, "off", None))
+    assert (record.seed, record.reason, record.stop) == (3, "stop", "o")
+    figures = record.figures
+    assert (figures.forced_tokens, figures.queue_ms, figures.prefill_ms, figures.first_word_ms) == (1, 1.0, 2.0, 4.0)
+    assert answer.created_ms <= record.ended_ms
+    assert desk.stored(answer) == answer
+
+
+def test_what_was_there_before_an_answer_went_on_keeps_what_is_known_of_it(desk: Desk) -> None:
+    desk.controller.send("u1")
+    first = desk.link.asked[-1]
+    desk.link.say(Chunk(request_id=first.request_id, choice=0, text="ab", tokens=[Token(id=1), Token(id=2)]))
+    desk.link.finished(first, "ab", reason="length", turn=[1, 2], new=[1, 2])
+    desk.controller.continue_answer(desk.controller.path[-1].id)
+    second = desk.link.asked[-1]
+    desk.link.say(Chunk(request_id=second.request_id, choice=0, text="c", tokens=[Token(id=3, origin="forced")]))
+    desk.link.finished(second, "c", turn=[1, 2, 3], new=[3])
+    record = desk.controller.path[-1].record
+    assert record is not None
+    assert (record.token_ids, record.origins) == ((1, 2, 3), "ssf")
+
+
+def test_what_an_answer_was_asked_for_is_asked_of_the_worker(desk: Desk) -> None:
+    constraint = Constraint(kind="regex", value="[ab]+")
+    record = Record(constraint=constraint, top_logprobs=3)
+    message = Message(id=1, parent_id=None, role="assistant", text="", record=record)
+    asked = generate("answer-1", message, [])
+    assert asked.constraint == AskedConstraint(kind="regex", value="[ab]+", covers="turn")
+    assert asked.top_logprobs == 3

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import shutil
+from pathlib import Path
 from random import Random
 
 import mlx.core as mx
 import pytest
 
+from tests.driver import StdioWorker
 from worker.model_identity import identity_of
 
 CONFIG = {"model_type": "llama", "hidden_size": 64}
@@ -55,3 +59,18 @@ def test_so_do_another_name_shape_type_or_configuration():
     known = {identity_of(CONFIG, before), identity_of({**CONFIG, "rope_theta": 5.0}, before)}
     known |= {identity_of(CONFIG, [other, *before[1:]]) for other in others}
     assert len(known) == 5
+
+
+def test_a_loaded_model_says_which_it_is_and_what_computes_with_it(
+    shared_worker: StdioWorker, random_llama: Path, tmp_path: Path
+):
+    copy = tmp_path / "copy"
+    shutil.copytree(random_llama, copy)
+    loaded = shared_worker.result("load_model", model=str(random_llama))
+    again = shared_worker.result("load_model", model=str(copy))
+    other = shared_worker.result("load_model", model="guide")
+    assert len(loaded["identity"]) == 64
+    assert loaded["identity"] == again["identity"] != other["identity"]
+    assert loaded["versions"]["mlx"] == importlib.metadata.version("mlx")
+    assert loaded["versions"]["mlx_lm"] == importlib.metadata.version("mlx-lm")
+    assert loaded["versions"]["tokenizers"] == importlib.metadata.version("tokenizers")
