@@ -13,8 +13,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
 from app.model.database import StoreError
+from app.model.exports.markdown import to_markdown
 from app.model.kept_files import KeptFiles
-from app.model.markdown_export import to_markdown
 from app.model.message import (
     CAN_CONTINUE,
     Conversation,

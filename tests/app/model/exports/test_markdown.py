@@ -7,7 +7,7 @@ import random
 import pytest
 from markdown_it import MarkdownIt
 
-from app.model.markdown_export import to_markdown
+from app.model.exports.markdown import to_markdown
 from app.model.message import Message, Record, Role
 
 _PIECES = (

@@ -1,0 +1,1 @@
+"""Exports that need Qt: PDF and ODT."""

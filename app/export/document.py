@@ -1,0 +1,217 @@
+"""Conversations as text documents for paper: light colours, sizes in pixels of 1/96 inch; it paints nothing.
+
+Nothing is fetched: a picture is there where its data are in the message.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Generator
+from html import escape
+from typing import Any, NamedTuple
+from urllib.parse import unquote_to_bytes
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QImage,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
+from typing_extensions import override
+
+from app.model.exports.colours import code_looks, stretches, theme
+from app.model.exports.formula import Formula, formula
+from app.model.exports.part import Options, Part, Section
+from app.model.exports.rendering import rendered
+from app.model.exports.wording import first_words, heading, split_reasoning, statistics, title, told_sections
+from app.model.message import Message
+
+TEXT_PX = 14
+_FORMULA = "formula:"
+_LONGEST_RUN = 5_000
+"""Characters without a space that Qt lays out in one go."""
+_BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
+"""Characters that XML, and so ODT, can't have."""
+
+
+class Mark(NamedTuple):
+    """Where a message, or a branch (level 0), begins: for an outline."""
+
+    title: str
+    level: int
+    position: int
+
+
+class PaperDocument(QTextDocument):
+    """A document with the formulas that it shows, and where its messages begin."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.formulas: dict[str, Formula] = {}
+        self.marks: list[Mark] = []
+        self.setUndoRedoEnabled(False)
+        self.setDocumentMargin(0)
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+        font.setPixelSize(TEXT_PX)
+        self.setDefaultFont(font)
+        self.setUseDesignMetrics(True)
+        colours = theme("light")
+        mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+        self.setDefaultStyleSheet(
+            f"pre {{ background-color: {colours['sunken']}; font-family: '{mono}'; white-space: pre-wrap; }}"
+            f"code {{ font-family: '{mono}'; background-color: {colours['sunken']}; }}"
+            f"blockquote {{ color: {colours['quiet_text']}; }} th {{ background-color: {colours['sunken']}; }}"
+            f"a {{ color: {colours['accent']}; }} .quiet {{ color: {colours['quiet_text']}; }}"
+            f".plain {{ white-space: pre-wrap; }} .error {{ color: {colours['danger']}; }}"
+        )
+
+    @override
+    def loadResource(self, type: int, name: QUrl | str) -> Any:
+        url = name.toString() if isinstance(name, QUrl) else name
+        return picture_of(url) or QImage()
+
+
+def picture_of(url: str) -> QImage | None:
+    """Return the picture that a `data:` address holds."""
+    head, _, data = url.partition(",")
+    if not head.startswith("data:image/"):
+        return None
+    try:
+        decoded = base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
+    except (binascii.Error, ValueError):
+        return None
+    picture = QImage.fromData(decoded)
+    return None if picture.isNull() else picture
+
+
+def filled(document: PaperDocument, part: Part, options: Options) -> Generator[int]:
+    """Write a conversation into an empty document; yield the number of messages that are there."""
+    writer = _Writer(document, options)
+    writer.heading(title(part), 0, px=22)
+    done = 0
+    for number, section in enumerate(told_sections(part, options), 1):
+        if number > 1:
+            writer.heading(_branch(part, section, number), 0, px=17)
+        for message in section.messages:
+            writer.message(message)
+            done += 1
+            yield done
+
+
+def _branch(part: Part, section: Section, number: int) -> str:
+    after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
+    return f"Branch {number}{after}"
+
+
+class _Writer:
+    def __init__(self, document: PaperDocument, options: Options) -> None:
+        self._document = document
+        self._options = options
+        self._looks = _PaperLooks(document)
+        self._cursor = QTextCursor(document)
+
+    def heading(self, text: str, level: int, *, px: int = 12, mark: str = "") -> None:
+        """Write a line of its own, to be found in the outline."""
+        block = QTextBlockFormat()
+        block.setTopMargin(20 if self._cursor.position() else 0)
+        block.setBottomMargin(4)
+        block.setHeadingLevel(level + 1)
+        block.setPageBreakPolicy(QTextBlockFormat.PageBreakFlag.PageBreak_Auto)
+        look = QTextCharFormat()
+        font = QFont(self._document.defaultFont())
+        font.setPixelSize(px)
+        font.setWeight(QFont.Weight.DemiBold)
+        look.setFont(font)
+        if level:
+            look.setForeground(QColor(theme("light")["quiet_text"]))
+        self._start(block, look)
+        self._document.marks.append(Mark(mark or text, level, self._cursor.position()))
+        self._cursor.insertText(text.translate(_BAD), look)
+
+    def message(self, message: Message) -> None:
+        said = split_reasoning(message)
+        who = heading(message)
+        self.heading(who, 1, mark=f"{who}: {first_words(message)}")
+        parts: list[str] = []
+        if said.reasoning and self._options.reasoning:
+            parts.append(f'<p class="quiet plain">{_plain(said.reasoning)}</p>')
+        if message.role == "assistant":
+            parts.append(rendered(_broken(said.answer.translate(_BAD)), self._looks))
+        else:
+            parts.append(f'<p class="plain">{_plain(said.answer)}</p>')
+        if message.record is not None and message.record.error:
+            parts.append(f'<p class="error">{_plain(message.record.error)}</p>')
+        if self._options.statistics and (line := statistics(message)):
+            parts.append(f'<p class="quiet">{_plain(line)}</p>')
+        self._start(QTextBlockFormat(), QTextCharFormat())
+        # What is inserted takes its first block's look from where it is put, so there is an empty one before it.
+        self._cursor.insertHtml("<p></p>" + "\n".join(parts))
+
+    def _start(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
+        self._cursor.movePosition(QTextCursor.MoveOperation.End)
+        if self._cursor.position():
+            self._cursor.insertBlock(block, look)
+            if (own := self._cursor.currentList()) is not None:
+                own.remove(self._cursor.block())
+                self._cursor.setBlockFormat(block)
+        else:
+            self._cursor.setBlockFormat(block)
+
+
+class _PaperLooks:
+    def __init__(self, document: PaperDocument) -> None:
+        self._document = document
+        self.table: tuple[str, str] = ('<table border="1" cellspacing="0" cellpadding="4">', "</table><p></p>")
+
+    def code(self, code: str, language: str) -> str:
+        looks = code_looks("light")
+        pieces: list[str] = []
+        for text, kind in stretches(code, language):
+            look = looks.get(kind) if kind else None
+            shown = escape(text, quote=False)
+            if look is not None and (look.colour or look.is_bold or look.is_italic):
+                style = f"color: {look.colour};" if look.colour else ""
+                style += " font-weight: bold;" if look.is_bold else ""
+                style += " font-style: italic;" if look.is_italic else ""
+                shown = f'<span style="{style}">{shown}</span>'
+            pieces.append(shown)
+        return f"<pre>{''.join(pieces)}</pre>\n"
+
+    def formula(self, latex: str, *, is_inline: bool) -> str:
+        mark = "$" if is_inline else "$$"
+        drawn = formula(latex, TEXT_PX + 1, "black", is_inline=is_inline)
+        if drawn is None:
+            return f"<code>{escape(f'{mark}{latex}{mark}', quote=False)}</code>"
+        name = f"{_FORMULA}{mark}{latex}{mark}"
+        self._document.formulas[name] = drawn
+        picture = (
+            f'<img src="{escape(name)}" width="{drawn.width_px:.2f}" height="{drawn.height_px:.2f}" align="middle">'
+        )
+        return picture if is_inline else f'<p align="center">{picture}</p>\n'
+
+    def picture(self, source: str, words: str) -> str:
+        if picture_of(source) is not None:
+            return f'<img src="{escape(source)}">'
+        return f"[image: {escape(words or source, quote=False)}]"
+
+
+def source_of(name: str) -> str:
+    """Return a formula's LaTeX, from the name that its picture has in a document."""
+    return name.removeprefix(_FORMULA)
+
+
+def _plain(text: str) -> str:
+    return escape(_broken(text.translate(_BAD)), quote=False)
+
+
+def _broken(text: str) -> str:
+    """Let Qt break runs without a space: a zero-width space every few thousand characters."""
+    if len(text) <= _LONGEST_RUN:
+        return text
+    return "\u200b".join(text[start : start + _LONGEST_RUN] for start in range(0, len(text), _LONGEST_RUN))

@@ -1,0 +1,1 @@
+"""Conversations as files that others read: one format a module; no window."""

@@ -1,0 +1,42 @@
+"""LaTeX formulas as pictures of lines (SVG), by ziamath; it knows no document."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_LONGEST = 4_000
+"""Characters; a formula that is longer is no formula."""
+_VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
+
+
+class Formula(NamedTuple):
+    """A picture, in pixels; `below_px` of its height stands below the line that text stands on."""
+
+    svg: str
+    width_px: float
+    height_px: float
+    below_px: float
+
+
+@lru_cache(maxsize=2048)
+def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Formula | None:
+    """Return a formula as it is written in `colour`; None where it can't be set, and its source must do."""
+    if len(latex) > _LONGEST:
+        return None
+    # Its fonts are read when it is first wanted.
+    from ziamath.config import config
+    from ziamath.zmath import Latex
+
+    # Qt's SVG has no symbols that are used again.
+    config.svg2 = False
+    try:
+        svg = Latex(latex, size=size_px, color=colour, inline=is_inline).svg()
+    except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
+        return None
+    box = _VIEW_BOX.search(svg)
+    if box is None:
+        return None
+    _, top, width, height = (float(number) for number in box.groups())
+    return Formula(svg, width, height, height + top)

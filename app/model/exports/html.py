@@ -1,0 +1,191 @@
+"""Conversations as one HTML file that needs nothing else: no script, no network; branches fold.
+
+What a message says is text to it, HTML included. A formula is drawn, and its source stands with it for who copies or
+listens; a picture is shown where its data are in the message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Literal
+
+from app.model.exports.colours import code_looks, stretches, theme
+from app.model.exports.formula import formula
+from app.model.exports.part import Options, Part, Section
+from app.model.exports.rendering import rendered
+from app.model.exports.wording import (
+    first_words,
+    heading,
+    split_reasoning,
+    statistics,
+    title,
+    told_sections,
+)
+from app.model.exports.writing import Piece
+from app.model.message import Message, MessageId
+
+_MATH_PX = 17
+_DEEPEST = 24
+"""Branches in branches that fold in each other; browsers give up at some 500 elements."""
+
+_VARIABLES = ("page", "surface", "sunken", "text", "quiet_text", "line", "accent", "danger")
+
+_LAYOUT = """
+body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 760px; margin: 0 auto; padding: 32px 16px; overflow-wrap: break-word; }
+h1 { font-size: 24px; } h2 { font-size: 13px; color: var(--quiet_text); font-weight: 600; margin: 0 0 4px; }
+article { margin: 24px 0; } article.card { background: var(--surface); border: 1px solid var(--line);
+border-radius: 10px; padding: 12px 16px; } .plain { white-space: pre-wrap; }
+.text :is(h3, h4, h5, h6) { margin: 16px 0 8px; line-height: 1.3; } .text > :first-child { margin-top: 0; }
+.text > :last-child { margin-bottom: 0; } pre { background: var(--sunken); border: 1px solid var(--line);
+border-radius: 6px; padding: 10px; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace; }
+code { font-family: ui-monospace, monospace; font-size: 0.9em; background: var(--sunken); } pre code { font-size: 1em; }
+blockquote { margin: 8px 0; padding-left: 16px; border-left: 3px solid var(--line); color: var(--quiet_text); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { border: 1px solid var(--line);
+padding: 4px 8px; } th { background: var(--sunken); } a { color: var(--accent); } img { max-width: 100%; }
+details { margin: 16px 0; padding-left: 16px; border-left: 2px solid var(--line); }
+details.reasoning { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }
+.figures { font-size: 13px; color: var(--quiet_text); } .error { font-size: 13px; color: var(--danger); }
+.math svg { vertical-align: middle; max-width: 100%; } .math.block { display: block; text-align: center;
+overflow-x: auto; margin: 12px 0; } .source { position: absolute; width: 1px; height: 1px; overflow: hidden;
+clip-path: inset(50%); white-space: nowrap; }
+@media print { body { background: none; } pre { white-space: pre-wrap; } }
+""".strip()
+
+
+def html(part: Part, options: Options) -> Iterator[Piece]:
+    """Yield a page, a message at a time."""
+    name = escape(title(part))
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    yield Piece(
+        f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{name}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<style>\n{_style(options)}\n</style>\n</head>\n<body>\n<main>\n<h1 dir="auto">{name}</h1>\n'
+    )
+    yield from _sections(part, options)
+    yield Piece("</main>\n</body>\n</html>\n")
+
+
+def _style(options: Options) -> str:
+    scheme = options.scheme
+    if scheme != "both":
+        return f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}\n{_LAYOUT}"
+    light = f":root {{ color-scheme: light dark; {_colours('light')} }}\n{_code('light')}"
+    dark = f":root {{ {_colours('dark')} }}\n{_code('dark')}"
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{_LAYOUT}"
+
+
+def _colours(scheme: Literal["light", "dark"]) -> str:
+    colours = theme(scheme)
+    return " ".join(f"--{name}: {colours[name]};" for name in _VARIABLES)
+
+
+def _code(scheme: Literal["light", "dark"]) -> str:
+    rules: list[str] = []
+    for kind, look in code_looks(scheme).items():
+        rule = f"color: {look.colour or 'inherit'}; font-weight: {'bold' if look.is_bold else 'normal'}; "
+        rule += f"font-style: {'italic' if look.is_italic else 'normal'};"
+        if kind:
+            rules.append(f".c-{kind} {{ {rule} }}")
+    return "\n".join(rules)
+
+
+def _sections(part: Part, options: Options) -> Iterator[Piece]:
+    sections = told_sections(part, options)
+    shown = {message.id for section in sections for message in section.messages}
+    below: dict[MessageId | None, list[Section]] = {}
+    for section in sections:
+        below.setdefault(section.parent_id if section.parent_id in shown else None, []).append(section)
+    # Each entry: a stretch that is being told, the place in it, and its branches that would fold too deep.
+    open_sections: list[tuple[Section, int]] = []
+    waiting: list[Section] = []
+    tops = below.pop(None, [])
+    for number, top in enumerate(tops):
+        waiting.append(top)
+        is_branch = number > 0
+        while waiting:
+            section = waiting.pop(0)
+            if is_branch:
+                yield Piece(_branch(part, section))
+            open_sections.append((section, 0))
+            while open_sections:
+                current, place = open_sections.pop()
+                if place == len(current.messages):
+                    if open_sections or is_branch:
+                        yield Piece("</details>\n")
+                    continue
+                message = current.messages[place]
+                open_sections.append((current, place + 1))
+                yield Piece(_message(message, options), 1)
+                for other in reversed(below.pop(message.id, [])):
+                    if len(open_sections) >= _DEEPEST:
+                        waiting.append(other)
+                    else:
+                        yield Piece(_branch(part, other))
+                        open_sections.append((other, 0))
+            is_branch = True
+
+
+def _branch(part: Part, section: Section) -> str:
+    first = section.messages[0]
+    after = ""
+    if section.parent_id is not None and section.parent_id in part.tree:
+        after = f", after <a href='#m{section.parent_id}'>“{escape(first_words(part.tree[section.parent_id]))}”</a>"
+    return f"<details class='branch'>\n<summary>Another branch: “{escape(first_words(first))}”{after}</summary>\n"
+
+
+def _message(message: Message, options: Options) -> str:
+    said = split_reasoning(message)
+    parts = [f'<article id="m{message.id}" class="{_class(message)}">', f"<h2>{escape(heading(message))}</h2>"]
+    if said.reasoning and options.reasoning:
+        parts.append(
+            f'<details class="reasoning"><summary>Reasoning</summary><div class="plain" dir="auto">'
+            f"{escape(said.reasoning)}</div></details>"
+        )
+    if message.role == "assistant":
+        parts.append(f'<div class="text" dir="auto">{rendered(said.answer, _LOOKS)}</div>')
+    else:
+        parts.append(f'<div class="text plain" dir="auto">{escape(said.answer)}</div>')
+    if message.record is not None and message.record.error:
+        parts.append(f'<p class="error">{escape(message.record.error)}</p>')
+    if options.statistics and (line := statistics(message)):
+        parts.append(f'<p class="figures">{escape(line)}</p>')
+    return "\n".join([*parts, "</article>\n"])
+
+
+def _class(message: Message) -> str:
+    return message.role if message.role == "assistant" else f"{message.role} card"
+
+
+class _PageLooks:
+    table: tuple[str, str] = ('<div class="wide"><table>\n', "</table></div>\n")
+
+    def code(self, code: str, language: str) -> str:
+        inner = "".join(
+            f'<span class="c-{stretch.kind}">{escape(stretch.text, quote=False)}</span>'
+            if stretch.kind
+            else escape(stretch.text, quote=False)
+            for stretch in stretches(code, language)
+        )
+        # A line break at once after <pre> is none.
+        return f'<pre tabindex="0">\n<code>{inner}</code></pre>\n'
+
+    def formula(self, latex: str, *, is_inline: bool) -> str:
+        kind, mark = ("inline", "$") if is_inline else ("block", "$$")
+        source = escape(f"{mark}{latex}{mark}", quote=False)
+        drawn = formula(latex, _MATH_PX, "currentColor", is_inline=is_inline)
+        if drawn is None:
+            return f'<code class="math {kind}">{source}</code>'
+        rise = f"vertical-align: {-drawn.below_px:.2f}px"
+        svg = drawn.svg.replace("<svg ", f'<svg aria-hidden="true" style="{rise}" ', 1)
+        return f'<span class="math {kind}"><span class="source">{source}</span>{svg}</span>'
+
+    def picture(self, source: str, words: str) -> str:
+        if source.startswith("data:"):
+            return f'<img src="{escape(source)}" alt="{escape(words)}">'
+        return f'<a href="{escape(source)}" rel="noreferrer">[image: {escape(words or source)}]</a>'
+
+
+_LOOKS = _PageLooks()

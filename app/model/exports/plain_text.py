@@ -1,0 +1,24 @@
+"""Conversations as plain text: nothing is marked up, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.model.exports.part import Options, Part
+from app.model.exports.wording import first_words, heading, statistics, text_of, title, told_sections
+from app.model.exports.writing import Piece
+
+
+def plain_text(part: Part, options: Options) -> Iterator[Piece]:
+    """Yield a text, a message at a time."""
+    name = title(part)
+    yield Piece(f"{name}\n{'=' * len(name)}\n")
+    for number, section in enumerate(told_sections(part, options), 1):
+        if number > 1:
+            after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
+            line = f"Branch {number}{after}"
+            yield Piece(f"\n\n{line}\n{'=' * len(line)}\n")
+        for message in section.messages:
+            head = heading(message)
+            figures = f"{line}\n" if options.statistics and (line := statistics(message)) else ""
+            yield Piece(f"\n{head}\n{'-' * len(head)}\n{figures}{text_of(message, options)}\n", 1)

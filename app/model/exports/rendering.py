@@ -1,0 +1,105 @@
+"""Parsed Markdown as HTML, token by token; how code, formulas and pictures look is another's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Protocol
+
+from markdown_it.token import Token
+
+from app.model.exports.parsed import MATH_BLOCK, MATH_INLINE, parsed
+
+_PLAIN_TAGS = {
+    "paragraph": "p",
+    "blockquote": "blockquote",
+    "bullet_list": "ul",
+    "list_item": "li",
+    "strong": "strong",
+    "em": "em",
+    "s": "s",
+    "thead": "thead",
+    "tbody": "tbody",
+    "tr": "tr",
+}
+_BLOCKS = frozenset({"p", "blockquote", "ul", "li", "thead", "tbody", "tr"})
+
+
+class Looks(Protocol):
+    """How some things look; each method returns HTML."""
+
+    table: tuple[str, str]
+    """What stands before and behind a table's rows."""
+
+    def code(self, code: str, language: str) -> str:
+        """A block of code."""
+        ...
+
+    def formula(self, latex: str, *, is_inline: bool) -> str: ...
+
+    def picture(self, source: str, words: str) -> str: ...
+
+
+def rendered(text: str, looks: Looks) -> str:
+    """Return Markdown as HTML; HTML in it is text."""
+    return "".join(_html(token, looks) for token in parsed(text))
+
+
+def _html(token: Token, looks: Looks) -> str:
+    kind = token.type
+    if kind in MATH_INLINE or kind in MATH_BLOCK:
+        return looks.formula(token.content.strip(), is_inline=kind in MATH_INLINE)
+    name, _, side = kind.rpartition("_")
+    if side in {"open", "close"}:
+        return _tag(name, token, is_open=side == "open", looks=looks)
+    match kind:
+        case "inline":
+            return _inline(token.children or [], looks)
+        case "text" | "html_inline" | "text_special":
+            return escape(token.content, quote=False)
+        case "code_inline":
+            return f"<code>{escape(token.content, quote=False)}</code>"
+        case "softbreak":
+            return "\n"
+        case "hardbreak":
+            return "<br>\n"
+        case "fence" | "code_block":
+            words = token.info.split(maxsplit=1)
+            return looks.code(token.content.removesuffix("\n"), words[0] if words else "")
+        case "hr":
+            return "<hr>\n"
+        case "image":
+            return looks.picture(str(token.attrs.get("src", "")), token.content)
+        case _:
+            return escape(token.content, quote=False)
+
+
+def _inline(tokens: Sequence[Token], looks: Looks) -> str:
+    return "".join(_html(token, looks) for token in tokens)
+
+
+def _tag(name: str, token: Token, *, is_open: bool, looks: Looks) -> str:
+    # Paragraphs of a tight list are not marked.
+    if name == "paragraph" and token.hidden:
+        return "" if is_open else "\n"
+    if name == "table":
+        return looks.table[0 if is_open else 1]
+    attributes = ""
+    match name:
+        case "heading":
+            # The document's own headings stand above those of the messages.
+            tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+        case "ordered_list":
+            tag = "ol"
+            attributes = f' start="{token.attrs["start"]}"' if "start" in token.attrs else ""
+        case "link":
+            tag = "a"
+            attributes = f' href="{escape(str(token.attrs.get("href", "")))}" rel="noreferrer"'
+        case "th" | "td":
+            tag = name
+            align = str(token.attrs.get("style", "")).removeprefix("text-align:")
+            attributes = f' align="{align}"' if align else ""
+        case _:
+            tag = _PLAIN_TAGS.get(name, "span")
+    line_break = "\n" if tag in _BLOCKS or tag.startswith("h") else ""
+    return f"<{tag}{attributes}>" if is_open else f"</{tag}>{line_break}"

@@ -1,0 +1,104 @@
+"""What is said of a message beside its text: who speaks, when, at what cost; it knows no format."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from app.model.exports.part import Options, Part, Section
+from app.model.message import Message
+
+ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
+
+_REASONING = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>\s*(?P<answer>.*)", re.DOTALL)
+_FIRST_WORDS = 60
+
+
+class Said(NamedTuple):
+    """A message's text, its reasoning apart."""
+
+    reasoning: str
+    answer: str
+
+
+def heading(message: Message) -> str:
+    """Return who speaks; of an answer also which model, and when."""
+    name = ROLES.get(message.role, message.role.capitalize())
+    if message.role == "assistant" and message.record is not None and message.record.model:
+        name += f" · {one_line(message.record.model)} · {when(message.created_ms)}"
+    return name
+
+
+def when(ms: int) -> str:
+    """Return a time, to the minute."""
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
+
+
+def title(part: Part) -> str:
+    return one_line(part.conversation.name) or "Conversation"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def first_words(message: Message) -> str:
+    """Return how a message begins, to tell it from others."""
+    line = one_line(split_reasoning(message).answer[: 20 * _FIRST_WORDS])
+    return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"
+
+
+def split_reasoning(message: Message) -> Said:
+    """Tell what a model thought first from what it said then."""
+    if message.role != "assistant" or "</think>" not in message.text:
+        return Said("", message.text)
+    found = _REASONING.fullmatch(message.text)
+    if found is None or ("<think>" in message.text and not message.text.lstrip().startswith("<think>")):
+        return Said("", message.text)
+    return Said(found["reasoning"].strip("\n"), found["answer"])
+
+
+def text_of(message: Message, options: Options) -> str:
+    """Return a message's text, with its reasoning or without."""
+    return message.text if options.reasoning else split_reasoning(message).answer
+
+
+def is_told(message: Message, options: Options) -> bool:
+    """Whether a message is shown: no root, no empty system prompt, and none where they are not asked for."""
+    if message.role == "system":
+        return options.system_prompts and bool(message.text.strip())
+    return message.role != "root"
+
+
+def told_sections(part: Part, options: Options) -> list[Section]:
+    """Return the sections of what is shown; those that nothing is left of are left out."""
+    sections = (
+        Section(parent_id, [message for message in messages if is_told(message, options)])
+        for parent_id, messages in part.sections()
+    )
+    return [section for section in sections if section.messages]
+
+
+def statistics(message: Message) -> str:
+    """Return how an answer was drawn and what it cost, in one line; nothing for other messages."""
+    record = message.record
+    if message.role != "assistant" or record is None:
+        return ""
+    sampling, figures = record.sampling, record.figures
+    parts = [
+        f"temperature {sampling.temperature:g}",
+        f"top-p {sampling.top_p:g}",
+        f"at most {sampling.max_tokens:,} tokens",
+        "" if record.seed is None else f"seed {record.seed}",
+        f"{figures.new_tokens:,} tokens written" if figures.new_tokens else "",
+        f"{figures.prompt_tokens:,} in the prompt" if figures.prompt_tokens else "",
+        f"{figures.kept_tokens:,} of them kept" if figures.kept_tokens else "",
+        f"first word after {figures.first_word_ms / 1000:.2f} s" if figures.first_word_ms else "",
+        f"{figures.tokens_per_s:.1f} tokens/s" if figures.tokens_per_s else "",
+        "" if message.state == "complete" else message.state,
+    ]
+    return " · ".join(part for part in parts if part)

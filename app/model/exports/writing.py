@@ -1,0 +1,56 @@
+"""Files that are written whole or not at all, a piece at a time: who writes sees how far it is and may stop."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+
+class Piece(NamedTuple):
+    """A stretch of a file, and how many messages are told with it."""
+
+    text: str
+    num_messages: int = 0
+
+
+class Progress(NamedTuple):
+    """How many messages are written, and of how many."""
+
+    done: int
+    total: int
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Generator[BinaryIO]:
+    """Open a file that stands at `path` once all of it is on the disk; else what was there stays. Raises `OSError`."""
+    with whole_path(path) as temporary, temporary.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def whole_path(path: Path) -> Generator[Path]:
+    """Give a name to write under; what was written there then stands at `path`. Raises `OSError`."""
+    # Beside it, and made as any new file is, so that it gets the rights that the person's files have.
+    temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def written(path: Path, pieces: Iterable[Piece], num_messages: int) -> Generator[Progress]:
+    """Write a file, and yield how far it is. Who closes this early leaves no file. Raises `OSError`."""
+    done = 0
+    with whole_file(path) as file:
+        for piece in pieces:
+            file.write(piece.text.encode())
+            if piece.num_messages:
+                done += piece.num_messages
+                yield Progress(done, num_messages)
