@@ -25,6 +25,7 @@ from worker.disk_tier import DiskTier, KeptRun
 from worker.kept import Kept, Tally
 from worker.layers import Arrays, Layers, Stack, arrays_in, num_bytes_in, own, stacks_of
 from worker.token_tree import TokenTree, as_ids, num_common
+from worker.written import Origin, Written
 
 MOST_MARKS = 8
 """Tokens at the end of an answer that may yet be cut off with what follows them: few stop strings have more."""
@@ -250,6 +251,19 @@ class PromptCache:
                 run.kept.set_states(mark - run.start, states)
                 self._marks.append(mark)
         self._evict()
+
+    def note(self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
+        """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
+
+        As in `TokenTree`; it is forgotten with all else that is kept of them, and not written to disk.
+        """
+        self._settle()
+        self._tree.note(ids, start, logprobs, origins)
+
+    def tokens(self, ids: Sequence[int], table: Sequence[bytes], start: int = 0) -> list[Written]:
+        """Return what is known of the tokens of `ids` from `start` on, as far as anything is; `table`: their bytes."""
+        self._settle()
+        return self._tree.tokens(ids, table, start)
 
     @property
     def num_tokens(self) -> int:

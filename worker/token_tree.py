@@ -1,7 +1,11 @@
-"""The token tree: what was ever read or written, as runs of token ids that part where they differ; it knows no model.
+"""The token tree: what was ever read or written, as runs of tokens that part where they differ; it knows no model.
 
 A radix tree: sequences that begin alike share the runs they begin with, and each run is as long as nothing parts from
 it. Whatever is kept of a run's tokens lies at the run, as `kept`; where a run is cut in two, so is that.
+
+Of each token a run has the id, its log-probability and its origin; what an id spells only the vocabulary knows, and
+whoever reads brings it. What was noted of tokens goes with their run when it is removed: it is here for as long as it
+costs nothing to ask, and the lasting copy is its caller's.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, Self, TypeVar
+
+from worker.written import Notes, Origin, Written
 
 _STRIDE = 512  # tokens compared at first
 
@@ -27,13 +33,15 @@ K = TypeVar("K", bound=Kept)
 class Run(Generic[K]):
     """Tokens that follow one another with no other way between them. It may be cut in two; the last one may grow."""
 
-    __slots__ = ("children", "ids", "kept", "parent", "start")
+    __slots__ = ("children", "ids", "kept", "notes", "parent", "start")
 
-    def __init__(self, parent: Run[K] | None, start: int, ids: array[int], kept: K) -> None:
+    def __init__(self, parent: Run[K] | None, start: int, ids: array[int], kept: K, notes: Notes | None = None) -> None:
         self.parent = parent
         self.start = start
         """How many tokens come before it."""
         self.ids = ids
+        self.notes = notes
+        """What is known of its tokens besides; None where nothing is of any."""
         self.kept = kept
         self.children: dict[int, Run[K]] = {}
         """By their first token."""
@@ -95,9 +103,10 @@ class TokenTree(Generic[K]):
         assert parent is not None
         assert 0 < length < len(run.ids)
         first, rest = run.kept.cut(length)
-        upper = Run(parent, run.start, run.ids[:length], first)
+        first_notes, rest_notes = (None, None) if run.notes is None else run.notes.cut(length)
+        upper = Run(parent, run.start, run.ids[:length], first, first_notes)
         parent.children[upper.ids[0]] = upper
-        run.parent, run.start, run.ids, run.kept = upper, position, run.ids[length:], rest
+        run.parent, run.start, run.ids, run.kept, run.notes = upper, position, run.ids[length:], rest, rest_notes
         upper.children[run.ids[0]] = run
         return upper
 
@@ -107,10 +116,42 @@ class TokenTree(Generic[K]):
         run.ids.extend(ids)
 
     def remove(self, run: Run[K]) -> None:
-        """Forget a run that nothing follows."""
+        """Forget a run that nothing follows, and what was noted of its tokens."""
         assert run.parent is not None
         assert not run.children
         del run.parent.children[run.ids[0]]
+
+    def note(self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
+        """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
+
+        What was said first stays; only that a token was read gives way to how the model wrote it. Tokens that are not
+        in the tree are passed over.
+        """
+        assert len(logprobs) == len(origins) == len(ids) - start
+        for run, first, end in self._stretches(ids, start):
+            part = slice(first - start, end - start)
+            run.notes = Notes() if run.notes is None else run.notes
+            run.notes.add(first - run.start, logprobs[part], origins[part])
+
+    def tokens(self, ids: Sequence[int], table: Sequence[bytes], start: int = 0) -> list[Written]:
+        """Return what is known of the tokens of `ids` from `start` on, as far as they are in the tree.
+
+        `table` has what each id spells: `Vocabulary.bytes`.
+        """
+        found: list[Written] = []
+        for run, first, end in self._stretches(ids, start):
+            notes = Notes() if run.notes is None else run.notes
+            places = range(first - run.start, end - run.start)
+            found += [Written(run.ids[place], table[run.ids[place]], *notes.at(place)) for place in places]
+        return found
+
+    def _stretches(self, ids: Sequence[int], start: int) -> Iterator[tuple[Run[K], int, int]]:
+        """Yield the runs that `ids` follow behind `start`, and from which token on up to which one."""
+        runs, num_known = self.path(ids)
+        for run in runs:
+            first, end = max(run.start, start), min(run.end, num_known)
+            if first < end:
+                yield run, first, end
 
     def take_apart(self) -> None:
         """Forget everything, and let go of it at once: runs know one another both ways."""

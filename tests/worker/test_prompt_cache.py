@@ -20,6 +20,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from tests.architectures import ARCHITECTURES, build_random_model
 from worker.layers import Layers, arrays_in, quantized, stacks_of
 from worker.prompt_cache import PromptCache
+from worker.written import Origin, Written
 
 VOCAB_SIZE = 500
 KINDS = ("llama", "gemma3_text", "llama4", "lfm2", "mamba", "falcon_h1")
@@ -234,6 +235,47 @@ def test_no_more_memory_is_held_than_is_counted(name: str):
     num_arrays = sum(len(arrays_in([run.kept.parts, run.kept.states])) for run in cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
     # Small arrays are held in whole blocks.
     assert held <= cache.num_bytes + 512 * num_arrays + 100_000
+
+
+# --- what is noted of tokens -----------------------------------------------------------------------------------
+
+TABLE = [str(token_id).encode() for token_id in range(VOCAB_SIZE)]
+
+
+def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(model: nn.Module):
+    cache = new_cache(model)
+    prompt, answer, other = list(range(50, 60)), [100, 101, 102], [200, 201]
+    cache.rewind_to(prompt)
+    for ids in (prompt, *([token_id] for token_id in answer[:-1])):
+        read_on(model, cache, ids)
+    sequence = prompt + answer
+    cache.note(sequence, len(prompt), [-1.0, None, -3.0], [Origin.SAMPLED, Origin.FORCED, Origin.SAMPLED])
+    written = [
+        *(Written(token_id, TABLE[token_id], None, Origin.PROMPT) for token_id in prompt),
+        Written(100, b"100", -1.0, Origin.SAMPLED),
+        Written(101, b"101", None, Origin.FORCED),
+    ]
+    # The last token of an answer is not read before another one follows it.
+    assert cache.tokens(sequence, TABLE) == written
+    for branch in (prompt + other, sequence):
+        read_on(model, cache, branch[cache.rewind_to([*branch, 1]) :])
+        assert (
+            cache.tokens(sequence, TABLE, 5)
+            == [*written, Written(102, b"102", None, Origin.PROMPT)][5 : len(written) + (branch is sequence)]
+        )
+
+
+def test_what_is_noted_goes_with_what_is_kept(llama: nn.Module):
+    cache = new_cache(llama)
+    one, other = list(range(50, 90)), list(range(150, 190))
+    for ids in (one, other):
+        cache.rewind_to([*ids, 1])
+        read_on(llama, cache, ids)
+        cache.note(ids, 0, [-1.0] * 40, [Origin.SAMPLED] * 40)
+    cache.limit_bytes = 1
+    cache.keep()
+    assert cache.tokens(one, TABLE) == []
+    assert [token.logprob for token in cache.tokens(other, TABLE)] == [-1.0] * 40
 
 
 # --- fewer bits ------------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
-"""The token tree against a plain list of the sequences that were put into it."""
+"""The token tree against a plain list of the sequences that were put into it, and a plain table of what was noted."""
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.token_tree import Run, TokenTree, as_ids, num_common
+from worker.written import Origin, Written
 
 
 class Told(NamedTuple):
@@ -107,6 +110,115 @@ def test_what_is_removed_is_not_known():
     tree.remove(tree.path([1, 2, 4])[0][-1])
     assert tree.path([1, 2, 4, 5])[1] == 2
     assert tree.path([1, 2, 3])[1] == 3
+
+
+# --- what is noted of tokens ------------------------------------------------------------------------------------
+
+TABLE = [b"zero", b"", b"\xff"]
+"""What the ids spell."""
+
+Noted = dict[tuple[int, ...], tuple[float | None, Origin]]
+"""By a token and all that comes before it."""
+
+
+class Oracle:
+    """Every token that is known, each with what was said of it."""
+
+    def __init__(self) -> None:
+        self.noted: Noted = {}
+
+    def insert(self, ids: list[int]) -> None:
+        for length in range(1, len(ids) + 1):
+            self.noted.setdefault(tuple(ids[:length]), (None, Origin.PROMPT))
+
+    def note(self, ids: list[int], start: int, logprobs: list[float | None], origins: list[Origin]) -> None:
+        for place in range(start, len(ids)):
+            token = tuple(ids[: place + 1])
+            if token in self.noted:
+                logprob, origin = self.noted[token]
+                self.noted[token] = (
+                    logprobs[place - start] if logprob is None else logprob,
+                    origins[place - start] if origin == Origin.PROMPT else origin,
+                )
+
+    def tokens(self, ids: list[int], start: int) -> list[Written]:
+        known = [tuple(ids[:length]) for length in range(start + 1, len(ids) + 1)]
+        return [Written(token[-1], TABLE[token[-1]], *self.noted[token]) for token in known if token in self.noted]
+
+
+def drawn(rng: Random, most: int) -> list[int]:
+    return [rng.randrange(len(TABLE)) for _ in range(rng.randrange(most + 1))]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_each_token_has_what_was_first_said_of_it_for_as_long_as_it_is_there(seed: int):
+    rng = Random(seed)
+    tree, oracle = new_tree(), Oracle()
+    for _ in range(60):
+        ids = drawn(rng, 9)
+        match rng.choice(["insert", "insert_below", "cut", "grow", "note", "note", "note", "remove"]):
+            case "insert":
+                insert(tree, ids)
+                oracle.insert(ids)
+            case "insert_below":
+                above = rng.choice([tree.root, *tree.runs()])
+                tree.insert_below(above, ids, Told(("",) * len(ids)))
+                oracle.insert(way_to(above) + ids)
+            case "cut":
+                long = [run for run in tree.runs() if len(run.ids) > 1]
+                if long:
+                    run = rng.choice(long)
+                    tree.cut(run, rng.randrange(run.start + 1, run.end))
+            case "grow":
+                leaves = [run for run in tree.runs() if not run.children]
+                if leaves:
+                    run = rng.choice(leaves)
+                    tree.grow(run, as_ids(ids))
+                    oracle.insert(way_to(run))
+            case "remove":
+                leaves = [run for run in tree.runs() if not run.children]
+                if leaves:
+                    run = rng.choice(leaves)
+                    for length in range(run.start + 1, run.end + 1):
+                        del oracle.noted[tuple(way_to(run)[:length])]
+                    tree.remove(run)
+            case _:
+                # Of a path that is known, mostly: as far as there is one, and beyond.
+                ids = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
+                start = rng.randrange(len(ids) + 1)
+                logprobs = [rng.choice([None, -inf, 0.0, -rng.randrange(100) / 8]) for _ in ids[start:]]
+                origins = [rng.choice(list(Origin)) for _ in ids[start:]]
+                tree.note(ids, start, logprobs, origins)
+                oracle.note(ids, start, logprobs, origins)
+        asked = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
+        start = rng.randrange(len(asked) + 1)
+        assert tree.tokens(asked, TABLE, start) == oracle.tokens(asked, start)
+    for run in tree.runs():
+        ids = way_to(run)
+        assert tree.tokens(ids, TABLE) == oracle.tokens(ids, 0)
+        assert len(tree.tokens(ids, TABLE)) == len(ids)
+
+
+def way_to(run: Run[Told]) -> list[int]:
+    """The ids from the beginning to a run's end."""
+    return [*way_to(run.parent), *run.ids] if run.parent is not None else []
+
+
+def test_a_log_probability_comes_back_in_32_bits():
+    tree = new_tree()
+    insert(tree, [0, 1])
+    tree.note([0, 1], 1, [-0.1], [Origin.FORCED])
+    assert tree.tokens([0, 1], TABLE, 1) == [Written(1, b"", array("f", [-0.1])[0], Origin.FORCED)]
+
+
+def test_what_is_put_in_again_after_it_was_removed_is_read_like_new():
+    tree = new_tree()
+    (run,) = insert(tree, [0, 1])
+    tree.note([0, 1], 0, [-1.0, -2.0], [Origin.SAMPLED, Origin.DRAFT])
+    tree.remove(run)
+    assert tree.tokens([0, 1], TABLE) == []
+    insert(tree, [0])
+    assert tree.tokens([0, 1], TABLE) == [Written(0, b"zero", None, Origin.PROMPT)]
 
 
 @pytest.mark.parametrize("length", [0, 1, 511, 512, 513, 5_000])
