@@ -8,15 +8,16 @@ from functools import partial
 from pathlib import Path
 
 import platformdirs
-from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app.answers import Answers
-from app.controller import Controller
+from app.controller import Controller, Notice
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
+from app.model.upkeep import Upkeep
 from app.model_session import ModelSession
 from app.preferences import Preferences
 from app.ui.theme import icon_file
@@ -66,16 +67,26 @@ def make_qt_application(arguments: list[str]) -> QApplication:
 class Application(QObject):
     """Bough, put together: store, worker, controller and window. Must be closed."""
 
+    _store_troubled = Signal(str)
+    """From the thread that looks after the store."""
+
     def __init__(self, places: Places) -> None:
-        """Open the store and start the worker with the last model. Raises `StoreError`."""
+        """Open the store, if only to read what can be read of it, and start the worker with the last model."""
         super().__init__()
         self.preferences = preferences = Preferences(places.config / "settings.json")
-        self.store = Store(places.data / "conversations.sqlite3")
+        path = places.data / "conversations.sqlite3"
+        try:
+            self.store = Store(path)
+        except StoreError as error:
+            self.store = Store(path, read_only_because=str(error))
         # What can't be cleaned up today (the disk is full, say) can be read all the same.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
         kept_files = KeptFiles(places.cache / "prompt-cache")
-        self.link = WorkerLink(partial(WorkerClient, kept_files.folder))
+        self._upkeep: Upkeep | None = None
+        if not self.store.why_read_only:
+            self._upkeep = Upkeep(path, kept_files, self._store_troubled.emit)
+        self.link = WorkerLink(partial(WorkerClient, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.controller = Controller(self.store, self.answers, self.session, preferences, kept_files)
@@ -83,6 +94,9 @@ class Application(QObject):
         self.window.closed.connect(self.close)
         if preferences.settings.last_conversation is not None:
             self.controller.open_conversation(preferences.settings.last_conversation)
+        self._store_troubled.connect(self._on_store_troubled)
+        if self.store.why_read_only:
+            self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
         self.session.load(preferences.settings.model, preferences.settings.keeping)
 
@@ -98,4 +112,9 @@ class Application(QObject):
         # The last words of the worker are still on their way from the link's thread.
         QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)
+        if self._upkeep is not None:
+            self._upkeep.close()
         self.store.close()
+
+    def _on_store_troubled(self, why: str) -> None:
+        self.controller.noticed.emit(Notice(why, "danger"))

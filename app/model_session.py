@@ -201,6 +201,8 @@ def death_in_words(exit_code: int) -> str:
     """Say how a process ended, from its exit code (negative: a signal)."""
     if exit_code >= 0:
         return f"with exit code {exit_code}"
+    if exit_code == -signal.SIGALRM:
+        return "by SIGALRM (a hook did not return; the terminal says which)"
     if exit_code == -signal.SIGKILL:
         return "by SIGKILL (often because memory ran out)"
     try:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,11 +24,17 @@ Event = dict[str, Any]
 class StdioWorker:
     """A worker process. Every event is kept in `events`; waiting for one never sleeps."""
 
-    def __init__(self, cache_folder: Path | None = None) -> None:
-        """`cache_folder`: where it keeps on disk what it has read; without one, in a folder that goes with it."""
+    def __init__(self, cache_folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
+        """`cache_folder`: where it keeps on disk what it has read; without one, in a folder that goes with it.
+
+        `arguments`: more of the command line.
+        """
         self._own_folder = tempfile.TemporaryDirectory(prefix="bough-cache-")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "worker", "--stdio", "--cache-folder", str(cache_folder or self._own_folder.name)],
+            [
+                *(sys.executable, "-m", "worker", "--stdio"),
+                *("--cache-folder", str(cache_folder or self._own_folder.name), *arguments),
+            ],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -125,5 +132,11 @@ class StdioWorker:
 
 
 def shown_text(events: list[Event], choice: int = 0) -> str:
-    """All text of one choice that was streamed."""
-    return "".join(event["text"] for event in events if event["type"] == "chunk" and event["choice"] == choice)
+    """All text of one choice that was streamed, less what was taken back."""
+    text = ""
+    for event in events:
+        if event["type"] == "chunk" and event["choice"] == choice:
+            text += event["text"]
+        elif event["type"] == "retract" and event["choice"] == choice:
+            text = text[: len(text) - event["num_chars"]]
+    return text

@@ -22,6 +22,18 @@ def main(arguments: list[str] | None = None) -> int:
         default=platformdirs.user_cache_path("bough", appauthor=False) / "prompt-cache",
         help="where --stdio keeps on disk what a model has read (default: %(default)s)",
     )
+    parser.add_argument(
+        "--hooks-folder",
+        type=Path,
+        default=platformdirs.user_config_path("bough", appauthor=False) / "hooks",
+        help="where a person's own hooks are, each a Python file (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--hook-patience-s",
+        type=float,
+        default=5.0,
+        help="seconds that a hook may take before the worker ends with it (default: %(default)s)",
+    )
     commands = parser.add_subparsers(dest="command")
     chat = commands.add_parser("chat", help="a small chat in the terminal")
     chat.add_argument("--model", default="guide", help="a model's folder or name (default: the built-in guide)")
@@ -31,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         from worker import stdio
 
         try:
-            return stdio.serve(chosen.cache_folder)
+            return stdio.serve(chosen.cache_folder, chosen.hooks_folder, chosen.hook_patience_s)
         except KeyboardInterrupt:  # before anything was asked for
             return 130
     if chosen.command == "chat":

@@ -50,14 +50,19 @@ class Answer:
         """What of the given ids the model reads; the rest is spelled again."""
         self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
         self._constraint = constraint
-        self.mask = Masks([self._healing] if constraint is None else [self._healing, constraint])
+        self.mask = _mask(self._healing, constraint)
         """Which tokens may come next."""
-        self.num_forced = 0
         self.token_ids: list[int] = []
+        self.origins: list[Origin] = []
+        """How each came."""
+        self.logprobs: list[float | None] = []
+        """By the model; None where nobody asked."""
         self.reason: FinishReason | None = None
         self._kept = Kept(0, b"")
         self._num_given: list[int] = []
         """Of each token, how many of its bytes only spell again what was given."""
+        self._is_fed: list[bool] = []
+        """Of each token, whether the constraint took it."""
         self._text: list[str] = []
         self._unsent: list[Token] = []
         self._sampled_ns = 0
@@ -72,25 +77,55 @@ class Answer:
         """How many of its tokens stand in the text whole; none before it has ended."""
         return self._kept.num_tokens
 
+    @property
+    def is_healing(self) -> bool:
+        """Whether the next token has to spell given text again."""
+        return self._healing.is_active
+
+    @property
+    def text(self) -> str:
+        """What is safe to show."""
+        return "".join(self._text)
+
+    def raw_text(self) -> str:
+        """Return the text of all its tokens, with what is held back."""
+        return self._stream.raw_text()
+
+    @property
+    def num_forced(self) -> int:
+        """How many of its tokens nobody drew."""
+        return self.origins.count("forced")
+
+    @property
+    def num_told(self) -> int:
+        """How many of its tokens were told of."""
+        return len(self.token_ids) - len(self._unsent)
+
     def forced(self) -> list[int]:
         """Return the tokens that can't but come next, if there are any."""
         if self._constraint is None or self.reason is not None or self._healing.is_active:
             return []
         return self._constraint.forced()
 
-    def take(self, drawn: Drawn, *, is_forced: bool = False) -> str:
-        """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer."""
+    def take(self, drawn: Drawn, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
+        """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer.
+
+        `feed_constraint`: whether the constraint takes it, too. Raises `ConstraintInvalidError` where it does not fit.
+        """
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
         if token_id in self._vocabulary.eos_ids:
             return self.end("eos")
         origin: Origin = "forced" if is_forced else "healed" if self._healing.is_active else "sampled"
-        self.num_forced += is_forced
+        is_fed = self._constraint is not None and feed_constraint
+        if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
+            raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
         num_given = self._healing.num_given(token_id)
         self._healing.consume(token_id)
-        if self._constraint is not None and not self._constraint.consume([token_id]):
-            raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
+        self._is_fed.append(is_fed)
         self.token_ids.append(token_id)
+        self.origins.append(origin)
+        self.logprobs.append(drawn.logprob)
         self._num_given.append(num_given)
         self._unsent.append(self._reported(drawn, origin))
         text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
@@ -100,6 +135,38 @@ class Answer:
         elif self._constraint is not None and self._constraint.is_complete:
             text += self.end("constraint")
         return text
+
+    def rewind(self, num_tokens: int) -> tuple[int, int]:
+        """Forget the last tokens, as if they had never come; an answer that had ended goes on.
+
+        Returns how many characters that takes back of what was safe to show, and how many tokens that were told of.
+        """
+        num_told = self.num_told
+        left = len(self.token_ids) - num_tokens
+        num_chars = self._stream.rewind(num_tokens)
+        if self._constraint is not None:
+            self._constraint.rewind(sum(self._is_fed[left:]))
+        self._healing.rewind(num_tokens)
+        del self._unsent[max(0, len(self._unsent) - num_tokens) :]
+        for of_each in (self.token_ids, self.origins, self.logprobs, self._num_given, self._is_fed):
+            del of_each[left:]
+        text = self.text
+        self._text = [text[: len(text) - num_chars]]
+        self.reason, self._kept = None, Kept(0, b"")
+        return num_chars, num_told - self.num_told
+
+    def copy(self) -> Answer:
+        """Return an independent answer in the same state."""
+        other = object.__new__(Answer)
+        other.__dict__.update(self.__dict__)
+        other._stream = self._stream.copy()
+        other._healing = self._healing.copy()
+        other._constraint = None if self._constraint is None else self._constraint.copy()
+        other.mask = _mask(other._healing, other._constraint)
+        other.token_ids, other.origins, other.logprobs = list(self.token_ids), list(self.origins), list(self.logprobs)
+        other._num_given, other._is_fed = list(self._num_given), list(self._is_fed)
+        other._text, other._unsent = list(self._text), list(self._unsent)
+        return other
 
     def end(self, reason: FinishReason) -> str:
         """End the answer for another reason than a stop string; return the text that was held back."""
@@ -194,6 +261,10 @@ class Answer:
             ],
             origin=origin,
         )
+
+
+def _mask(healing: Healing, constraint: Constraint | None) -> Masks:
+    return Masks([healing] if constraint is None else [healing, constraint])
 
 
 def _finite(logprob: float | None) -> float | None:

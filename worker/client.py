@@ -25,16 +25,19 @@ class WorkerClient:
     `send` may be called from any thread and never blocks on a busy worker. `receive` belongs to one thread.
     """
 
-    def __init__(self, cache_folder: Path | None = None) -> None:
+    def __init__(self, cache_folder: Path | None = None, hooks_folder: Path | None = None) -> None:
         """Start the worker. Returns before it is up; commands may be sent at once.
 
-        `cache_folder`: where it keeps what it has read on disk; None: nowhere.
+        `cache_folder`: where it keeps what it has read on disk; None: nowhere. `hooks_folder`: a person's own hooks.
         """
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue()
         self._events, events = context.Pipe(duplex=False)
         self._process = context.Process(
-            target=process.main, args=(self._commands, events, cache_folder), name="bough-worker", daemon=True
+            target=process.main,
+            args=(self._commands, events, cache_folder, hooks_folder),
+            name="bough-worker",
+            daemon=True,
         )
         # What the worker has not read must not keep this process from ending, whoever forgets to stop it.
         self._commands.cancel_join_thread()

@@ -45,6 +45,20 @@ class Mask(Protocol):
         ...
 
 
+class Steer(Mask, Protocol):
+    """What may say more of a draw, step by step."""
+
+    @property
+    def temperature(self) -> float | None:
+        """Of the next draw; None: the request's."""
+        ...
+
+    @property
+    def visit(self) -> int:
+        """How often a token was drawn at this place before."""
+        ...
+
+
 class Drawn(NamedTuple):
     """A token that was drawn; `logprob` and `top` (ids, log-probabilities) only where they were asked for."""
 
@@ -76,18 +90,26 @@ class Branch:
         *,
         num_top: int = 0,
         may_be_cut: bool = False,
+        steer: Steer | None = None,
     ) -> None:
         """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability.
 
-        `may_be_cut`: whether one may want to go on from a few tokens before its end.
+        `may_be_cut`: whether one may want to go on from a few tokens before its end. `steer` is asked before each
+        draw, besides `mask`; what it is told of a token is known for the last one that was drawn.
         """
+        self._steer = steer
+        self._drawn_from: mx.array | None = None
+        """Of a steered branch: the logits of the last draw, and after how many tokens they are."""
+        self._drawn_after = 0
+        self.drawn_mask: npt.NDArray[np.bool_] | None = None
+        """Of a steered branch: which tokens could be drawn the last time; None: all."""
         self.may_be_cut = may_be_cut
         self.ids = list(sequence)
         """What its layers hold."""
         self.num_left = max_tokens
         """Tokens that may still be looked at."""
         self._sampler = sampler
-        self._mask = mask
+        self.mask = mask
         self._num_top = num_top
         self._recent = sampler.recent(sequence)
         self._position = len(sequence)
@@ -126,6 +148,23 @@ class Branch:
         self._recent = self._sampler.advance(self._recent, mx.array(list(token_ids)))
         self._logits = self._draw = None
 
+    def can_go_to(self, sequence: Sequence[int]) -> bool:
+        """Whether `go_to` can be called: what the layers hold is its beginning, and what comes next is known."""
+        num_read = len(self.ids)
+        if sequence[:num_read] != self.ids:
+            return False
+        return len(sequence) > num_read or (self._drawn_from is not None and self._drawn_after == num_read)
+
+    def go_to(self, sequence: Sequence[int], num_left: int) -> None:
+        """Let this be what was looked at and appended so far."""
+        num_read = len(self.ids)
+        self._unread = list(sequence[num_read:])
+        self._position = len(sequence)
+        self._recent = self._sampler.recent(sequence)
+        self._draw = None
+        self._logits = None if self._unread else self._drawn_from
+        self.num_left = num_left
+
     def begin(self, logits: mx.array) -> None:
         """Go on from the logits after all that was read, shape [1, vocabulary]."""
         self._logits = logits
@@ -134,14 +173,31 @@ class Branch:
     def draw(self) -> list[mx.array]:
         """Draw the next token, if its logits are there; return what is to be computed."""
         if self._logits is not None:
-            allowed = self._mask.mask()
+            allowed = self.mask.mask()
+            visit, temperature = 0, None
+            if self._steer is not None:
+                allowed = both(allowed, self._steer.mask())
+                visit, temperature = self._steer.visit, self._steer.temperature
+                self._drawn_from, self.drawn_mask = self._logits, allowed
+                self._drawn_after = self._position
             mask = None if allowed is None else _array(allowed)
-            token = self._sampler.draw(self._logits, self._recent, self._position, mask=mask)
-            self._draw = _Draw(token, _report(self._logits, token, self._num_top))
+            token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
+            self._draw = _Draw(token, self._report(self._logits, token))
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None
         return [] if self._draw is None else list(self._draw.arrays)
+
+    def _report(self, logits: mx.array, token: mx.array) -> tuple[mx.array, ...]:
+        """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
+        if self._num_top:
+            return _report(logits, token, self._num_top)
+        return () if self._steer is None else (_logprob_of(_logprobs(logits), token),)
+
+    def drawn_logits(self) -> npt.NDArray[np.float32]:
+        """Return of what the last token was drawn, shape [vocabulary]. Of a steered branch alone."""
+        assert self._drawn_from is not None
+        return np.array(self._drawn_from[0].astype(mx.float32))
 
     @property
     def is_ready(self) -> bool:
@@ -151,7 +207,7 @@ class Branch:
     @property
     def is_masked(self) -> bool:
         """Whether the next token can't be drawn before the one under way is looked at."""
-        return self._mask.is_active
+        return self._steer is not None or self.mask.is_active
 
     def coming(self, most: int | None) -> mx.array:
         """The tokens that are read next, shape [n], at most so many."""
@@ -311,6 +367,16 @@ class Decoder:
                 length = len(branch.ids)
                 branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
+    def go_to(self, branch: Branch, sequence: Sequence[int], num_left: int) -> bool:
+        """Have a branch go on from another sequence; return whether that needs nothing but the steps to come.
+
+        Where it does not, the branch has to leave, and to be begun again from that sequence.
+        """
+        if not branch.can_go_to(sequence):
+            return False
+        branch.go_to(sequence, num_left)
+        return True
+
     def leave(self, branch: Branch, num_tokens: int) -> None:
         """Continue a branch no more; all that it has read is kept. One will go on from its first `num_tokens`."""
         row = self.branches.index(branch)
@@ -354,29 +420,40 @@ def _array(values: npt.NDArray[np.bool_]) -> mx.array:
     return mx.array(cast("Any", values))  # MLX takes numpy's arrays; its stubs do not say so
 
 
+def both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
+    """Return what two masks leave, shape [vocabulary]; None is a mask that leaves all."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.logical_and(one, other)
+
+
+def _logprobs(logits: mx.array) -> mx.array:
+    logits = logits.astype(mx.float32)
+    return logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+
+
+def _logprob_of(logprobs: mx.array, token: mx.array) -> mx.array:
+    return mx.take_along_axis(logprobs, token[:, None].astype(mx.uint32), axis=-1)
+
+
 def _report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
-    if not num_top:
-        return ()
-    logprobs = logits.astype(mx.float32)
-    logprobs = logprobs - mx.logsumexp(logprobs, axis=-1, keepdims=True)
+    logprobs = _logprobs(logits)
     num_top = min(num_top, logprobs.shape[-1])
     top = mx.argpartition(-logprobs, kth=num_top - 1, axis=-1)[:, :num_top]
-    return (
-        mx.take_along_axis(logprobs, token[:, None].astype(mx.uint32), axis=-1),
-        top,
-        mx.take_along_axis(logprobs, top, axis=-1),
-    )
+    return (_logprob_of(logprobs, token), top, mx.take_along_axis(logprobs, top, axis=-1))
 
 
 def _drawn(draw: _Draw) -> Drawn:
     token_id = int(cast("int", draw.token.item()))
     if not draw.report:
         return Drawn(token_id)
-    logprob, top_ids, top_logprobs = draw.report
+    logprob = float(cast("float", draw.report[0].item()))
+    if len(draw.report) == 1:
+        return Drawn(token_id, logprob)
+    _, top_ids, top_logprobs = draw.report
     top = zip(np.array(top_ids)[0].tolist(), np.array(top_logprobs)[0].tolist(), strict=True)
     return Drawn(
         token_id,
-        float(cast("float", logprob.item())),
+        logprob,
         sorted(top, key=lambda pair: (-pair[1], pair[0])),
     )

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import mlx.core as mx
 
 from worker.decode import Branch, Decoder, Drawn
-from worker.errors import failed
+from worker.errors import HookFailedError, failed
+from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.request import Request, Ticket, cancelled_unbegun
+from worker.steering import Steering
 
 _PREFILL_CHUNK = 512
 """Tokens read between two looks for commands."""
@@ -56,15 +58,21 @@ class Engine:
     """Answers requests with one model."""
 
     def __init__(
-        self, model: LanguageModel, cache: PromptCache | None = None, *, looks_ahead: bool | None = None
+        self,
+        model: LanguageModel,
+        cache: PromptCache | None = None,
+        hooks: HookFolder | None = None,
+        *,
+        looks_ahead: bool | None = None,
     ) -> None:
         """`cache` is the model's own; without one, what is read is kept in memory alone.
 
-        `looks_ahead`: see `Decoder`.
+        `hooks`: where they are found, without it those of Bough alone. `looks_ahead`: see `Decoder`.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
         self._prompts = Prompts(model)
+        self._hooks = hooks or HookFolder()
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._waiting: deque[tuple[Generate, Ticket]] = deque()
         """Requests whose turn has not come."""
@@ -161,7 +169,7 @@ class Engine:
             if not self._turns:
                 command, ticket = self._waiting[0]
                 try:
-                    request = Request(command, ticket, self._prompts, self.model)
+                    request = Request(command, ticket, self._prompts, self.model, self._hooks)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
                     self._waiting.popleft()
                     yield failed(command.request_id, error)
@@ -321,22 +329,43 @@ class Engine:
             return  # another answer of its request broke
         request, choice = self._running[branch]
         try:
-            chunk = request.take(choice, branch, drawn)
+            taken = request.take(choice, branch, drawn)
             if not request.is_at_end(choice):
-                yield from _told(chunk)
+                if taken.is_moved:
+                    self._follow(branch, request, choice)
+                yield from taken.events
+                yield from self._begin_forks(request, taken.forks)
                 return
             num_kept = request.num_kept_tokens(choice)
             following = request.next_segment(choice)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             yield from self._fail(request, error)
             return
-        yield from _told(chunk)
+        yield from taken.events
+        yield from self._begin_forks(request, taken.forks)
         if following is None:
             yield from self._leave(branch)
         else:
             self._decoder.leave(branch, num_kept)
             del self._running[branch]
             self._turns.appendleft(_Turn(request, [choice], following))
+
+    def _follow(self, branch: Branch, request: Request, choice: int) -> None:
+        """Have a branch go on from what hooks have made of its answer."""
+        sequence = request.sequence_of(choice)
+        is_same = request.is_branch_of(choice, branch)
+        if not (is_same and self._decoder.go_to(branch, sequence, request.num_left(choice))):
+            self._decoder.leave(branch, len(sequence))
+            del self._running[branch]
+            self._turns.appendleft(_Turn(request, [choice], sequence))
+
+    def _begin_forks(self, request: Request, forks: Iterable[Steering]) -> Iterator[Event]:
+        for choice in (fork.choice for fork in forks):
+            sequence = request.next_segment(choice) if request.is_at_end(choice) else request.sequence_of(choice)
+            if sequence is None:
+                yield request.ended(choice)
+            else:
+                self._turns.append(_Turn(request, [choice], sequence))
 
     def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""
@@ -370,6 +399,9 @@ class Engine:
 
     def _fail(self, request: Request, error: Exception) -> Iterator[Event]:
         """End a whole request."""
+        if isinstance(error, HookFailedError):
+            yield from error.events
+            yield from request.let_go("hook")
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             self._decoder.leave(branch, len(request.sequence))
             del self._running[branch]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import ClassVar
 
-from worker.protocol import Failed, FailureKind, RequestId
+from worker.protocol import Event, Failed, FailureKind, RequestId
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +54,18 @@ class ContextOverflowError(WorkerError):
 
 class ConstraintInvalidError(WorkerError):
     kind = "constraint_invalid"
+
+
+class HookFailedError(WorkerError):
+    kind = "hook_failed"
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(
+            f"The hook {name!r} failed, which ended the answer. What was said so far is kept. "
+            f"Mend the hook, or ask without it.\n{why}"
+        )
+        self.events: list[Event] = []
+        """What is to be told before: text of the answer that was held back."""
 
 
 class WorkerOutOfMemoryError(WorkerError):

@@ -82,6 +82,13 @@ class Healing:
         if num_tokens:
             del self._num_spelled[-num_tokens:]
 
+    def copy(self) -> Healing:
+        """Return an independent one in the same state."""
+        other = object.__new__(Healing)
+        other.__dict__.update(self.__dict__)
+        other._num_spelled = list(self._num_spelled)
+        return other
+
     def num_given(self, token_id: int) -> int:
         """Return how many bytes of the next token, `token_id`, only spell again what was given."""
         return min(len(self._data) - self._num_spelled[-1], len(self._vocabulary.bytes[token_id]))

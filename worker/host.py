@@ -17,6 +17,7 @@ from worker.errors import (
     WorkerOutOfMemoryError,
     is_out_of_memory,
 )
+from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, Loading, UnreadModel, release
 from worker.model_identity import versions
 from worker.models.folder import find_model
@@ -51,8 +52,9 @@ Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
 class ModelHost:
     """Holds one model at a time, or none. A generator it returns is one job: its last event is the terminal one."""
 
-    def __init__(self, cache_folder: Path | None = None) -> None:
-        """`cache_folder`: where what was read is kept on disk; None: nowhere."""
+    def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
+        """`cache_folder`: where what was read is kept on disk; None: nowhere. `hooks`: where they are found."""
+        self._hooks = hooks
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
 
@@ -89,7 +91,7 @@ class ModelHost:
                 if command.cache.kv_bits is not None:
                     step.quantize_kv(command.cache.kv_bits)
                 identity = step.identity()
-                self._engine = Engine(step, self._new_cache(step, identity, command.cache))
+                self._engine = Engine(step, self._new_cache(step, identity, command.cache), self._hooks)
                 yield _loaded(command, step, identity)
 
     def _new_cache(self, model: LanguageModel, identity: str, options: CacheOptions) -> PromptCache:

@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from worker.server import Incoming
 
 
-def main(commands: Queue[bytes | None], events: Connection, cache_folder: Path | None = None) -> None:
+def main(
+    commands: Queue[bytes | None],
+    events: Connection,
+    cache_folder: Path | None = None,
+    hooks_folder: Path | None = None,
+) -> None:
     """Serve the process that started this one. `commands` carries MessagePack frames; None is the end of them.
 
-    `cache_folder`: where what was read is kept on disk; None: nowhere.
+    `cache_folder`: where what was read is kept on disk; None: nowhere. `hooks_folder`: a person's own hooks.
     """
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole group; it is the parent's to decide what it means.
@@ -35,7 +40,9 @@ def main(commands: Queue[bytes | None], events: Connection, cache_folder: Path |
     preload()
     # Only now: MLX takes its BLAS when it is first imported.
     from worker.encoding import to_msgpack
+    from worker.hook_folder import HookFolder
     from worker.server import Server
+    from worker.watchdog import Watchdog
 
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(commands, inbox), name="commands", daemon=True).start()
@@ -48,7 +55,7 @@ def main(commands: Queue[bytes | None], events: Connection, cache_folder: Path |
 
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
-    Server(inbox, emit, cache_folder).run()
+    Server(inbox, emit, cache_folder, HookFolder(hooks_folder, Watchdog(emit))).run()
     logging.shutdown()
     # At once, so that the end of the pipe is the end of the process, and its exit code is already known.
     os._exit(0)

@@ -152,7 +152,11 @@ class Generate(_Command, tag="generate", frozen=True):
     n: Annotated[int, Meta(ge=1, le=64)] = 1
     constraint: Constraint | None = None
     segments: list[Segment] | None = None
-    hooks: list[str] = []
+    hooks: list[Nonempty] = []
+    # By the hooks' names, what each is given when it is made for this answer.
+    hook_options: dict[str, dict[str, Any]] = {}
+    # How often a hook may have a token drawn anew at one place; then the best that was drawn there stands.
+    max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     # Where `messages` do not fit: end in `context_overflow`, or drop the oldest but for the system prompt.
     overflow: Overflow = "fail"
@@ -306,6 +310,17 @@ class Timing(_Value, frozen=True):
     decode_tokens_per_s: float = 0.0
 
 
+class HookUse(_Value, frozen=True):
+    """What a hook of an answer took. `is_off`: it was too slow too often, and was asked no more."""
+
+    choice: int
+    name: str
+    calls: int
+    total_ms: float
+    longest_ms: float
+    is_off: bool = False
+
+
 class PromptPlan(_Value, frozen=True):
     """What one prompt would cost now: `prompt_tokens` - `cached_tokens` would be read."""
 
@@ -396,6 +411,7 @@ class Finished(_Event, tag="finished", frozen=True):
     choices: list[Choice]
     usage: Usage
     timing: Timing
+    hooks: list[HookUse] = []
 
 
 class Planned(_Event, tag="planned", frozen=True):

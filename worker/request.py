@@ -11,7 +11,8 @@ from msgspec import UNSET
 
 from worker.answer import Answer
 from worker.decode import Branch, Drawn
-from worker.errors import ConstraintInvalidError
+from worker.errors import ConstraintInvalidError, HookFailedError
+from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
 from worker.prompts import Prompts
 from worker.protocol import (
@@ -21,6 +22,7 @@ from worker.protocol import (
     Finished,
     FinishReason,
     Generate,
+    HookUse,
     PrefillProgress,
     RequestId,
     Segment,
@@ -28,7 +30,10 @@ from worker.protocol import (
     Usage,
 )
 from worker.sampler import Sampler
+from worker.steering import Steering, Taken
 from worker.writing import Plan, Writing
+
+_MOST_CHOICES = 64
 
 
 @dataclass
@@ -59,8 +64,15 @@ class Ticket:
 class Request:
     """A `generate` whose turn has come: `n` answers over one prompt."""
 
-    def __init__(self, command: Generate, ticket: Ticket, prompts: Prompts, model: LanguageModel) -> None:
-        """Raises a `WorkerError` where it can't be answered."""
+    def __init__(
+        self,
+        command: Generate,
+        ticket: Ticket,
+        prompts: Prompts,
+        model: LanguageModel,
+        hooks: HookFolder | None = None,
+    ) -> None:
+        """Raises a `WorkerError` where it can't be answered. `hooks`: where they are found, if not Bough's alone."""
         prompts.refuse_far_too_long(command)
         given_ids, given_text = _given(command, prompts, model)
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
@@ -81,7 +93,26 @@ class Request:
             raise _does_not_fit()
         sampling = command.sampling
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
+        self._seed = seed
         self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
+        self._steerings: list[Steering] = []
+        """Of each answer, where there are hooks."""
+        if command.hooks:
+            folder = hooks or HookFolder()
+            self._steerings = [
+                Steering(
+                    command.request_id,
+                    choice,
+                    writing,
+                    folder.new(command.hooks, command.hook_options, command.request_id),
+                    model.vocabulary,
+                    self._new_choice,
+                    max_resamples=command.max_resample_count,
+                    tells_logprobs=bool(command.top_logprobs),
+                )
+                for choice, writing in enumerate(self.writings)
+            ]
+        self._num_forking = self._num_ended = 0
         self._began = time.perf_counter()
         self._first = self._last = 0.0
         """When the first and the last token were known; 0 before there is one."""
@@ -99,8 +130,16 @@ class Request:
             writing.answer.mask,
             writing.num_left,
             num_top=self.command.top_logprobs,
-            may_be_cut=writing.may_be_cut,
+            may_be_cut=writing.may_be_cut or bool(self._steerings),
+            steer=self._steerings[choice] if self._steerings else None,
         )
+
+    def _new_choice(self) -> int:
+        """Number an answer that forks from another one."""
+        if len(self.writings) + self._num_forking >= _MOST_CHOICES:
+            raise HookFailedError(self.command.hooks[-1], f"It forked: there would be over {_MOST_CHOICES} answers.")
+        self._num_forking += 1
+        return len(self.writings) + self._num_forking - 1
 
     def num_kept_tokens(self, choice: int) -> int:
         """How many tokens of what was read for an answer, prompt included, what comes next goes on from.
@@ -125,28 +164,61 @@ class Request:
         """Return the event that tells how much of the prompt is there."""
         return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
 
-    def take(self, choice: int, branch: Branch, drawn: Drawn | None) -> Chunk | None:
-        """Take the next token of an answer, if there is one, and those that must follow it; return what is to be told.
+    def take(self, choice: int, branch: Branch, drawn: Drawn | None) -> Taken:
+        """Take the next token of an answer, if there is one, and what must follow it; return what it came to.
 
-        Each may end the answer. What must follow is appended to its branch.
+        Each token may end the answer. What merely follows is appended to its branch. Raises a `WorkerError`.
         """
         if drawn is not None:
             self._last = time.perf_counter()
             self._first = self._first or self._last
+        if self._steerings:
+            return self._steer(choice, branch, drawn)
         text, forced = self.writings[choice].take(drawn)
         if forced:
             branch.append(forced)
-        return self.writings[choice].chunk(self.request_id, choice, text)
+        chunk = self.writings[choice].chunk(self.request_id, choice, text)
+        return Taken() if chunk is None else Taken([chunk])
+
+    def _steer(self, choice: int, branch: Branch, drawn: Drawn | None) -> Taken:
+        taken = self._steerings[choice].take(drawn, branch)
+        waiting = list(taken.forks)
+        for fork in sorted(waiting, key=lambda fork: fork.choice):
+            assert fork.choice == len(self.writings)
+            self.writings.append(fork.writing)
+            self._steerings.append(fork)
+            self._samplers.append(Sampler(self.command.sampling, self._seed + fork.choice))
+        self._num_forking = 0
+        return taken
+
+    def is_branch_of(self, choice: int, branch: Branch) -> bool:
+        """Whether a branch was made for the segment that an answer is in now."""
+        return branch.mask is self.writings[choice].answer.mask
+
+    def num_left(self, choice: int) -> int:
+        """How many tokens that segment may still have."""
+        return self.writings[choice].num_left
+
+    def sequence_of(self, choice: int) -> list[int]:
+        """Return all that an answer is made of now, prompt included, as its branch should have read it."""
+        answer = self.writings[choice].answer
+        return self._prompt_ids + answer.kept_ids + answer.token_ids
 
     def end(self, choice: int, reason: FinishReason) -> Chunk | None:
         """End an answer for a reason of its own; return what was held back."""
         writing = self.writings[choice]
         return writing.chunk(self.request_id, choice, writing.end(reason))
 
+    def let_go(self, reason: FinishReason) -> list[Chunk]:
+        """End all answers that have not ended; return what was held back."""
+        ended = [self.end(choice, reason) for choice, writing in enumerate(self.writings) if not writing.is_over]
+        return [chunk for chunk in ended if chunk is not None]
+
     def ended(self, choice: int) -> Answered | Finished:
-        """Return the event that tells of an answer's end: of all of them, if it was the last."""
+        """Return the event that tells of an answer's end: of all of them, if it was the last. Once for each."""
         writing = self.writings[choice]
-        if self.is_over:
+        self._num_ended += 1
+        if self._num_ended == len(self.writings):
             return self._finished()
         assert writing.reason is not None
         return Answered(request_id=self.request_id, choice=choice, reason=writing.reason, stop=writing.answer.stop)
@@ -155,10 +227,6 @@ class Request:
         """Whether an answer, or the segment of it that is being written, has ended."""
         writing = self.writings[choice]
         return writing.is_over or writing.answer.reason is not None
-
-    @property
-    def is_over(self) -> bool:
-        return all(writing.is_over for writing in self.writings)
 
     def _finished(self) -> Finished:
         num_tokens = [writing.num_tokens for writing in self.writings]
@@ -184,6 +252,18 @@ class Request:
                 ttft_ms=prefill_ms if self._first else 0.0,
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
             ),
+            hooks=[
+                HookUse(
+                    choice=steering.choice,
+                    name=figures.name,
+                    calls=figures.num_calls,
+                    total_ms=figures.total_s * 1e3,
+                    longest_ms=figures.longest_s * 1e3,
+                    is_off=figures.is_off,
+                )
+                for steering in self._steerings
+                for figures in steering.hooks.figures
+            ],
         )
 
 

@@ -57,20 +57,22 @@ class Sampler:
         position: int,
         visit: int = 0,
         mask: mx.array | None = None,
+        temperature: float | None = None,
     ) -> mx.array:
         """Choose one token from `logits`, shape [1, vocabulary]; return its id, shape [1], not yet computed.
 
         `position` counts tokens from the start of the whole sequence; `visit` counts the draws at this position in
-        this answer. `mask`, shape [vocabulary], says which tokens may be chosen.
+        this answer. `mask`, shape [vocabulary], says which tokens may be chosen; `temperature`: if not the request's.
         """
         sampling = self._sampling
+        temperature = sampling.temperature if temperature is None else temperature
         # In 16 bits the filters' sums are too coarse; and mlx-lm's penalties write into the array they are given.
         logits = logits.astype(mx.float32)
         for penalty in self._penalties:
             logits = penalty(recent if recent is not None else mx.array([], dtype=mx.uint32), logits)
         if mask is not None:
             logits = mx.where(mask, logits, -mx.inf)
-        if sampling.temperature == 0:
+        if temperature == 0:
             return mx.argmax(logits, axis=-1)
         logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
         if sampling.top_p < 1:
@@ -80,7 +82,7 @@ class Sampler:
         if 0 < sampling.top_k < logits.shape[-1]:
             logits = apply_top_k(logits, sampling.top_k)
         key = mx.random.key(key_bits(self.seed, position, visit))
-        return mx.random.categorical(logits * (1.0 / max(sampling.temperature, _MIN_TEMPERATURE)), key=key)
+        return mx.random.categorical(logits * (1.0 / max(temperature, _MIN_TEMPERATURE)), key=key)
 
 
 def key_bits(seed: int, position: int, visit: int) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from worker.errors import BadRequestError, LoadCancelledError, NotBuiltYetError, SupersededError, failed
+from worker.hook_folder import HookFolder
 from worker.host import ModelHost, Question
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -62,16 +63,17 @@ class Server:
         inbox: queue.SimpleQueue[Incoming],
         emit: Callable[[Event], None],
         cache_folder: Path | None = None,
+        hooks: HookFolder | None = None,
         saving_s: float = 1.0,
     ) -> None:
-        """`cache_folder`: where what was read is kept on disk; None: nowhere.
+        """`cache_folder`: where what was read is kept on disk; None: nowhere. `hooks`: where they are found.
 
         `saving_s`: how long the end may be put off until what was read last is there, too.
         """
         self._saving_s = saving_s
         self._inbox = inbox
         self._emit = emit
-        self._host = ModelHost(cache_folder)
+        self._host = ModelHost(cache_folder, hooks)
         self._waiting: deque[tuple[_Job | Generate | Question, Ticket]] = deque()
         self._running: tuple[_Job, Ticket, Iterator[Event | None]] | None = None
         self._answering: dict[RequestId, Ticket] = {}
@@ -147,7 +149,6 @@ class Server:
                 self._supersede_load_before()
                 self._waiting.append((command, Ticket(command.request_id)))
             case Generate():
-                _refuse_what_is_not_built(command)
                 self._waiting.append((command, Ticket(command.request_id)))
             case UnloadModel():
                 self._waiting.append((command, Ticket(command.request_id)))
@@ -269,14 +270,6 @@ class Server:
             self._emit(failed(question.request_id, error))
 
 
-def _refuse_what_is_not_built(command: LoadModel | Generate) -> None:
-    match command:
-        case LoadModel():
-            asked = {"draft_model": command.draft_model is not None}
-        case Generate():
-            asked = {
-                "hooks": bool(command.hooks),
-            }
-    for name, is_asked in asked.items():
-        if is_asked:
-            raise NotBuiltYetError(name)
+def _refuse_what_is_not_built(command: LoadModel) -> None:
+    if command.draft_model is not None:
+        raise NotBuiltYetError("draft_model")

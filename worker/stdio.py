@@ -25,10 +25,11 @@ _INTERRUPTED = 130
 _NO_OUTPUT = 2
 
 
-def serve(cache_folder: Path | None = None) -> int:
+def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, hook_patience_s: float = 5.0) -> int:
     """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code.
 
-    `cache_folder`: where what was read is kept on disk; None: nowhere.
+    `cache_folder`: where what was read is kept on disk; None: nowhere. `hooks_folder`: a person's own hooks.
+    `hook_patience_s`: how long one of them may take before the worker ends with it.
     """
     out = _claim_standard_output()
     if out is None:
@@ -37,7 +38,9 @@ def serve(cache_folder: Path | None = None) -> int:
     preload()
     # Only now: MLX takes its BLAS when it is first imported, and nothing imported may print on our output.
     from worker.encoding import to_json
+    from worker.hook_folder import HookFolder
     from worker.server import Interrupt, Server
+    from worker.watchdog import Watchdog
 
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
     exit_code = 0
@@ -61,7 +64,8 @@ def serve(cache_folder: Path | None = None) -> int:
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
     gc.freeze()
-    Server(inbox, emit, cache_folder, saving_s=_SAVING_S).run()
+    hooks = HookFolder(hooks_folder, Watchdog(emit, hook_patience_s))
+    Server(inbox, emit, cache_folder, hooks, saving_s=_SAVING_S).run()
     return exit_code
 
 

@@ -104,6 +104,10 @@ class TextStream:
         other.stop = self.stop
         return other
 
+    def raw_text(self) -> str:
+        """Return all text so far, shown or held back."""
+        return "".join(self._texts)
+
     @property
     def num_shown(self) -> int:
         """Characters shown so far."""

@@ -82,6 +82,27 @@ class Writing:
         left = self._max_tokens - self.num_tokens
         return left if most is None else min(left, most - len(self._answer.token_ids))
 
+    @property
+    def token_ids(self) -> Sequence[int]:
+        """Those tokens; not to be changed."""
+        if not self._ended:
+            return self._answer.token_ids
+        return [token_id for answer in (*self._ended, self._answer) for token_id in answer.token_ids]
+
+    def raw_text(self) -> str:
+        """Return their text, with what is held back; of segments that have ended, what is kept."""
+        return "".join([*(answer.text for answer in self._ended), self._answer.raw_text()])
+
+    @property
+    def num_shown(self) -> int:
+        """Characters that are safe to show."""
+        return sum(len(answer.text) for answer in (*self._ended, self._answer))
+
+    @property
+    def num_told(self) -> int:
+        """Tokens that were told of."""
+        return sum(answer.num_told for answer in (*self._ended, self._answer))
+
     def take(self, drawn: Drawn | None) -> tuple[str, list[int]]:
         """Take the next token, if there is one, and those that must follow it; each may end the segment.
 
@@ -94,12 +115,44 @@ class Writing:
             text += answer.take(Drawn(token_id), is_forced=True)
             if answer.reason is not None:
                 break
-        if answer.reason is None and self.num_left == 0:
-            text += answer.end("length")
+        return text + self._looked_at_end(), forced
+
+    def put(self, token_id: int, *, feed_constraint: bool = True) -> str:
+        """Let a token follow that nobody drew; return the text that is now safe. It may end the segment."""
+        text = self._answer.take(Drawn(token_id), is_forced=True, feed_constraint=feed_constraint)
+        return text + self._looked_at_end()
+
+    def _looked_at_end(self) -> str:
+        """End it where it is as long as it may be; return the text that was held back."""
+        answer = self._answer
+        text = answer.end("length") if answer.reason is None and self.num_left == 0 else ""
         if answer.reason is not None:
             is_last = len(self._ended) + 1 == len(self._plans)
             self._is_over = is_last or self.num_tokens >= self._max_tokens
-        return text, forced
+        return text
+
+    def rewind(self, num_tokens: int) -> tuple[int, int]:
+        """Forget the last tokens, of segments before this one, too.
+
+        Returns how many characters that takes back of what was safe to show, and how many tokens that were told of.
+        """
+        num_chars = num_told = 0
+        while num_tokens > len(self._answer.token_ids) and self._ended:
+            num_tokens -= len(self._answer.token_ids)
+            num_chars += len(self._answer.text)
+            num_told += self._answer.num_told
+            self._answer = self._ended.pop()
+        chars, told = self._answer.rewind(num_tokens)
+        self._is_over = False
+        return num_chars + chars, num_told + told
+
+    def copy(self) -> Writing:
+        """Return an independent one in the same state."""
+        other = object.__new__(Writing)
+        other.__dict__.update(self.__dict__)
+        other._ended = [answer.copy() for answer in self._ended]
+        other._answer = self._answer.copy()
+        return other
 
     def end(self, reason: FinishReason) -> str:
         """End it for a reason of its own; return the text that was held back."""

@@ -258,7 +258,6 @@ def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWork
 @pytest.mark.parametrize(
     ("command", "fields", "named"),
     [
-        ("generate", {"hooks": ["some"]}, "hooks"),
         ("load_model", {"model": "guide", "draft_model": "guide"}, "draft_model"),
     ],
 )

@@ -1,0 +1,504 @@
+"""Hooks: what they are shown, what they may decide, and that what was taken back leaves no trace in what follows."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
+from tests.models import write_scripted_model
+from worker.decision import Decision, Splice, Verdict
+from worker.engine import Engine
+from worker.hook_chain import Hook
+from worker.hook_folder import HookFolder
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.prompt_cache import PromptCache
+from worker.protocol import Chunk, Constraint, Event, Failed, Finished, Forked, Generate, Retract, Sampling, Segment
+from worker.request import Ticket
+from worker.step import Step
+
+PLENTY = 1 << 30
+PROMPT = [40, 41, 42, 43, 44]
+
+
+def read(folder: Path) -> LanguageModel:
+    *_, model = UnreadModel(find_model(str(folder))).read()
+    assert isinstance(model, LanguageModel)
+    return model
+
+
+@pytest.fixture(scope="module", params=["llama", "gemma3", "lfm2"])
+def model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer
+) -> LanguageModel:
+    made: dict[str, Callable[[], dict[str, Any]]] = {
+        "llama": lambda: small_llama(byte_level.get_vocab_size()),
+        "gemma3": lambda: small_gemma3(window=12),
+        "lfm2": small_lfm2,
+    }
+    folder = tmp_path_factory.mktemp("models") / request.param
+    return read(write_random_model(folder, byte_level, made[request.param]()))
+
+
+@pytest.fixture(scope="module")
+def llama(random_llama: Path) -> LanguageModel:
+    return read(random_llama)
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
+    """A model that counts letters: "abc…xyz", and then over again."""
+    letters = [byte_level.encode(letter).ids[0] for letter in "abcdefghijklmnopqrstuvwxyz"]
+    successor = dict(zip(letters, letters[1:] + letters[:1], strict=True))
+    return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
+
+
+def ask(model: LanguageModel, given: dict[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
+    """Answer one request, on both ways to decode, which say the same."""
+    asked = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
+    heard: list[list[Event]] = []
+    for looks_ahead in (False, True):
+        engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=given), looks_ahead=looks_ahead)
+        engine.add(Generate(request_id=1, **asked), Ticket(1))
+        events: list[Event] = []
+        while engine.is_busy:
+            events += engine.step()
+        heard.append(events)
+    if not any(isinstance(event, Forked) for event in heard[0]):
+        # Where answers fork, their order in the batch, and with it their numbers, may be another one.
+        assert told(heard[0]) == told(heard[1])
+    return heard[0]
+
+
+def told(events: Sequence[Event]) -> dict[int, list[object]]:
+    """What was told of each answer, in its order."""
+    by_choice: dict[int, list[object]] = {}
+    for event in events:
+        match event:
+            case Chunk():
+                tokens = [(token.id, token.origin) for token in event.tokens]
+                by_choice.setdefault(event.choice, []).append((event.text, tokens))
+            case Retract():
+                by_choice.setdefault(event.choice, []).append((event.num_chars, event.num_tokens))
+            case _:
+                pass
+    return by_choice
+
+
+@dataclass
+class Shown:
+    """What is on somebody's screen."""
+
+    text: str = ""
+    token_ids: list[int] = field(default_factory=list[int])
+
+
+def on_screen(events: Sequence[Event]) -> dict[int, Shown]:
+    """Play the events as a view would."""
+    screens: dict[int, Shown] = {}
+    for event in events:
+        match event:
+            case Chunk():
+                screen = screens.setdefault(event.choice, Shown())
+                screen.text += event.text
+                screen.token_ids += [token.id for token in event.tokens]
+            case Retract():
+                screen = screens[event.choice]
+                assert event.num_chars <= len(screen.text)
+                assert event.num_tokens <= len(screen.token_ids)
+                screen.text = screen.text[: len(screen.text) - event.num_chars]
+                screen.token_ids = screen.token_ids[: len(screen.token_ids) - event.num_tokens]
+            case Forked():
+                parent = screens.get(event.parent, Shown())
+                assert event.choice not in screens
+                screens[event.choice] = Shown(parent.text[: event.num_chars], parent.token_ids[: event.num_tokens])
+            case _:
+                pass
+    return screens
+
+
+def finished(events: Sequence[Event]) -> Finished:
+    assert isinstance(events[-1], Finished), events[-1]
+    for choice, shown in on_screen(events).items():
+        answer = events[-1].choices[choice]
+        assert shown.text == answer.text
+        # An unfinished character at the end is none of its tokens.
+        num_whole = len(answer.token_ids) - answer.num_recut
+        assert shown.token_ids[:num_whole] == answer.token_ids[:num_whole]
+    return events[-1]
+
+
+def once(place: int, verdict: Verdict, phase: str = "after") -> Callable[[], Hook]:
+    """A hook that says something at one place, the first time."""
+
+    def make() -> Hook:
+        has_said = False
+
+        def hook(step: Step) -> Verdict:
+            nonlocal has_said
+            if step.position == place and step.phase == phase and not has_said:
+                has_said = True
+                return verdict
+            return None
+
+        return hook
+
+    return make
+
+
+# --- one decision each ----------------------------------------------------------------------------------------
+
+
+def count(model: LanguageModel, hooks: dict[str, Callable[..., Hook]], **fields: Any) -> list[Event]:
+    ids = model.vocabulary.encode("a")
+    return ask(model, hooks, token_ids=ids, max_tokens=fields.pop("max_tokens", 6), **fields)
+
+
+def ids(model: LanguageModel, text: str) -> list[int]:
+    return [token_id for letter in text for token_id in model.vocabulary.encode(letter)]
+
+
+def text_of(events: list[Event]) -> str:
+    return finished(events).choices[0].text
+
+
+def test_a_hook_that_says_nothing_changes_nothing(counting: LanguageModel) -> None:
+    assert text_of(count(counting, {"quiet": lambda: lambda _: None})) == "bcdefg"
+
+
+def test_a_token_takes_the_drawn_ones_place(counting: LanguageModel) -> None:
+    events = count(counting, {"x": once(2, Decision(token=ids(counting, "x")[0]))})
+    assert text_of(events) == "bcxyza"
+    origins = [token.origin for event in events if isinstance(event, Chunk) for token in event.tokens]
+    assert origins == ["sampled", "sampled", "forced", "sampled", "sampled", "sampled"]
+
+
+def test_a_token_before_sampling_comes_without_a_draw(counting: LanguageModel) -> None:
+    events = count(counting, {"x": once(2, Decision(token=ids(counting, "x")[0]), "before")})
+    assert text_of(events) == "bcxyza"
+
+
+def test_what_was_tried_is_not_drawn_again(counting: LanguageModel) -> None:
+    tried: list[list[int]] = []
+
+    def make() -> Hook:
+        shown: list[int] = []
+        tried.append(shown)
+
+        def hook(step: Step) -> Verdict:
+            if step.phase == "after" and step.position == 2 and len(shown) < 3:
+                shown.append(step.token)
+                return Decision(resample=True)
+            return None
+
+        return hook
+
+    events = count(counting, {"again": make})
+    assert len(set(tried[0])) == 3
+    assert finished(events).choices[0].token_ids[2] not in tried[0]
+
+
+def test_after_so_many_draws_the_best_that_was_tried_stands(counting: LanguageModel) -> None:
+    def hook(step: Step) -> Verdict:
+        return Decision(resample=True) if step.phase == "after" and step.position == 1 else None
+
+    assert text_of(count(counting, {"never": lambda: hook}, max_resample_count=3)) == "bcdefg"
+
+
+def test_a_backtrack_takes_back_what_was_shown(counting: LanguageModel) -> None:
+    x = ids(counting, "x")[0]
+    events = count(counting, {"back": once(4, [Decision(backtrack=3, token=x)])})
+    assert [event.num_chars for event in events if isinstance(event, Retract)] == [3]
+    assert text_of(events) == "bxyzab"
+
+
+def test_a_backtrack_ends_at_the_beginning(counting: LanguageModel) -> None:
+    events = count(counting, {"back": once(4, Decision(backtrack=100), "before")})
+    assert text_of(events) == "bcdefg"
+    # The fourth was not told yet.
+    assert [event.num_chars for event in events if isinstance(event, Retract)] == [3]
+
+
+def test_an_empty_list_ends_the_answer_before_the_drawn_token(counting: LanguageModel) -> None:
+    for phase in ("before", "after"):
+        answer = finished(count(counting, {"stop": once(3, [], phase)})).choices[0]
+        assert (answer.text, answer.reason) == ("bcd", "hook")
+
+
+def test_a_mask_leaves_what_it_names(counting: LanguageModel) -> None:
+    mask = np.zeros(len(counting.vocabulary), dtype=np.bool_)
+    mask[ids(counting, "qx")] = True
+    text = text_of(count(counting, {"mask": once(1, Decision(mask=mask), "before")}))
+    assert text[1] in "qx"
+    assert text[0] == "b"
+
+
+def test_a_splice_waits_for_its_token(counting: LanguageModel) -> None:
+    splice = Splice(when_sampled=ids(counting, "d"), backtrack=2, ff_tokens=ids(counting, "xy"))
+    always = [Decision(splices=[splice])]
+    events = count(counting, {"splice": lambda: lambda step: always if step.phase == "before" else None})
+    # "bcd": the drawn token and the one before it are taken back.
+    assert text_of(events) == "bxyzab"
+
+
+def test_a_splice_that_waits_for_nothing_is_done_at_once(counting: LanguageModel) -> None:
+    splice = Splice(backtrack=1, ff_tokens=ids(counting, "xy"))
+    events = count(counting, {"splice": once(2, Decision(splices=[splice]), "before")})
+    assert text_of(events) == "bxyzab"
+
+
+def test_what_was_taken_back_and_appended_is_told_the_next_time(counting: LanguageModel) -> None:
+    told_of: list[list[tuple[int, int, list[int]]]] = []
+
+    def make() -> Hook:
+        told: list[tuple[int, int, list[int]]] = []
+        told_of.append(told)
+
+        def hook(step: Step) -> Verdict:
+            if step.phase == "before":
+                told.append((step.position, step.backtracked, list(step.appended)))
+                if len(told) == 3:
+                    return Decision(splices=[Splice(backtrack=1, ff_tokens=ids(counting, "xy"))])
+            return None
+
+        return hook
+
+    text_of(count(counting, {"told": make}, max_tokens=5))
+    b, c, x, y, z = ids(counting, "bcxyz")
+    assert told_of[0] == [(0, 0, []), (1, 0, [b]), (2, 0, [c]), (3, 1, [x, y]), (4, 0, [z])]
+
+
+def test_a_list_forks(counting: LanguageModel) -> None:
+    m, x = ids(counting, "mx")
+    events = count(counting, {"fork": once(2, [Decision(), Decision(token=m), Decision(backtrack=1, token=x)])})
+    answers = finished(events).choices
+    assert [answer.text for answer in answers] == ["bcdefg", "bcmnop", "bxyzab"]
+    assert [(event.parent, event.num_chars) for event in events if isinstance(event, Forked)] == [(0, 2), (0, 2)]
+
+
+def test_a_fork_has_hooks_of_its_own(counting: LanguageModel) -> None:
+    class Counter:
+        def __init__(self) -> None:
+            self.seen: list[int] = []
+
+        def __call__(self, step: Step) -> Verdict:
+            if step.phase == "before":
+                return None
+            self.seen.append(step.token)
+            if step.position == 1 and step.branch == 0:
+                return [Decision(), Decision(token=ids(counting, "m")[0])]
+            # Whoever remembers the other branch's tokens would end here.
+            return [] if len(self.seen) > step.position + 1 else None
+
+    assert [answer.reason for answer in finished(count(counting, {"count": Counter})).choices] == ["length"] * 2
+
+
+def test_too_many_forks_are_refused(counting: LanguageModel) -> None:
+    def hook(step: Step) -> Verdict:
+        return [Decision(), Decision()] if step.phase == "before" else None
+
+    events = count(counting, {"many": lambda: hook}, max_tokens=8)
+    assert isinstance(events[-1], Failed)
+    assert (events[-1].kind, "over 64" in events[-1].message) == ("hook_failed", True)
+
+
+def test_an_answer_that_is_taken_back_for_ever_ends(counting: LanguageModel) -> None:
+    def hook(step: Step) -> Verdict:
+        return Decision(backtrack=2) if step.phase == "before" and step.position == 4 else None
+
+    answer = finished(count(counting, {"circle": lambda: hook})).choices[0]
+    assert answer.reason == "hook"
+
+
+def test_a_hook_that_raises_ends_the_answer_and_what_was_said_is_kept(counting: LanguageModel) -> None:
+    def hook(step: Step) -> Verdict:
+        if step.position == 3:
+            raise RuntimeError("on purpose")
+        return None
+
+    # What may become the stop string is held back until then.
+    events = count(counting, {"broken": lambda: hook}, stop=["dz"])
+    assert isinstance(events[-1], Failed)
+    assert events[-1].kind == "hook_failed"
+    assert "'broken'" in events[-1].message
+    assert "RuntimeError: on purpose" in events[-1].message
+    assert "in hook" in events[-1].message
+    assert on_screen(events)[0].text == "bcd"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "word"),
+    [
+        (5, "returned int"),
+        ([Decision(), "x"], "a list with str"),
+        (Decision(backtrack=-1), "fewer than no"),
+        (Decision(temperature=float("nan")), "nan"),
+        (Decision(token=1 << 20), "the vocabulary has"),
+        (Decision(token=-1), "the vocabulary has"),
+        (Decision(mask=np.zeros(600, dtype=np.bool_)), "leaves no token"),
+        (Decision(mask=np.ones(7, dtype=np.bool_)), "shape"),
+    ],
+)
+def test_what_no_hook_may_say_is_named(llama: LanguageModel, verdict: Any, word: str) -> None:
+    if isinstance(verdict, Decision) and verdict.mask is not None and verdict.mask.size == 600:
+        verdict = Decision(mask=np.zeros(len(llama.vocabulary), dtype=np.bool_))
+    events = ask(llama, {"odd": once(1, verdict, "before")})
+    assert isinstance(events[-1], Failed)
+    assert events[-1].kind == "hook_failed"
+    assert word in events[-1].message
+
+
+def test_unknown_hooks_and_options_are_refused(llama: LanguageModel) -> None:
+    for fields, word in (
+        ({"hooks": ["no such"]}, "uncertain pause"),
+        ({"hooks": ["no repeats"], "hook_options": {"other": {}}}, "none of the `hooks`"),
+        ({"hooks": ["../secret"]}, "there is none named"),
+    ):
+        [event] = ask(llama, **fields)[-1:]
+        assert isinstance(event, Failed)
+        assert event.kind == "bad_request"
+        assert word in event.message
+
+
+# --- beside constraints and segments --------------------------------------------------------------------------
+
+
+def test_a_constraint_goes_back_with_the_text(counting: LanguageModel) -> None:
+    constraint = Constraint(kind="regex", value="b(c|x)d?[a-z]+")
+    x = ids(counting, "x")[0]
+    events = count(counting, {"back": once(4, Decision(backtrack=3, token=x))}, constraint=constraint)
+    assert text_of(events) == "bxyzab"
+
+
+def test_a_token_that_the_constraint_forbids_needs_to_be_let_past_it(counting: LanguageModel) -> None:
+    constraint = Constraint(kind="regex", value="[a-m]+")
+    x = ids(counting, "x")[0]
+    events = count(counting, {"x": once(2, Decision(token=x))}, constraint=constraint)
+    assert isinstance(events[-1], Failed)
+    assert "forbids" in events[-1].message
+    past = Decision(token=x, feed_constraint=False)
+    text = text_of(count(counting, {"x": once(2, past)}, constraint=constraint))
+    assert text[:3] == "bcx"
+    assert set(text[3:]) <= set("abcdefghijklm")
+
+
+def test_a_backtrack_reaches_into_the_segment_before(counting: LanguageModel) -> None:
+    segments = [Segment(stop=["e"]), Segment(constraint=Constraint(kind="regex", value="[a-z]{6}"))]
+    x = ids(counting, "x")[0]
+
+    def make() -> Hook:
+        has_gone_back = False
+
+        def hook(step: Step) -> Verdict:
+            nonlocal has_gone_back
+            if step.phase == "before" and step.text == "bcdef" and not has_gone_back:
+                has_gone_back = True
+                return Decision(backtrack=4, token=x)
+            return None
+
+        return hook
+
+    events = count(counting, {"back": make}, segments=segments, max_tokens=40)
+    answer = finished(events).choices[0]
+    # "bcd", cut at "e", which was a token, too, then "ef": "de" and "ef" are taken back.
+    assert answer.text == "bcxyzabcdefghij"
+    assert isinstance(answer.segments, list)
+    assert "".join(segment.text for segment in answer.segments) == answer.text
+
+
+# --- any decisions, against a model that has read nothing -------------------------------------------------------
+
+
+@dataclass
+class Draws:
+    """All that was drawn: of what sequence, which visit, how, and what came."""
+
+    made: list[tuple[list[int], int, int, Any, float | None, int]] = field(
+        default_factory=list[tuple[list[int], int, int, Any, float | None, int]]
+    )
+
+
+class Chance:
+    """A hook that decides anything; it knows how each token was drawn."""
+
+    def __init__(self, seed: int, draws: Draws, size: int) -> None:
+        self.random = random.Random(seed)
+        self.draws = draws
+        self.size = size
+        self.num_forks = 0
+        self.mask: Any = None
+        self.temperature: float | None = None
+        self.tried: list[int] = []
+
+    def __call__(self, step: Step) -> Verdict:
+        chance, chosen = self.random, self.random.random()
+        if step.phase == "before":
+            self.mask = self.temperature = None
+            self.tried = []
+            if chosen < 0.06:
+                return Decision(backtrack=chance.randint(1, 6))
+            if chosen < 0.1:
+                return Decision(token=chance.randrange(40, self.size))
+            if chosen < 0.14:
+                ff_tokens = [chance.randrange(40, self.size) for _ in range(chance.randint(0, 4))]
+                return Decision(splices=[Splice(backtrack=chance.randint(0, 4), ff_tokens=ff_tokens)])
+            if chosen < 0.3:
+                self.mask = np.array([chance.random() < 0.5 for _ in range(self.size)])
+                self.temperature = chance.choice([None, 0.0, 0.5, 2.0])
+                return Decision(mask=self.mask, temperature=self.temperature)
+            if chosen < 0.32 and self.num_forks < 2:
+                self.num_forks += 1
+                return [Decision(), Decision(token=chance.randrange(40, self.size))]
+            return None
+        left = np.ones(self.size, dtype=np.bool_) if self.mask is None else self.mask.copy()
+        left[self.tried] = False
+        self.draws.made.append((list(step.tokens), step.branch, step.visit, left, self.temperature, step.token))
+        if chosen < 0.15:
+            self.tried.append(step.token)
+            return Decision(resample=True)
+        if chosen < 0.2:
+            return Decision(backtrack=chance.randint(1, 5))
+        if chosen < 0.23:
+            return Decision(token=chance.randrange(40, self.size))
+        if chosen < 0.25 and self.num_forks < 2:
+            self.num_forks += 1
+            return [Decision(), Decision(backtrack=1)]
+        return None
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
+    from worker.sampler import Sampler
+
+    draws = Draws()
+    sampling = Sampling(temperature=1.0, seed=seed * 100)
+    made = itertools.cycle(range(seed, seed + n))
+    events = ask(
+        model,
+        {"chance": lambda: Chance(next(made), draws, len(model.vocabulary))},
+        n=n,
+        sampling=sampling,
+        max_tokens=24,
+    )
+    finished(events)
+    assert len(draws.made) > 20
+    num_close = 0
+    for tokens, choice, visit, mask, temperature, token in draws.made:
+        sequence = PROMPT + tokens
+        logits = model.forward(mx.array([sequence]), model.new_layers())
+        sampler = Sampler(sampling, sampling.seed + choice)  # pyright: ignore[reportOptionalOperand]
+        again = sampler.draw(logits, None, len(sequence), visit, mx.array(mask), temperature)
+        num_close += again.item() != token
+    # Two that are so close that rounding decides are rare.
+    assert num_close <= len(draws.made) * 0.02

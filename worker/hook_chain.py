@@ -1,0 +1,159 @@
+"""The hooks of one answer, asked in their order; what they say becomes one verdict. It carries nothing out.
+
+How several compose: masks are and-ed, the last temperature holds, splices are looked through in order. The first hook
+that does more (takes back, puts a token, draws again, forks, stops) has the last word of the step: what it says goes
+with the masks and temperatures of those before it, and those after it are not asked. But where a hook after sampling
+does no more than to put another token in the drawn one's place, that token is shown to those after it.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Protocol, TypeAlias, cast
+
+import numpy as np
+
+from worker.decision import Decision, Verdict
+from worker.errors import HookFailedError
+from worker.protocol import RequestId
+from worker.step import Step
+
+Hook: TypeAlias = Callable[[Step], Verdict]
+
+_SLOW_S = 0.02
+_MOST_SLOW = 3
+"""A hook that takes longer than that, so many times in an answer, is asked no more in it."""
+
+
+class Watch(Protocol):
+    """What is told when a hook is asked and when it has answered, so that one that never does can be found."""
+
+    def begin(self, request_id: RequestId, name: str) -> None: ...
+    def end(self) -> None: ...
+
+
+@dataclass
+class HookFigures:
+    """How often a hook was asked, and how long it took."""
+
+    name: str
+    num_calls: int = 0
+    total_s: float = 0.0
+    longest_s: float = 0.0
+    num_slow: int = 0
+
+    @property
+    def is_off(self) -> bool:
+        return self.num_slow >= _MOST_SLOW
+
+
+class HookChain:
+    """Hooks by their names."""
+
+    def __init__(
+        self, hooks: Sequence[tuple[str, Hook]], request_id: RequestId = 0, watch: Watch | None = None
+    ) -> None:
+        """`request_id`: whose answer it is, as `watch` is told."""
+        self._request_id: RequestId = request_id
+        self._hooks = list(hooks)
+        self._watch = watch
+        self.figures = [HookFigures(name) for name, _ in hooks]
+        self.last = ""
+        """The name of the one that had the last word."""
+
+    def copy(self) -> HookChain:
+        """Return hooks for a fork: what they remember is theirs."""
+        other = HookChain([(name, _copied(name, hook)) for name, hook in self._hooks], self._request_id, self._watch)
+        other.figures = [replace(figures) for figures in self.figures]
+        return other
+
+    def ask(self, step: Step) -> list[Decision] | None:
+        """Return what is decided: None to go on, nothing to stop, several to fork. Raises `HookFailedError`."""
+        so_far: Decision | None = None
+        for (name, hook), figures in zip(self._hooks, self.figures, strict=True):
+            if figures.is_off:
+                continue
+            verdict = self._asked(name, hook, figures, step)
+            if verdict is None:
+                continue
+            self.last = name
+            decisions = [_merged(so_far, decision) for decision in verdict]
+            if len(decisions) != 1:
+                return decisions
+            so_far = decisions[0]
+            if step.phase == "after" and so_far.token is not None and _only_puts(so_far):
+                step = step.with_token(so_far.token)
+            elif so_far.is_structural:
+                break
+        return None if so_far is None else [so_far]
+
+    def _asked(self, name: str, hook: Hook, figures: HookFigures, step: Step) -> list[Decision] | None:
+        began = time.perf_counter()
+        if self._watch is not None:
+            self._watch.begin(self._request_id, name)
+        try:
+            verdict = hook(step)
+        except Exception as error:
+            raise HookFailedError(name, _trace(error)) from error
+        finally:
+            if self._watch is not None:
+                self._watch.end()
+            took_s = time.perf_counter() - began
+            figures.num_calls += 1
+            figures.total_s += took_s
+            figures.longest_s = max(figures.longest_s, took_s)
+            figures.num_slow += took_s > _SLOW_S
+        return None if verdict is None else _checked(name, verdict)
+
+
+def _checked(name: str, verdict: object) -> list[Decision]:
+    decisions = [verdict] if isinstance(verdict, Decision) else verdict
+    if not isinstance(decisions, list | tuple):
+        raise HookFailedError(name, f"It returned {type(verdict).__name__}, no Decision.")
+    listed = cast("list[object]", list(decisions))
+    for decision in listed:
+        if not isinstance(decision, Decision):
+            raise HookFailedError(name, f"It returned a list with {type(decision).__name__}, no Decision.")
+        if decision.backtrack < 0 or any(splice.backtrack < 0 for splice in decision.splices):
+            raise HookFailedError(name, "It took back fewer than no tokens.")
+        if decision.temperature is not None and not 0 <= decision.temperature < np.inf:
+            raise HookFailedError(name, f"Its temperature is {decision.temperature}: 0 or more is meant.")
+    return cast("list[Decision]", listed)
+
+
+def _merged(before: Decision | None, decision: Decision) -> Decision:
+    if before is None:
+        return decision
+    masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
+    return replace(
+        decision,
+        mask=np.logical_and.reduce(masks) if masks else None,
+        temperature=before.temperature if decision.temperature is None else decision.temperature,
+        token=before.token if decision.token is None else decision.token,
+        feed_constraint=before.feed_constraint and decision.feed_constraint,
+        splices=[*before.splices, *decision.splices],
+    )
+
+
+def _only_puts(decision: Decision) -> bool:
+    return not (decision.backtrack or decision.resample or decision.splices)
+
+
+def _copied(name: str, hook: Hook) -> Hook:
+    if isinstance(hook, FunctionType):
+        return hook
+    try:
+        return copy.deepcopy(hook)
+    except Exception as error:
+        raise HookFailedError(name, f"It can't be copied for a fork.\n{_trace(error)}") from error
+
+
+def _trace(error: BaseException) -> str:
+    """The traceback from the hook on: what lies above it is ours."""
+    frames = error.__traceback__ and error.__traceback__.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).strip()

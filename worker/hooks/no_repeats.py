@@ -1,0 +1,54 @@
+"""No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.
+
+A circle is a stretch of tokens that comes `times` times in a row and has at least `fewest` tokens in all. All but its
+first round is taken back, and the token that began the second round is not drawn there again. Options: `times`,
+`fewest`, `longest` (tokens of one round).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from worker.decision import Decision
+from worker.step import Step
+
+
+class Hook:
+    """Looks for circles at the end of the answer."""
+
+    def __init__(self, times: int = 3, fewest: int = 12, longest: int = 100) -> None:
+        if times < 2 or fewest < times or longest < 1:
+            raise ValueError("`times` is 2 or more, `fewest` at least as many, `longest` 1 or more")
+        self._times = times
+        self._fewest = fewest
+        self._longest = longest
+        self._barred: dict[int, set[int]] = {}
+        """By place, what began a circle there."""
+
+    def __call__(self, step: Step) -> Decision | None:
+        if step.phase == "after":
+            if step.token in self._barred.get(step.position, ()):
+                return Decision(resample=True)
+            return None
+        self._barred = {place: barred for place, barred in self._barred.items() if place <= step.position}
+        period = self._period(step.tokens)
+        if period is None:
+            return None
+        place = step.position - period * (self._times - 1)
+        again = step.tokens[place]
+        self._barred.setdefault(place, set()).add(again)
+        return Decision(backtrack=step.position - place)
+
+    def _period(self, tokens: Sequence[int]) -> int | None:
+        """The length of the shortest circle at the end; None where there is none."""
+        end = np.array(tokens[-self._longest * self._times :], dtype=np.int64)
+        # Where it may have begun a round: each round ends with the same token.
+        for period in (len(end) - 1 - np.flatnonzero(end[:-1] == end[-1]))[::-1].tolist() if len(end) else ():
+            length = period * self._times
+            if length > len(end):
+                break
+            if length >= self._fewest and bool((end[-length + period :] == end[-length:-period]).all()):
+                return period
+        return None
