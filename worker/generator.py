@@ -57,6 +57,9 @@ class Generator:
     `generator(given)` takes a string, a list of strings (a batch), or a state, and returns the state in which each
     sequence has gone on. Nothing of the state that was given changes, and no generator keeps anything: the same one
     may go on from any state, and any generator from what it returned.
+
+    Text at the end of a sequence that is not in tokens yet (a string, what a cut has left of a token) is healed: the
+    first new token may spell its end and the beginning of what is new. So may a stop string begin in it.
     """
 
     engine: Engine = field(repr=False)
