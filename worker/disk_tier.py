@@ -16,7 +16,7 @@ import mlx.core as mx
 
 from worker.array_file import NotStorableError
 from worker.disk_cache import DiskCache, StoredFile, Stretch
-from worker.kept import Kept, Place, StoredStates, Tally
+from worker.kept import Kept, Ledger, Place, StoredStates
 from worker.layers import Arrays, arrays_in, num_positions_in, stretch_of
 from worker.token_tree import Run, TokenTree, as_ids
 
@@ -33,12 +33,11 @@ _FEWEST, _MOST = 64, 2048
 class DiskTier:
     """What lies on disk of one tree."""
 
-    def __init__(self, disk: DiskCache, tree: TokenTree[Kept], num_stacks: int, tally: Tally) -> None:
+    def __init__(self, disk: DiskCache, tree: TokenTree[Kept], ledger: Ledger) -> None:
         """Find what was stored before."""
         self._disk = disk
         self._tree = tree
-        self._num_stacks = num_stacks
-        self._tally = tally
+        self._ledger = ledger
         self._can_store_states = True
         self._num_looked_after = 0
         """So many files were gone when what was lost with them was forgotten."""
@@ -88,13 +87,13 @@ class DiskTier:
         num_own = cast("int", stretch.about["num_own"])
         stacks = cast("list[bool]", stretch.about["stacks"])
         end = stretch.start + len(stretch.ids)
-        if len(stacks) != self._num_stacks or not 0 <= num_own <= end:
+        if len(stacks) != self._ledger.num_stacks or not 0 <= num_own <= end:
             return None
         own = [*_upwards(above, end - num_own), *self._tree.path_below(above, stretch.ids)[0]] if num_own else []
         for run in own:
             if any(is_there and place is not None for is_there, place in zip(stacks, run.kept.stored, strict=True)):
                 return None
-        runs = self._tree.insert_below(above, stretch.ids, Kept(self._num_stacks, self._tally))
+        runs = self._tree.insert_below(above, stretch.ids, Kept(self._ledger))
         for run in runs:
             if run.kept.home is None:
                 run.kept.home = Place(file, run.start - stretch.start)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from worker.disk_cache import StoredFile
 from worker.layers import Arrays, cut, num_bytes_in
 
+States: TypeAlias = "list[Arrays | None]"
+"""Of each stack of layers; None where its positions are enough."""
 
-class Tally:
-    """How much all runs of a tree hold in memory, counted as arrays come and go: there may be thousands of runs."""
 
-    def __init__(self) -> None:
+class Ledger:
+    """What all runs of a tree have in common, and what is counted over them: there may be thousands."""
+
+    def __init__(self, num_stacks: int) -> None:
+        self.num_stacks = num_stacks
         self.num_bytes = 0
+        """Held in memory at the runs; counted as arrays come and go."""
+        self.clock = 0
+        """How often a branch was taken up: the time by which runs are used."""
+
+    def nothing(self) -> Kept:
+        """Return what is kept of a run that is used for the first time."""
+        return Kept(self, self.clock)
 
 
 class Place(NamedTuple):
@@ -35,15 +46,15 @@ class StoredStates(NamedTuple):
 class Kept:
     """A value for each stack of layers."""
 
-    __slots__ = ("_tally", "home", "is_refused", "num_bytes", "parts", "states", "stored", "stored_states", "used")
+    __slots__ = ("_ledger", "home", "is_refused", "num_bytes", "parts", "states", "stored", "stored_states", "used")
 
-    def __init__(self, num_stacks: int, tally: Tally, used: int = 0) -> None:
-        self._tally = tally
-        self.parts: list[Arrays | None] = [None] * num_stacks
+    def __init__(self, ledger: Ledger, used: int = 0) -> None:
+        self._ledger = ledger
+        self.parts: list[Arrays | None] = [None] * ledger.num_stacks
         """The run's positions; None where they are not in memory."""
-        self.states: dict[int, list[Arrays | None]] = {}
-        """After so many of the run's tokens: the stacks' states; None where positions are enough."""
-        self.stored: list[Place | None] = [None] * num_stacks
+        self.states: dict[int, States] = {}
+        """After so many of the run's tokens."""
+        self.stored: list[Place | None] = [None] * ledger.num_stacks
         """The run's positions on disk."""
         self.stored_states: dict[int, StoredStates] = {}
         self.home: Place | None = None
@@ -51,11 +62,11 @@ class Kept:
         self.is_refused = False
         """There was no room on disk; it is not tried again before it is used again."""
         self.used = used
-        """When it was last used: higher is later."""
+        """When it was last used, by the ledger's clock."""
         self.num_bytes = 0
 
     def cut(self, num_tokens: int) -> tuple[Kept, Kept]:
-        first, rest = (Kept(len(self.parts), self._tally, self.used) for _ in range(2))
+        first, rest = (Kept(self._ledger, self.used) for _ in range(2))
         for index, part in enumerate(self.parts):
             if part is not None:
                 first.parts[index], rest.parts[index] = cut(part, num_tokens)
@@ -79,7 +90,7 @@ class Kept:
         self._count(num_bytes_in(part) - num_bytes_in(self.parts[index]))
         self.parts[index] = part
 
-    def set_states(self, at: int, states: list[Arrays | None]) -> None:
+    def set_states(self, at: int, states: States) -> None:
         self._count(num_bytes_in(states) - num_bytes_in(self.states.get(at)))
         self.states[at] = states
 
@@ -99,7 +110,7 @@ class Kept:
 
     def _count(self, num_bytes: int) -> None:
         self.num_bytes += num_bytes
-        self._tally.num_bytes += num_bytes
+        self._ledger.num_bytes += num_bytes
 
     # --- on disk -------------------------------------------------------------------------------------------
 
