@@ -445,3 +445,11 @@ def test_the_examples_of_the_page_say_what_they_say() -> None:
     results = doctest.testmod(worker.library, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert results.attempted > 25
     assert results.failed == 0
+
+
+def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    found = re.search(r"## As a library\n\n```python\n(.*?)```", readme, re.DOTALL)
+    assert found is not None
+    exec(found[1], {})  # noqa: S102 (our own page)
+    assert re.match(r"(?s)A branch is.* Is that so\? (Yes|No)\.\n$", capsys.readouterr().out)
