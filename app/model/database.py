@@ -1,4 +1,8 @@
-"""A SQLite file, opened safely and changed whole or not at all; its errors are sentences. It knows no conversation."""
+"""A SQLite file, opened safely and changed whole or not at all; its errors are sentences. It knows no conversation.
+
+A file that can't be opened as it should be is opened read-only, or what can be had in its place is: a copy in memory
+that is brought up to date there, the newest sound backup, in the end nothing. The file itself is never written then.
+"""
 
 from __future__ import annotations
 
@@ -10,61 +14,97 @@ from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate
+from app.model.backups import Backups
+from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate, version_of
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
 _IN_USE = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _NOT_ALLOWED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+
+_WAL_PAGES = 8000
+"""How long the log may get before a write copies it into the file itself; a thread of its own does so before."""
 
 
 class StoreError(Exception):
     """The store can't be used; its text says what happened and what to do."""
 
 
+class DamagedError(StoreError):
+    """The file, or a part of it, can't be read."""
+
+
+class SearchIndexError(StoreError):
+    """What is damaged is the search index alone, which can be made again."""
+
+
 class Database:
     """One connection. Every method raises `StoreError`; none leaves half a change."""
 
-    def __init__(self, path: Path, patience_ms: int) -> None:
-        """Open the file, made anew where there is none; `patience_ms`: how long to wait for another program."""
+    def __init__(self, path: Path, connection: sqlite3.Connection, why_read_only: str = "") -> None:
+        """Use `open` or `open_read_only`. `why_read_only`: what whoever wants to write is told."""
         self._path = path
-        with self._saying_why():
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
+        self._connection = connection
+        self.why_read_only = why_read_only
         # What a broken disk made of a text is better read than refused.
-        self._connection.text_factory = _decoded
+        connection.text_factory = _decoded
+
+    @classmethod
+    def open(cls, path: Path, patience_ms: int) -> Database:
+        """Open the file, made anew where there is none; `patience_ms`: how long to wait for another program."""
+        with _saying_why(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
         try:
-            with self._saying_why(), _one_at_a_time(path.parent):
-                self._refuse_what_is_not_ours()
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
-                self._connection.execute("PRAGMA synchronous = NORMAL")
-                self._connection.execute("PRAGMA fullfsync = ON")
-                migrate(self._connection)
+            with _saying_why(path), _one_at_a_time(path.parent):
+                _refuse_what_is_not_ours(path, connection)
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+                set_up(connection)
+                if 0 < version_of(connection) < len(MIGRATIONS):
+                    _keep_as_it_was(path, connection)
+                migrate(connection)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
+        return cls(path, connection)
+
+    @classmethod
+    def open_read_only(cls, path: Path, why: str) -> Database:
+        """Open what can be read of the file, or of its backups; `why` it can't be opened as it should be."""
+        for connection in _readable(path):
+            return cls(path, connection, f"{why} What is there can be read.")
+        for backup in Backups(path).files():
+            for connection in _readable(backup):
+                told = f"{why} What you see is the backup {backup}; it can be read."
+                return cls(path, connection, told)
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        migrate(connection)
+        connection.execute("PRAGMA query_only = ON")
+        return cls(path, connection, why)
 
     def close(self) -> None:
         self._connection.close()
 
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        with self._saying_why():
+        with _saying_why(self._path):
             return self._connection.execute(query, parameters).fetchall()
 
     def write(self, statement: str, parameters: Sequence[object] = ()) -> int:
         """Change something within a transaction; return the id of the row that an INSERT made."""
-        with self._saying_why():
+        with _saying_why(self._path):
             return self._connection.execute(statement, parameters).lastrowid or 0
 
     def write_many(self, statement: str, parameters: Iterable[Sequence[object]]) -> None:
-        with self._saying_why():
+        with _saying_why(self._path):
             self._connection.executemany(statement, parameters)
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
         """Everything within happens or nothing does; it survives the death of this program."""
-        with self._saying_why():
+        if self.why_read_only:
+            raise StoreError(f"Nothing can be changed now. {self.why_read_only}")
+        with _saying_why(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -77,7 +117,7 @@ class Database:
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:
         """A transaction that has reached the disk when it ends, even if the power fails then."""
-        with self._saying_why():
+        with _saying_why(self._path):
             self._connection.execute("PRAGMA synchronous = FULL")
             try:
                 with self.transaction():
@@ -85,26 +125,89 @@ class Database:
             finally:
                 self._connection.execute("PRAGMA synchronous = NORMAL")
 
-    def _refuse_what_is_not_ours(self) -> None:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        (application,) = self._connection.execute("PRAGMA application_id").fetchone()
-        (num_tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if num_tables and application != APPLICATION_ID:
-            raise StoreError(
-                f"{self._path} belongs to another program. Nothing was changed; give Bough another folder (--data-dir)."
-            )
-        if version > len(MIGRATIONS):
-            raise StoreError(
-                f"The conversations in {self._path} were written by a newer Bough. Nothing was changed; "
-                "open them with that version."
-            )
 
-    @contextlib.contextmanager
-    def _saying_why(self) -> Generator[None]:
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise StoreError(_sentence(self._path, error)) from error
+def set_up(connection: sqlite3.Connection) -> None:
+    """Say how a connection that writes is to work."""
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA fullfsync = ON")
+    # What is deleted is gone: its bytes are overwritten.
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
+    try:
+        Backups(path).make(connection, before_version=len(MIGRATIONS))
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(
+            f"The conversations in {path} were written by an older Bough. They are brought up to date once a backup is "
+            f"made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again."
+        ) from error
+
+
+def _readable(path: Path) -> Generator[sqlite3.Connection]:
+    """Connections that can read a file, each tried once; whoever takes one has it."""
+    wal = path.with_name(f"{path.name}-wal")
+    uris = [f"{path.absolute().as_uri()}?mode=ro"]
+    with contextlib.suppress(OSError):
+        # Where nothing can be written beside a file, SQLite reads it only if it is told that nobody else writes.
+        if not wal.exists() or wal.stat().st_size == 0:
+            uris.append(f"{path.absolute().as_uri()}?immutable=1")
+    for uri in uris:
+        with contextlib.suppress(sqlite3.Error, OSError, StoreError):
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.2)
+            try:
+                connection = _up_to_date(path, connection)
+            except BaseException:
+                connection.close()
+                raise
+            yield connection
+
+
+def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A connection that may not write and has all our tables: the one given, or a copy in memory."""
+    if not path.stat().st_size:
+        raise StoreError(f"{path} is empty.")
+    if application_of(connection) != APPLICATION_ID:
+        raise StoreError(f"{path} belongs to another program.")
+    if version_of(connection) < len(MIGRATIONS):
+        memory = sqlite3.connect(":memory:", isolation_level=None)
+        connection.backup(memory)
+        connection.close()
+        connection = memory
+        migrate(connection)
+    # A newer version may have other tables; these are what there must be.
+    for table in ("conversation", "choice", "message", "piece"):
+        connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+    connection.execute("SELECT count(*) FROM conversation WHERE trashed_ms IS NULL").fetchall()
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+def application_of(connection: sqlite3.Connection) -> int:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    return application
+
+
+def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None:
+    (num_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if num_tables and application_of(connection) != APPLICATION_ID:
+        raise StoreError(
+            f"{path} belongs to another program. Nothing was changed; give Bough another folder (--data-dir)."
+        )
+    if version_of(connection) > len(MIGRATIONS):
+        raise StoreError(
+            f"The conversations in {path} were written by a newer Bough. Nothing was changed; "
+            "open them with that version."
+        )
+
+
+@contextlib.contextmanager
+def _saying_why(path: Path) -> Generator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise _told(path, error) from error
 
 
 @contextlib.contextmanager
@@ -124,24 +227,30 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _sentence(path: Path, error: sqlite3.Error | OSError) -> str:
+def _told(path: Path, error: sqlite3.Error | OSError) -> StoreError:
     # Extended codes are named after their plain ones: SQLITE_IOERR_SHMSIZE.
-    name = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    full_name = getattr(error, "sqlite_errorname", "")
+    name = "_".join(full_name.split("_")[:2])
     if name == "SQLITE_FULL":
-        return (
+        return StoreError(
             f"The disk is full, so {path} could not be written. What was stored before is kept. "
             "Free some space, then try again."
         )
     if name in _IN_USE:
-        return f"Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment."
+        return StoreError(
+            f"Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment."
+        )
     if name in _DAMAGED:
-        return (
+        kind = SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError
+        return kind(
             f"The conversations in {path} are damaged ({error}). Nothing was changed. "
             "Put a backup in the file's place, or move it away to begin with an empty one."
         )
     if name in _NOT_ALLOWED or isinstance(error, OSError):
-        return (
+        return StoreError(
             f"The conversations in {path} can't be opened or written ({error}). Nothing was changed. "
             "See that you may write to the file and its folder, or name another folder with --data-dir."
         )
-    return f"The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again."
+    return StoreError(
+        f"The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again."
+    )

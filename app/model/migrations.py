@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from app.model.words import indexed
 
 APPLICATION_ID = 0x426F7567
 """Marks a file as Bough's, in its header."""
@@ -59,27 +61,85 @@ CREATE TRIGGER message_changed AFTER UPDATE OF text, state ON message BEGIN
 END;
 """
 
-MIGRATIONS = (_FIRST,)
+_SECOND = """
+-- What a person marks and names.
+ALTER TABLE message ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE message ADD COLUMN starred_ms INTEGER;
+ALTER TABLE conversation ADD COLUMN pinned_ms INTEGER;
+CREATE INDEX message_starred ON message (id) WHERE starred_ms IS NOT NULL;
+
+-- The record's, to search by.
+ALTER TABLE message ADD COLUMN model TEXT;
+UPDATE message SET model = json_extract(CAST(record AS TEXT), '$.model')
+    WHERE record IS NOT NULL AND json_valid(CAST(record AS TEXT));
+
+-- What streams into a message since it was written whole: so a long one is not written again with each word.
+CREATE TABLE piece (
+    id INTEGER PRIMARY KEY,
+    message_id INTEGER NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+    text TEXT NOT NULL
+) STRICT;
+CREATE INDEX piece_message ON piece (message_id);
+
+-- What was deleted here and may still be found elsewhere: in the search index, the log, the backups.
+CREATE TABLE erased (
+    id INTEGER PRIMARY KEY,
+    message_id INTEGER,
+    conversation_id INTEGER
+) STRICT;
+
+-- The text as the search index has it (`words.py`); NULL: as it is.
+DROP TRIGGER message_added;
+DROP TRIGGER message_gone;
+DROP TRIGGER message_changed;
+DROP TABLE message_text;
+DROP VIEW searchable;
+ALTER TABLE message ADD COLUMN indexed TEXT;
+UPDATE message SET indexed = indexed(text) WHERE indexed(text) IS NOT NULL;
+CREATE VIEW searchable AS SELECT id, coalesce(indexed, text) AS text FROM message WHERE state <> 'streaming';
+CREATE VIRTUAL TABLE message_text USING fts5 (
+    text, content = 'searchable', content_rowid = 'id', prefix = '1 2 3',
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
+);
+CREATE TRIGGER message_added AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
+    INSERT INTO message_text (rowid, text) VALUES (new.id, coalesce(new.indexed, new.text));
+END;
+CREATE TRIGGER message_gone AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
+    INSERT INTO message_text (message_text, rowid, text) VALUES ('delete', old.id, coalesce(old.indexed, old.text));
+END;
+CREATE TRIGGER message_changed AFTER UPDATE OF text, indexed, state ON message BEGIN
+    INSERT INTO message_text (message_text, rowid, text)
+        SELECT 'delete', old.id, coalesce(old.indexed, old.text) WHERE old.state <> 'streaming';
+    INSERT INTO message_text (rowid, text)
+        SELECT new.id, coalesce(new.indexed, new.text) WHERE new.state <> 'streaming';
+END;
+INSERT INTO message_text (message_text) VALUES ('rebuild');
+"""
+
+MIGRATIONS = (_FIRST, _SECOND)
 
 
-def migrate(database: sqlite3.Connection) -> None:
+def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
     """Bring a database up to date, whole or not at all, even where another program is about to do the same."""
-    if _version(database) == len(MIGRATIONS):
+    steps = MIGRATIONS if steps is None else steps
+    if version_of(database) == len(steps):
         return
+    database.create_function("indexed", 1, indexed, deterministic=True)
     database.execute("BEGIN IMMEDIATE")
     try:
-        for script in MIGRATIONS[_version(database) :]:
+        for script in steps[version_of(database) :]:
             for statement in _statements(script):
                 database.execute(statement)
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        database.execute(f"PRAGMA user_version = {len(steps)}")
         database.execute("COMMIT")
     finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
 
 
-def _version(database: sqlite3.Connection) -> int:
+def version_of(database: sqlite3.Connection) -> int:
+    """Return how many steps a database has behind it."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     return version
 

@@ -3,28 +3,40 @@
 Messages form one forest with parent links only. A conversation reaches the messages below its root and the line
 above it; a message goes when no conversation reaches it. What a person wrote is on the disk when `add` returns;
 streamed text is written in batches and survives a crash of the program, if not of the machine. While several
-programs have a store open, messages are added and none are taken away.
+programs have a store open, messages are added and none are taken away. A message that can't be read is set aside: it
+is shown as such and left as it is, and all others are read.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 
-from app.model.database import Database, StoreError
+from app.model.database import DamagedError, Database, SearchIndexError, StoreError
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.presence import Presence
+from app.model.rows import COLUMNS, conversation_in, encoded, message_in, unreadable
+from app.model.search import NO_FILTERS, Filters, Hit, Search
 from app.model.tree import Choices
+from app.model.words import indexed
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _PATIENCE_MS = 1000
 """How long another program may write; the window stands still meanwhile."""
 
-_COLUMNS = "id, parent_id, role, text, state, created_ms, record"
-_CONVERSATION = "SELECT id, name, root_id, created_ms, updated_ms FROM conversation WHERE trashed_ms IS NULL"
+TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
+"""So long what was thrown away can be taken back, if nobody empties the trash."""
+
+_CONVERSATION = "SELECT id, name, root_id, created_ms, updated_ms, pinned_ms FROM conversation"
+_CONVERSATION_ORDER = "ORDER BY pinned_ms IS NULL, updated_ms DESC, id DESC"
 
 # UNION (not UNION ALL) ends these walks on cycles, too.
 
@@ -59,39 +71,76 @@ _CHOOSE = (
 )
 
 
+def _mending(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
+    """Let a change not fail because of the search index, which can be made again."""
+
+    @functools.wraps(method)
+    def change(store: Store, *arguments: P.args, **named: P.kwargs) -> R:
+        try:
+            return method(store, *arguments, **named)
+        except SearchIndexError:
+            store.rebuild_search()
+            return method(store, *arguments, **named)
+
+    return change
+
+
 class Store:
     """One database of conversations. Every method raises `StoreError` where the file can't be used."""
 
-    def __init__(self, path: Path, *, patience_ms: int = _PATIENCE_MS) -> None:
-        """Open the database at `path`, made anew where there is none."""
+    def __init__(self, path: Path, *, patience_ms: int = _PATIENCE_MS, read_only_because: str | None = None) -> None:
+        """Open the database at `path`, made anew where there is none.
+
+        `read_only_because`: why that failed; then what can be read of it is opened, and nothing raises.
+        """
         self.path = path
-        self._database = Database(path, patience_ms)
-        try:
-            self._presence = Presence(path.with_suffix(".lock"))
-        except OSError as error:
-            self._database.close()
-            raise StoreError(
-                f"{error.filename} can't be written ({error.strerror}). Nothing was changed. "
-                "See that you may write to its folder, or name another one with --data-dir."
-            ) from error
+        self._troubles: list[str] = []
+        self._presence: Presence | None = None
+        if read_only_because is not None:
+            self._database = Database.open_read_only(path, read_only_because)
+        else:
+            self._database = Database.open(path, patience_ms)
+            try:
+                self._presence = Presence(path.with_suffix(".lock"))
+            except OSError as error:
+                self._database.close()
+                raise StoreError(
+                    f"{error.filename} can't be written ({error.strerror}). Nothing was changed. "
+                    "See that you may write to its folder, or name another one with --data-dir."
+                ) from error
+        self._search = Search(self._database)
 
     def close(self) -> None:
         self._database.close()
-        self._presence.close()
+        if self._presence is not None:
+            self._presence.close()
+
+    @property
+    def why_read_only(self) -> str:
+        """Why nothing can be changed; empty where it can."""
+        return self._database.why_read_only
+
+    def take_troubles(self) -> list[str]:
+        """Return what could not be read since the last time, as sentences."""
+        troubles, self._troubles = self._troubles, []
+        return troubles
 
     def clean_up(self, interrupted: str) -> bool:
-        """End what a killed program left streaming, and empty the trash; return whether that was done.
+        """End what a killed program left streaming, and empty the trash of what lay there long; whether that was done.
 
-        Another program that has the store open may stream and take back from the trash: then nothing is done.
+        Another program that has the store open may stream, and take back from the trash: then nothing is done.
         """
+        if self._presence is None:
+            return False
         with self._presence.alone() as is_alone:
             if is_alone:
                 self.interrupt_streaming(interrupted)
-                self.empty_trash()
+                self.empty_trash(thrown_before_ms=_now_ms() - TRASH_KEPT_MS)
         return is_alone
 
     # --- messages ------------------------------------------------------------------------------------------
 
+    @_mending
     def add(
         self,
         conversation_id: int,
@@ -113,42 +162,84 @@ class Store:
             )
             return message
 
+    @_mending
     def update(self, *messages: Message) -> None:
         """Write the text, state and record of messages anew; they are on the disk when this returns."""
         with self._database.durably():
             for message in messages:
                 self._database.write(
-                    "UPDATE message SET text = ?, state = ?, record = ? WHERE id = ?",
-                    (message.text, message.state, _encoded(message.record), message.id),
+                    "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
+                    (
+                        message.text,
+                        indexed(message.text),
+                        message.state,
+                        encoded(message.record),
+                        message.record and message.record.model,
+                        message.id,
+                    ),
                 )
+                self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
 
     def append_texts(self, texts: Mapping[MessageId, str]) -> None:
         """Write what has streamed into messages since the last time."""
         with self._database.transaction():
             self._database.write_many(
-                "UPDATE message SET text = text || ? WHERE id = ?",
+                "INSERT INTO piece (message_id, text) SELECT id, ? FROM message WHERE id = ?",
                 [(text, message_id) for message_id, text in texts.items()],
             )
 
     def messages(self, conversation_id: int) -> list[Message]:
         """Return every message that the conversation reaches, in the order of their making."""
-        rows = self._database.rows(
-            _REACHED.format(where="id = ?")
-            + f"SELECT {_COLUMNS} FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
-            (conversation_id,),
-        )
-        return [_message(row) for row in rows]
+        reached = _REACHED.format(where="id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
+        pieces = self._pieces()
+        try:
+            rows = self._database.rows(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
+            return [self._read(row, pieces) for row in rows]
+        except DamagedError:
+            # The links alone, from an index of theirs; then each message by itself.
+            rows = self._database.rows(
+                reached.format("id, parent_id").replace(
+                    "FROM message WHERE", "FROM message INDEXED BY message_parent WHERE"
+                ),
+                (conversation_id,),
+            )
+            return [self._read_alone(message_id, parent_id, pieces) for message_id, parent_id in sorted(rows)]
+
+    def star(self, message_id: MessageId, *, is_starred: bool = True) -> None:
+        with self._database.durably():
+            starred_ms = _now_ms() if is_starred else None
+            self._database.write("UPDATE message SET starred_ms = ? WHERE id = ?", (starred_ms, message_id))
+
+    def name_branch(self, message_id: MessageId, name: str) -> None:
+        """Call the branch that begins at this message something; an empty name is none."""
+        with self._database.durably():
+            self._database.write("UPDATE message SET name = ? WHERE id = ?", (name, message_id))
+
+    def search(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
+        """Return the messages of all branches that answer what is typed, the best first."""
+        try:
+            return self._search.find(typed, filters, limit)
+        except SearchIndexError:
+            self.rebuild_search()
+            return self._search.find(typed, filters, limit)
+
+    def rebuild_search(self) -> None:
+        """Make the search index again, from the messages."""
+        with self._database.transaction():
+            self._database.write("INSERT INTO message_text (message_text) VALUES ('rebuild')")
 
     def interrupt_streaming(self, error: str) -> int:
         """Mark answers that a program which was killed left streaming; return how many."""
-        rows = self._database.rows(f"SELECT {_COLUMNS} FROM message WHERE state = 'streaming'")
-        messages = [_message(row) for row in rows]
+        rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")
+        pieces = self._pieces()
+        messages = [self._read(row, pieces) for row in rows]
         if messages:
             self.update(*(_interrupted(message, error) for message in messages))
         return len(messages)
 
     # --- conversations -------------------------------------------------------------------------------------
 
+    @_mending
     def create_conversation(self, name: str, system_prompt: str, first_text: str) -> tuple[Conversation, Message]:
         """Add a conversation with its system prompt and first question; return it and the question."""
         with self._database.durably():
@@ -167,17 +258,29 @@ class Store:
             return conversation
 
     def conversations(self) -> list[Conversation]:
-        """Return the conversations that are not thrown away, the last used first."""
-        return [_conversation(row) for row in self._database.rows(f"{_CONVERSATION} ORDER BY updated_ms DESC, id DESC")]
+        """Return the conversations that are not thrown away, those pinned first, then the last used first."""
+        return self._conversations("trashed_ms IS NULL")
+
+    def trashed_conversations(self) -> list[Conversation]:
+        """Return what was thrown away and can be taken back, the last used first."""
+        return self._conversations("trashed_ms IS NOT NULL")
+
+    def _conversations(self, where: str) -> list[Conversation]:
+        rows = self._database.rows(f"{_CONVERSATION} WHERE {where} {_CONVERSATION_ORDER}")
+        return [conversation_in(row) for row in rows]
 
     def conversation(self, conversation_id: int) -> Conversation:
         """Return a conversation that is not thrown away. Raises `KeyError`."""
-        for row in self._database.rows(f"{_CONVERSATION} AND id = ?", (conversation_id,)):
-            return _conversation(row)
+        for row in self._database.rows(f"{_CONVERSATION} WHERE trashed_ms IS NULL AND id = ?", (conversation_id,)):
+            return conversation_in(row)
         raise KeyError(conversation_id)
 
     def rename(self, conversation_id: int, name: str) -> None:
         self._set(conversation_id, "name", name)
+
+    def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
+        """Keep a conversation at the top of the list."""
+        self._set(conversation_id, "pinned_ms", _now_ms() if is_pinned else None)
 
     def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
         """Let the conversation begin further up, so that a branch there becomes its own; `child_ids`: the way down."""
@@ -205,14 +308,24 @@ class Store:
         """Take a conversation back from the trash."""
         self._set(conversation_id, "trashed_ms", None)
 
-    def empty_trash(self) -> int:
-        """Delete what was thrown away and every message that no other conversation reaches; return their number."""
+    @_mending
+    def empty_trash(self, *, thrown_before_ms: int | None = None) -> int:
+        """Delete what was thrown away and every message that no other conversation reaches; return their number.
+
+        What is left of them in the search index, the log and the backups goes next (`Upkeep`).
+        """
+        where = "trashed_ms < ?" if thrown_before_ms is not None else "trashed_ms <= ?"
+        limit_ms = thrown_before_ms if thrown_before_ms is not None else 2**63 - 1
+        thrown = self._database.rows(f"SELECT id FROM conversation WHERE {where}", (limit_ms,))
+        if not thrown:
+            return 0
         with self._database.durably():
-            doomed = self._reached("trashed_ms IS NOT NULL")
-            if doomed:
-                doomed -= self._reached("trashed_ms IS NULL")
-            self._database.write("DELETE FROM conversation WHERE trashed_ms IS NOT NULL")
-            self._database.write_many("DELETE FROM message WHERE id = ?", [(message_id,) for message_id in doomed])
+            doomed = self._reached(where, limit_ms) - self._reached(f"trashed_ms IS NULL OR NOT {where}", limit_ms)
+            erased = [(message_id,) for message_id in sorted(doomed)]
+            self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
+            self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
+            self._database.write(f"DELETE FROM conversation WHERE {where}", (limit_ms,))
+            self._database.write_many("DELETE FROM message WHERE id = ?", erased)
             return len(doomed)
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -227,8 +340,9 @@ class Store:
     ) -> Message:
         now_ms = _now_ms()
         message_id = self._database.write(
-            "INSERT INTO message (parent_id, role, text, state, created_ms, record) VALUES (?, ?, ?, ?, ?, ?)",
-            (parent_id, role, text, state, now_ms, _encoded(record)),
+            "INSERT INTO message (parent_id, role, text, indexed, state, created_ms, record, model) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (parent_id, role, text, indexed(text), state, now_ms, encoded(record), record and record.model),
         )
         return Message(
             id=message_id, parent_id=parent_id, role=role, text=text, state=state, created_ms=now_ms, record=record
@@ -246,48 +360,46 @@ class Store:
         rows = [(conversation_id, parent_id, child_id) for parent_id, child_id in child_ids.items()]
         self._database.write_many(_CHOOSE, rows)
 
-    def _set(self, conversation_id: int, column: Literal["name", "trashed_ms"], value: str | int | None) -> None:
+    def _set(
+        self, conversation_id: int, column: Literal["name", "trashed_ms", "pinned_ms"], value: str | int | None
+    ) -> None:
         with self._database.durably():
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
-    def _reached(self, where: str) -> set[MessageId]:
-        return {row[0] for row in self._database.rows(_REACHED.format(where=where) + "SELECT id FROM reached")}
+    def _reached(self, where: str, *parameters: object) -> set[MessageId]:
+        query = _REACHED.format(where=where) + "SELECT id FROM reached"
+        return {row[0] for row in self._database.rows(query, parameters)}
 
+    def _pieces(self) -> dict[MessageId, list[str]]:
+        """What has streamed into messages that are not written whole again."""
+        pieces: dict[MessageId, list[str]] = {}
+        for message_id, text in self._database.rows("SELECT message_id, text FROM piece ORDER BY id"):
+            pieces.setdefault(message_id, []).append(text)
+        return pieces
 
-_record_of = msgspec.json.Decoder(Record)
+    def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, list[str]]) -> Message:
+        message, trouble = message_in(row)
+        if trouble:
+            self._troubles.append(trouble)
+        if message.id in pieces:
+            message = msgspec.structs.replace(message, text=message.text + "".join(pieces[message.id]))
+        return message
 
-
-def _encoded(record: Record | None) -> bytes | None:
-    return None if record is None else msgspec.json.encode(record)
+    def _read_alone(
+        self, message_id: MessageId, parent_id: MessageId | None, pieces: Mapping[MessageId, list[str]]
+    ) -> Message:
+        with contextlib.suppress(DamagedError):
+            for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
+                return self._read(row, pieces)
+        message, trouble = unreadable(message_id, parent_id)
+        self._troubles.append(trouble)
+        return message
 
 
 def _interrupted(message: Message, error: str) -> Message:
     # What ids there are belong to a beginning that may have grown since.
     record = msgspec.structs.replace(without_tokens(message.record or Record()), error=error)
     return msgspec.structs.replace(message, state="stopped", record=record)
-
-
-def _message(row: tuple[Any, ...]) -> Message:
-    message_id, parent_id, role, text, state, created_ms, encoded = row
-    try:
-        record = None if encoded is None else _record_of.decode(encoded)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        # One damaged record must not lock a whole conversation away.
-        record = None
-    return Message(
-        id=message_id,
-        parent_id=parent_id,
-        role=role,
-        text=text,
-        state=state,
-        created_ms=created_ms,
-        record=record,
-    )
-
-
-def _conversation(row: tuple[int, str, int, int, int]) -> Conversation:
-    conversation_id, name, root_id, created_ms, updated_ms = row
-    return Conversation(id=conversation_id, name=name, root_id=root_id, created_ms=created_ms, updated_ms=updated_ms)
 
 
 def _now_ms() -> int:

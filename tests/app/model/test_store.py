@@ -20,7 +20,7 @@ import pytest
 from app.model.database import StoreError
 from app.model.message import Message, Record
 from app.model.migrations import MIGRATIONS
-from app.model.store import Store
+from app.model.store import TRASH_KEPT_MS, Store
 from app.model.tree import Tree
 from tests.app.forest import Forest
 from tests.app.trees import drawn, labels, plant
@@ -201,7 +201,7 @@ class _Walk:
                 assert found == [
                     number
                     for number, node in sorted(self.forest.nodes.items())
-                    if not node.is_growing and word in re.findall(r"\w+", node.text.lower())
+                    if not node.is_growing and word in re.findall(r"木|[^\W木]+", node.text.lower())
                 ]
 
 
@@ -521,6 +521,8 @@ def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: 
     third = Store(path)
     assert not third.clean_up("It ended.")
     third.close()
+    with _sql(path) as database:
+        database.execute("UPDATE conversation SET trashed_ms = trashed_ms - ?", (TRASH_KEPT_MS + 1000,))
     assert second.clean_up("It ended.")
     ended = second.messages(planted.conversation_id)[-1]
     assert ended.state == "stopped"

@@ -1,0 +1,176 @@
+"""Copies of a store beside it: made with SQLite's own backup, checked, a few of them kept; it knows no conversation."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Generator, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+NUM_KEPT = 7
+NUM_KEPT_OF_OLDER_VERSIONS = 2
+
+_PAGES_A_STEP = 2000
+
+
+class StoppedError(Exception):
+    """The program ends; what was begun is given up."""
+
+
+class NotSoundError(sqlite3.DatabaseError):
+    """A copy does not hold what it should; its text says what is wrong with it."""
+
+
+class Backups:
+    """The backups of one store, in the folder `backups` beside it; a file's name says when it was made (UTC)."""
+
+    def __init__(self, store: Path) -> None:
+        self.folder = store.parent / "backups"
+        self._stem = store.stem
+        self._named = re.compile(
+            rf"{re.escape(store.stem)}-(?P<time>\d{{8}}T\d{{12}})(?P<label>-before-version-\d+)?\.sqlite3"
+        )
+
+    def files(self) -> list[Path]:
+        """Return the backups, the newest first."""
+        with contextlib.suppress(OSError):
+            return sorted((file for file in self.folder.iterdir() if self._named.fullmatch(file.name)), reverse=True)
+        return []
+
+    def newest_time(self) -> datetime | None:
+        """When the newest backup of this version was made; None where there is none."""
+        for file in self.files():
+            named = self._named.fullmatch(file.name)
+            if named and not named["label"]:
+                return datetime.strptime(named["time"], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+        return None
+
+    def make(
+        self,
+        source: sqlite3.Connection,
+        *,
+        before_version: int | None = None,
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> Path:
+        """Copy what `source` has, check the copy, and remove the oldest. Raises `sqlite3.Error`, `OSError`.
+
+        `before_version`: the version that the store is about to be brought to. Raises `NotSoundError` where the copy,
+        and so the store, is damaged: the older copies stay.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        label = "" if before_version is None else f"-before-version-{before_version}"
+        file = self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{label}.sqlite3"
+        part = file.with_suffix(".part")
+        try:
+            # What people wrote is in it.
+            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
+                _copy(source, copy, is_stopped)
+                # One file alone, without a log beside it.
+                copy.execute("PRAGMA journal_mode = DELETE")
+                refuse_unsound(copy, is_stopped)
+            _sync(part)
+            part.replace(file)
+            _sync(self.folder)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        self._remove_the_oldest()
+        return file
+
+    def without(
+        self, message_ids: Iterable[int], conversation_ids: Iterable[int], is_stopped: Callable[[], bool]
+    ) -> None:
+        """Take messages and conversations out of every backup, so that nothing of them is left in their bytes."""
+        messages = [(number,) for number in message_ids]
+        conversations = [(number,) for number in conversation_ids]
+        for file in self.files():
+            if is_stopped():
+                raise StoppedError
+            try:
+                _take_out(file, messages, conversations, is_stopped)
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorname not in {"SQLITE_CORRUPT", "SQLITE_CORRUPT_VTAB", "SQLITE_NOTADB"}:
+                    raise
+                # It could not be put in the store's place either.
+                file.unlink(missing_ok=True)
+        # What a killed program left.
+        with contextlib.suppress(OSError):
+            for file in self.folder.glob(f"{self._stem}-*.part"):
+                file.unlink(missing_ok=True)
+
+    def _remove_the_oldest(self) -> None:
+        plain = [file for file in self.files() if "-before-" not in file.name]
+        older = [file for file in self.files() if "-before-" in file.name]
+        for file in (*plain[NUM_KEPT:], *older[NUM_KEPT_OF_OLDER_VERSIONS:]):
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+
+def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    """Raise `NotSoundError` where a database is damaged. It takes a second for some hundred megabytes."""
+    with _stoppable(connection, is_stopped):
+        try:
+            said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+        except sqlite3.DatabaseError as error:
+            said = [str(error)]
+    if said != ["ok"]:
+        raise NotSoundError("; ".join(said).splitlines()[0])
+
+
+def _copy(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Callable[[], bool]) -> None:
+    def on_step(_status: int, _remaining: int, _total: int) -> None:
+        if is_stopped():
+            raise StoppedError
+
+    # As one reads, what others write meanwhile does not make it begin again.
+    source.execute("BEGIN")
+    try:
+        source.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        source.backup(target, pages=_PAGES_A_STEP, progress=on_step, sleep=0)
+    finally:
+        source.execute("ROLLBACK")
+
+
+def _take_out(
+    file: Path,
+    messages: Iterable[tuple[int]],
+    conversations: Iterable[tuple[int]],
+    is_stopped: Callable[[], bool],
+) -> None:
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        with _stoppable(connection, is_stopped):
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("DELETE FROM conversation WHERE id = ?", conversations)
+            connection.executemany("DELETE FROM choice WHERE conversation_id = ?", conversations)
+            connection.executemany("DELETE FROM message WHERE id = ?", messages)
+            # The first version had no such table.
+            if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'piece'").fetchone():
+                connection.executemany("DELETE FROM piece WHERE message_id = ?", messages)
+            connection.execute("INSERT INTO message_text (message_text) VALUES ('optimize')")
+            connection.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _stoppable(connection: sqlite3.Connection, is_stopped: Callable[[], bool]) -> Generator[None]:
+    connection.set_progress_handler(lambda: int(is_stopped()), 100_000)
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname == "SQLITE_INTERRUPT":
+            raise StoppedError from error
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,67 @@
+"""Rows of the store's tables as messages and conversations; what can't be read is said and stood in for."""
+
+from __future__ import annotations
+
+from typing import Any, cast, get_args
+
+import msgspec
+
+from app.model.message import Conversation, Message, MessageId, Record, Role, State
+
+COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms"
+
+_ROLES = frozenset(get_args(Role))
+_STATES = frozenset(get_args(State))
+_record_of = msgspec.json.Decoder(Record)
+
+
+def encoded(record: Record | None) -> bytes | None:
+    return None if record is None else msgspec.json.encode(record)
+
+
+def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
+    """Return the message of a row, as far as it can be read, and what is wrong with it (empty: nothing)."""
+    message_id, parent_id, role, text, state, created_ms, found, name, starred_ms = row
+    trouble = ""
+    record = None
+    try:
+        record = None if found is None else _record_of.decode(found)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        trouble = f"How message {message_id} came about can't be read; its text is there."
+    if role not in _ROLES or state not in _STATES:
+        trouble = f"Message {message_id} is of an unknown kind ({role}, {state}); its text is there."
+        role, state = role if role in _ROLES else "assistant", state if state in _STATES else "complete"
+    message = Message(
+        id=message_id,
+        parent_id=parent_id,
+        role=cast("Role", role),
+        text=text,
+        state=cast("State", state),
+        created_ms=created_ms,
+        record=record,
+        name=name,
+        starred_ms=starred_ms,
+    )
+    return message, trouble
+
+
+def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, str]:
+    """Return what stands for a message of which only its place is known, and what to tell of it."""
+    trouble = (
+        f"Message {message_id} can't be read: its part of the file is damaged. It was set aside; the others are there."
+    )
+    record = Record(error=trouble)
+    role = "root" if parent_id is None else "assistant"
+    return Message(id=message_id, parent_id=parent_id, role=role, text="", state="failed", record=record), trouble
+
+
+def conversation_in(row: tuple[Any, ...]) -> Conversation:
+    conversation_id, name, root_id, created_ms, updated_ms, pinned_ms = row
+    return Conversation(
+        id=conversation_id,
+        name=name,
+        root_id=root_id,
+        created_ms=created_ms,
+        updated_ms=updated_ms,
+        pinned_ms=pinned_ms,
+    )

@@ -1,0 +1,195 @@
+"""Finding messages by their text, in every branch; it reads the store's tables and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from app.model.database import Database
+from app.model.message import Conversation, Message, MessageId, Role
+from app.model.rows import COLUMNS, conversation_in, message_in
+from app.model.words import Question, asked, excerpt
+
+_NUM_RANKED = 500
+"""Of what answers a question the newest are ranked, so that a letter that stands in every message is no matter."""
+
+_LINE = """
+WITH RECURSIVE line (id) AS (
+    SELECT value FROM json_each(?1)
+    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
+)
+"""
+
+
+class Filters(Struct, frozen=True, kw_only=True):
+    """Which messages are looked at; None: all."""
+
+    role: Role | None = None
+    model: str | None = None
+    """A part of its name."""
+    is_starred: bool | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    conversation_id: int | None = None
+
+
+NO_FILTERS = Filters()
+
+
+class Hit(Struct, frozen=True, kw_only=True):
+    """A message that was found, and the branch that it lies on."""
+
+    message: Message
+    conversation: Conversation
+    path: tuple[MessageId, ...]
+    """The way from the topmost message down to it."""
+    version: int
+    """Which of its siblings it is, from 1."""
+    num_versions: int
+    excerpt: str
+    marks: tuple[tuple[int, int], ...]
+    """Where in the excerpt the words stand that were looked for."""
+
+
+class Search:
+    """Looks into one store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
+        """Return the messages that answer what is typed, the best first; all that pass, where nothing is typed.
+
+        Without anything to look for and to pass, nothing is found. Raises `StoreError`.
+        """
+        question = asked(typed)
+        if not question and filters == NO_FILTERS:
+            return []
+        found = self._found(question, filters)
+        hits: list[Hit] = []
+        # What lies in the trash is passed over.
+        for start in range(0, len(found), limit):
+            hits += self._hits(found[start : start + limit], question, filters)
+            if len(hits) >= limit:
+                break
+        return hits[:limit]
+
+    def _found(self, question: Question, filters: Filters) -> list[MessageId]:
+        """The ids of what answers, the best first."""
+        where, parameters = _conditions(question, filters)
+        if not question.match:
+            query = (
+                f"SELECT id FROM message WHERE state <> 'streaming' AND role <> 'root' {where} ORDER BY id DESC LIMIT ?"
+            )
+            return [row[0] for row in self._database.rows(query, (*parameters, _NUM_RANKED))]
+        # The index alone knows the order; what it finds is looked up one by one.
+        joined = "message_text CROSS JOIN message ON message.id = message_text.rowid" if where else "message_text"
+        newest = self._database.rows(
+            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? {where} "
+            "ORDER BY message_text.rowid DESC LIMIT ?",
+            (question.match, *parameters, _NUM_RANKED),
+        )
+        if not newest:
+            return []
+        ranked = self._database.rows(
+            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid >= ? {where} "
+            "ORDER BY rank",
+            (question.match, newest[-1][0], *parameters),
+        )
+        return [row[0] for row in ranked]
+
+    def _hits(self, ids: list[MessageId], question: Question, filters: Filters) -> list[Hit]:
+        numbers = f"[{','.join(map(str, ids))}]"
+        parents: dict[MessageId, MessageId | None] = dict(
+            self._database.rows(
+                f"{_LINE} SELECT id, parent_id FROM message WHERE id IN (SELECT id FROM line)", (numbers,)
+            )
+        )
+        messages = {
+            row[0]: message_in(row)[0]
+            for row in self._database.rows(
+                f"SELECT {COLUMNS} FROM message WHERE id IN (SELECT value FROM json_each(?))", (numbers,)
+            )
+        }
+        versions = {
+            row[0]: (row[1], row[2])
+            for row in self._database.rows(
+                "SELECT message.id, sum(other.id <= message.id), count(*) FROM message "
+                "JOIN message AS other ON other.parent_id = message.parent_id "
+                "WHERE message.id IN (SELECT value FROM json_each(?)) GROUP BY message.id",
+                (numbers,),
+            )
+        }
+        conversations = self._conversations(numbers, filters)
+        hits: list[Hit] = []
+        for message_id in ids:
+            path = _path(message_id, parents)
+            # The one whose own part the message is in; the last used where there are several.
+            reaching = [conversations[upper] for upper in reversed(path) if upper in conversations]
+            conversation = reaching[0] if reaching else self._forked_below(message_id, filters)
+            if conversation is None or message_id not in messages:
+                continue
+            message = messages[message_id]
+            text, marks = excerpt(message.text, question)
+            version, num_versions = versions.get(message_id, (1, 1))
+            hits.append(
+                Hit(
+                    message=message,
+                    conversation=conversation,
+                    path=tuple(path),
+                    version=version,
+                    num_versions=num_versions,
+                    excerpt=text,
+                    marks=marks,
+                )
+            )
+        return hits
+
+    def _conversations(self, numbers: str, filters: Filters) -> dict[MessageId, Conversation]:
+        """Those that begin at these messages or above, by their roots."""
+        rows = self._database.rows(
+            f"{_LINE} SELECT id, name, root_id, created_ms, updated_ms, pinned_ms FROM conversation "
+            "WHERE root_id IN (SELECT id FROM line) AND trashed_ms IS NULL AND (?2 IS NULL OR id = ?2) "
+            "ORDER BY updated_ms, id",
+            (numbers, filters.conversation_id),
+        )
+        return {conversation.root_id: conversation for conversation in map(conversation_in, rows)}
+
+    def _forked_below(self, message_id: MessageId, filters: Filters) -> Conversation | None:
+        """The last used conversation that has a message in the past that it shares."""
+        rows = self._database.rows(
+            "WITH RECURSIVE below (id) AS (SELECT ?1 UNION SELECT message.id FROM message JOIN below "
+            "ON message.parent_id = below.id) SELECT id, name, root_id, created_ms, updated_ms, pinned_ms "
+            "FROM conversation WHERE root_id IN (SELECT id FROM below) AND trashed_ms IS NULL "
+            "AND (?2 IS NULL OR id = ?2) ORDER BY updated_ms DESC, id DESC LIMIT 1",
+            (message_id, filters.conversation_id),
+        )
+        return conversation_in(rows[0]) if rows else None
+
+
+def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
+    conditions: list[tuple[str, Any]] = [("instr(message.text, ?)", literal) for literal in question.literals]
+    if filters.role is not None:
+        conditions.append(("message.role = ?", filters.role))
+    if filters.model is not None:
+        conditions.append(("instr(lower(message.model), lower(?))", filters.model))
+    if filters.is_starred is not None:
+        conditions.append(("(message.starred_ms IS NOT NULL) = ?", filters.is_starred))
+    if filters.since_ms is not None:
+        conditions.append(("message.created_ms >= ?", filters.since_ms))
+    if filters.until_ms is not None:
+        conditions.append(("message.created_ms <= ?", filters.until_ms))
+    return "".join(f" AND {condition}" for condition, _ in conditions), [value for _, value in conditions]
+
+
+def _path(message_id: MessageId, parents: dict[MessageId, MessageId | None]) -> list[MessageId]:
+    path: list[MessageId] = []
+    seen: set[MessageId] = set()
+    current: MessageId | None = message_id
+    while current is not None and current in parents and current not in seen:
+        seen.add(current)
+        path.append(current)
+        current = parents[current]
+    path.reverse()
+    return path

@@ -1,0 +1,157 @@
+"""What is done for a store beside its use, in a thread of its own: backups, checks, tidying, and erasing for good.
+
+It has a connection of its own and never holds the store for longer than a moment, so whoever writes is not kept
+waiting. Everything it does can be given up and begun again: what is still to be erased stands in the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from app.model.backups import Backups, NotSoundError, StoppedError
+from app.model.database import set_up
+from app.model.kept_files import KeptFiles
+
+_log = logging.getLogger(__name__)
+
+BACKUP_EVERY = timedelta(days=1)
+
+_LOOK_S = 5.0
+_LOG_BYTES = 4 << 20
+"""A log as long as this is copied into the file."""
+_MERGE_PAGES = 200
+"""Of the search index at a time: some milliseconds."""
+_PATIENCE_S = 10.0
+
+
+class Upkeep:
+    """The thread, from now until it is closed. `report` is called in it, with a sentence, where something is wrong."""
+
+    def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[str], None]) -> None:
+        self._path = store
+        self._backups = Backups(store)
+        self._kept_files = kept_files
+        self._report = report
+        self._is_stopped = False
+        self._is_asked = threading.Event()
+        self._done = threading.Condition()
+        self._num_rounds = 0
+        self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)
+        self._thread.start()
+
+    def look_now(self) -> None:
+        """Do at once what there is to do."""
+        self._is_asked.set()
+
+    def wait_for_round(self, timeout_s: float) -> bool:
+        """Ask for what there is to do and wait until it is done; return whether it was."""
+        with self._done:
+            # One that is under way may have looked already.
+            target = self._num_rounds + 2
+            while self._num_rounds < target:
+                self._is_asked.set()
+                if not self._done.wait(timeout_s):
+                    return False
+        return True
+
+    def close(self) -> None:
+        """Give up what is under way; it is done the next time."""
+        self._is_stopped = True
+        self._is_asked.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
+            while not self._is_stopped:
+                self._is_asked.clear()
+                try:
+                    set_up(connection)
+                    self._round(connection)
+                except StoppedError:
+                    break
+                except (sqlite3.Error, OSError) as error:
+                    # A full disk, say: the next round tries again.
+                    _log.warning("The store's upkeep was put off: %s", error)
+                with self._done:
+                    self._num_rounds += 1
+                    self._done.notify_all()
+                self._is_asked.wait(_LOOK_S)
+
+    def _round(self, connection: sqlite3.Connection) -> None:
+        self._erase(connection)
+        self._back_up(connection)
+        log = self._path.with_name(f"{self._path.name}-wal")
+        if log.exists() and log.stat().st_size >= _LOG_BYTES:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+    # --- erasing -------------------------------------------------------------------------------------------
+
+    def _erase(self, connection: sqlite3.Connection) -> None:
+        """Take what was deleted out of everything that was made of it."""
+        erased = connection.execute("SELECT id, message_id, conversation_id FROM erased").fetchall()
+        if not erased:
+            return
+        # The index forgets words where its parts are merged; a part at a time, others may write between.
+        num_pages = -_MERGE_PAGES
+        while True:
+            self._stop_if_asked()
+            before = connection.total_changes
+            connection.execute("INSERT INTO message_text (message_text, rank) VALUES ('merge', ?)", (num_pages,))
+            if connection.total_changes - before < 2:
+                break
+            num_pages = _MERGE_PAGES
+        (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        # What models have read can't be told apart by message here; what is wanted of it is read again.
+        emptied = self._kept_files.empty()
+        self._backups.without(
+            [number for _, number, _ in erased if number is not None],
+            [number for _, _, number in erased if number is not None],
+            lambda: self._is_stopped,
+        )
+        if not is_busy and not emptied.num_left:
+            connection.executemany("DELETE FROM erased WHERE id = ?", [(number,) for number, _, _ in erased])
+
+    def _stop_if_asked(self) -> None:
+        if self._is_stopped:
+            raise StoppedError
+
+    # --- backups -------------------------------------------------------------------------------------------
+
+    def _back_up(self, connection: sqlite3.Connection) -> None:
+        """Make a backup if the last one is old. It is the backup that is checked: the store itself is in use."""
+        newest = self._backups.newest_time()
+        if newest is not None and timedelta(0) <= datetime.now(UTC) - newest < BACKUP_EVERY:
+            return
+        if connection.execute("SELECT 1 FROM conversation LIMIT 1").fetchone() is None:
+            return
+        try:
+            file = self._backups.make(connection, is_stopped=lambda: self._is_stopped)
+        except NotSoundError as error:
+            _log.error("The store is damaged: %s", error)
+            kept = self._backups.files()
+            self._report(
+                f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown, and "
+                + (f"the newest sound backup is {kept[0]}." if kept else "there is no backup.")
+            )
+            return
+        if not _has_sound_index(file):
+            _log.warning("The search index did not fit the messages; it is made again")
+            connection.execute("INSERT INTO message_text (message_text) VALUES ('rebuild')")
+            file.unlink()
+            self._backups.make(connection, is_stopped=lambda: self._is_stopped)
+
+
+def _has_sound_index(file: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        try:
+            # With rank 1 it is compared with the messages.
+            connection.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+        except sqlite3.DatabaseError:
+            return False
+    return True

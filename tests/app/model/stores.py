@@ -1,0 +1,46 @@
+"""Stores as older versions wrote them, broken ones, and what is left in their files."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Generator
+from pathlib import Path
+
+from app.model.migrations import MIGRATIONS, migrate
+
+OLD_RECORD = b'{"model":"guide","token_ids":[4,5],"sampling":{"temperature":0.5},"seed":7,"reason":"eos"}'
+
+
+@contextlib.contextmanager
+def sql(path: Path) -> Generator[sqlite3.Connection]:
+    """A connection of its own to a store."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=0)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def write_first_version(path: Path) -> None:
+    """Write a store as the first version did: a question, its answer, and one that was streaming."""
+    with sql(path) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        migrate(database, MIGRATIONS[:1])
+        database.executemany(
+            "INSERT INTO message (parent_id, role, text, state, created_ms, record) VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (None, "root", "", "complete", 1, None),
+                (1, "system", "", "complete", 1, None),
+                (2, "user", "Was ist ein Ast?", "complete", 2, None),
+                (3, "assistant", "枝は木の一部です。", "complete", 3, OLD_RECORD),
+                (3, "assistant", "Ein Teil", "streaming", 4, None),
+            ],
+        )
+        database.execute("INSERT INTO conversation VALUES (1, 'old', 1, 1, 4, NULL)")
+        database.execute("INSERT INTO choice VALUES (1, 3, 4)")
+
+
+def bytes_below(folder: Path) -> bytes:
+    """Everything that lies in the files of a folder."""
+    return b"\n".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
