@@ -16,6 +16,8 @@ RequestId: TypeAlias = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 TokenId: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 # `choice` i samples with seed + i, so the top of the 64 bits that a key takes is left free.
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# Larger than any disk; a number that no float holds could not be worked with.
+NumBytes: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Nonempty: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -105,9 +107,9 @@ class Constraint(_Value, frozen=True):
 class CacheOptions(_Value, frozen=True):
     """How much of what a model has read is kept. What is not said is chosen by what the machine has."""
 
-    limit_bytes: Annotated[int, Meta(ge=0)] | None = None
+    limit_bytes: NumBytes | None = None
     # Of all models together; 0: nothing is kept on disk.
-    disk_limit_bytes: Annotated[int, Meta(ge=0)] | None = None
+    disk_limit_bytes: NumBytes | None = None
     kv_bits: Literal[4, 8] | None = None
 
 

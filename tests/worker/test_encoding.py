@@ -73,6 +73,15 @@ def test_a_command_survives_both_encodings(command: Command):
         ('{"request_id": "r", "type": "generate", "messages": [{"role": "user"}]}', "`content`"),
         ('{"request_id": "r", "type": "plan", "prompts": [{"text": "a"}, {}]}', "$.prompts[1]"),
         ('{"request_id": "r", "type": "load_model", "model": ""}', "$.model"),
+        ('{"request_id": "r", "type": "load_model", "model": "a", "cache": {"limit_bytes": -1}}', "limit_bytes"),
+        (
+            f'{{"request_id": "r", "type": "load_model", "model": "a", "cache": {{"limit_bytes": {2**70}}}}}',
+            "limit_bytes",
+        ),
+        (
+            f'{{"request_id": "r", "type": "load_model", "model": "a", "cache": {{"disk_limit_bytes": {10**400}}}}}',
+            "disk_limit_bytes",
+        ),
         ('{"request_id": "r", "type": "cancel"}', "`target`"),
         ('{"request_id": "r", "type": "cancel", "target": "a", "choice": -1}', "$.choice"),
     ],
