@@ -14,32 +14,21 @@ from itertools import takewhile
 
 import msgspec
 
+from worker.completion import answered, total
 from worker.engine import Engine
-from worker.errors import (
-    BadRequestError,
-    ConstraintInvalidError,
-    ContextOverflowError,
-    WorkerError,
-    WorkerOutOfMemoryError,
-)
+from worker.errors import BadRequestError
 from worker.healing import num_taken_back
 from worker.lead_in import with_lead_in
 from worker.protocol import (
     Choice,
-    Chunk,
     Constraint,
     Continuation,
-    Failed,
-    Finished,
     Generate,
     Prompt,
-    RequestId,
-    Retract,
     Sampling,
     Token,
     Usage,
 )
-from worker.request import Ticket
 from worker.sequence_state import SampleMismatch, SequenceState
 from worker.token_sequence import Ending, TokenSequence
 from worker.vocabulary import Vocabulary
@@ -105,7 +94,7 @@ class Generator:
                 sampling = msgspec.structs.replace(settings.sampling, seed=first_seed + MOST_SAMPLES * batch + sample)
                 n = num_samples if len(row) == 1 else 1
                 commands.append(self._command(settings, start, len(commands), sampling, n))
-        answers = iter(_answered(self.engine, commands))
+        answers = iter(answered(self.engine, commands))
         rows: list[tuple[TokenSequence, ...]] = []
         usages: list[Usage] = []
         for given_row, row in zip(state.rows, starts, strict=True):
@@ -119,7 +108,7 @@ class Generator:
                     for choice, drawn in zip(finished.choices, tokens, strict=True)
                 ]
             rows.append(tuple(grown))
-        return SequenceState(tuple(rows), _total(usages))
+        return SequenceState(tuple(rows), total(usages))
 
     def _state(self, given: str | Sequence[str] | SequenceState) -> SequenceState:
         if not isinstance(given, SequenceState):
@@ -241,58 +230,6 @@ def _num_samples(state: SequenceState, samples: int | None) -> int:
     return samples
 
 
-# --- the engine's part ---------------------------------------------------------------------------------------------
-
-
-def _answered(engine: Engine, commands: Sequence[Generate]) -> list[tuple[Finished, list[list[Token]]]]:
-    """Have all requests answered, as one batch; of each its end, and of each of its choices the tokens drawn.
-
-    Raises what the first one of those that failed ended in.
-    """
-    if engine.is_busy:
-        raise RuntimeError("The engine is answering something else. Wait for it, or load the model a second time.")
-    tickets = [Ticket(command.request_id) for command in commands]
-    tokens: dict[RequestId | None, list[list[Token]]] = {
-        command.request_id: [[] for _ in range(command.n)] for command in commands
-    }
-    ends: dict[RequestId | None, Finished | Failed] = {}
-    try:
-        for command, ticket in zip(commands, tickets, strict=True):
-            engine.add(command, ticket)
-        while engine.is_busy:
-            for event in engine.step():
-                match event:
-                    case Chunk():
-                        tokens[event.request_id][event.choice] += event.tokens
-                    case Retract():
-                        drawn = tokens[event.request_id][event.choice]
-                        del drawn[len(drawn) - event.num_tokens :]
-                    case Finished() | Failed():
-                        ends[event.request_id] = event
-                    case _:
-                        pass
-    except BaseException:
-        # Whoever interrupts this may ask for something else.
-        for ticket in tickets:
-            ticket.cancel()
-        while engine.is_busy:
-            engine.step()
-        raise
-    answered: list[tuple[Finished, list[list[Token]]]] = []
-    for command in commands:
-        end = ends[command.request_id]
-        if isinstance(end, Failed):
-            raise _ERRORS.get(end.kind, WorkerError)(end.message)
-        answered.append((end, tokens[command.request_id]))
-    return answered
-
-
-_ERRORS: dict[str, type[WorkerError]] = {
-    error.kind: error
-    for error in (BadRequestError, ContextOverflowError, ConstraintInvalidError, WorkerOutOfMemoryError)
-}
-
-
 def _grown(
     given: TokenSequence, start: TokenSequence, choice: Choice, drawn: Sequence[Token], num_kept: int
 ) -> TokenSequence:
@@ -322,8 +259,3 @@ def _logprob(token: Token) -> float | None:
     if token.origin == "forced":
         return None
     return -math.inf if token.logprob is None else token.logprob
-
-
-def _total(usages: Sequence[Usage]) -> Usage:
-    names = Usage.__struct_fields__
-    return Usage(**{name: sum(getattr(usage, name) for usage in usages) for name in names})
