@@ -43,7 +43,8 @@ def _constraint(constraint: Constraint) -> protocol.Constraint:
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
     """Return what the model is to read of a branch.
 
-    No empty system prompt, no answer that never came to its first word, one turn where questions stand in a row.
+    No empty system prompt, no notes, no answer that never came to its first word, one turn where questions stand in a
+    row.
     """
     return [_turn(said) for said in _said(path)]
 
@@ -52,7 +53,7 @@ def _said(path: Sequence[Message]) -> list[list[Message]]:
     """The messages that the model is to read, those of one turn together."""
     said: list[list[Message]] = []
     for message in path:
-        if message.role == "root" or (message.role == "system" and not message.text.strip()):
+        if message.role in {"root", "note"} or (message.role == "system" and not message.text.strip()):
             continue
         if message.role == "assistant" and not message.text:
             continue
@@ -67,8 +68,8 @@ def _turn(said: Sequence[Message]) -> protocol.Message:
     first = said[0]
     if first.role == "assistant" and first.record is not None and first.record.token_ids:
         return protocol.Message(role="assistant", content=first.text, token_ids=list(first.record.token_ids))
-    # A root is never said.
-    role = first.role if first.role != "root" else "system"
+    # Roots and notes are never said.
+    role = first.role if first.role != "root" and first.role != "note" else "system"
     return protocol.Message(role=role, content="\n\n".join(message.text for message in said))
 
 

@@ -8,8 +8,12 @@ from msgspec import Meta, Struct, structs
 
 MessageId: TypeAlias = int
 
-Role: TypeAlias = Literal["root", "system", "user", "assistant"]
-"""`root` is no message: it stands above the system prompt, so that this one can have siblings, too."""
+Role: TypeAlias = Literal["root", "system", "user", "assistant", "note"]
+"""`root` is no message: it stands above the system prompt, so that this one can have siblings, too.
+
+A `note` is no turn: a tool's call or its result, another role's words, a picture that came with a question. Its first
+line is its label. It is shown folded, and no model reads it.
+"""
 
 State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
 """`stopped`: by the person, or by a worker that died. `cut`: the maximum of tokens or the context was reached."""

@@ -19,6 +19,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 import msgspec
 
 from app.model.database import DamagedError, Database, SearchIndexError, StoreError
+from app.model.grafts import Grafts
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.presence import Presence
 from app.model.rows import COLUMNS, conversation_in, encoded, message_in, unreadable
@@ -109,6 +110,8 @@ class Store:
                     "See that you may write to its folder, or name another one with --data-dir."
                 ) from error
         self._search = Search(self._database)
+        self.grafts = Grafts(self._database)
+        """Whole conversations from elsewhere."""
 
     def close(self) -> None:
         self._database.close()

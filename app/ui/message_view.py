@@ -23,7 +23,7 @@ from app.ui.message_text import MessageText
 from app.ui.reading_progress import ReadingProgress
 from app.ui.theme import Theme
 
-_ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer"}
+_ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer", "note": "Note"}
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Shown:
     actions: Sequence[ActionName]
     is_streaming: bool
     is_last: bool
+
+
+def _shown_text(message: Message) -> str:
+    """A note is folded: its first line says what it is, and the rest may be a picture's megabytes."""
+    return message.text.partition("\n")[0] if message.role == "note" else message.text
 
 
 class MessageView(QFrame):
@@ -93,7 +98,7 @@ class MessageView(QFrame):
         layout.addLayout(self._inset)
         # The icons stand under the text's edge; their buttons reach out by a padding.
         layout.addWidget(self._row)
-        self.text.set_text(shown.message.text)
+        self.text.set_text(_shown_text(shown.message))
         self.show_message(shown)
 
     @property
@@ -120,8 +125,8 @@ class MessageView(QFrame):
         self.render_appended()
         if not shown.is_streaming:
             self._unrendered.clear()
-        if self.text.content + "".join(self._unrendered) != message.text:
-            self.text.set_text(message.text)
+        if self.text.content + "".join(self._unrendered) != _shown_text(message):
+            self.text.set_text(_shown_text(message))
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
         self.text.setVisible(has_text and self._editor is None)
         # An empty system prompt is a quiet line, not an empty card.

@@ -1,7 +1,7 @@
 """`.bough`: conversations as they are, nothing lost; JSON that is read by eye. docs/bough-file.md describes it.
 
-One message a line, in the order of their making. What an earlier conversation of the file has told (forks share their
-past) is not told again.
+One message a line, in the order of their making. Each conversation is whole: messages that it shares with another one
+(forks share their past) stand in both, with the same ids.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import msgspec
 
 from app.model.exports.part import Part
 from app.model.exports.writing import Piece
-from app.model.message import MessageId
 
 FORMAT = "bough"
 VERSION = 1
@@ -21,7 +20,6 @@ VERSION = 1
 
 def bough_file(parts: Iterable[Part]) -> Iterator[Piece]:
     """Yield a file, a message at a time."""
-    told: set[MessageId] = set()
     yield Piece(f'{{"format": "{FORMAT}", "version": {VERSION}, "conversations": [')
     for number, part in enumerate(parts):
         yield Piece(",\n" if number else "\n")
@@ -32,13 +30,8 @@ def bough_file(parts: Iterable[Part]) -> Iterator[Piece]:
             }
         )
         yield Piece(f'{head[:-1]},"messages":[')
-        is_first = True
-        for message in part.messages:
-            if message.id not in told:
-                told.add(message.id)
-                yield Piece(("\n" if is_first else ",\n") + _encoded(message))
-                is_first = False
-            yield Piece("", 1)
+        for place, message in enumerate(part.messages):
+            yield Piece((",\n" if place else "\n") + _encoded(message), 1)
         yield Piece("\n]}")
     yield Piece("\n]}\n")
 

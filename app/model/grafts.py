@@ -1,0 +1,283 @@
+"""Whole conversations from elsewhere, put into the store's tables and taken out again; it knows no file.
+
+A graft's ids are its own. In an empty store they stay what they are; else all of one file's are moved up by the same
+number, so that conversations that share messages go on sharing them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct, structs
+
+from app.model.database import Database
+from app.model.message import Conversation, Message, MessageId
+from app.model.rows import encoded
+from app.model.tree import Choices
+from app.model.words import indexed
+
+_MAX_ID = 2**53
+"""Ids are read by programs, too, whose integers end here."""
+_MAX_CANDIDATES = 50
+
+_INSERT = (
+    "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+# The first question of each conversation (of a fork: where it begins), and the first answer to it.
+_OPENINGS = """
+SELECT conversation.id, coalesce(question.text, root.text), answer.text
+FROM conversation
+JOIN message AS root ON root.id = root_id
+LEFT JOIN message AS question ON question.id = (
+    SELECT min(lower.id) FROM message AS upper JOIN message AS lower ON lower.parent_id = upper.id
+    WHERE upper.parent_id = root_id
+)
+LEFT JOIN message AS answer ON answer.id = (SELECT min(id) FROM message WHERE parent_id = question.id)
+WHERE trashed_ms IS NULL
+"""
+_REACHED = """
+WITH RECURSIVE
+root (id) AS (SELECT root_id FROM conversation WHERE {where}),
+line (id) AS (
+    SELECT id FROM root
+    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
+),
+below (id) AS (
+    SELECT id FROM root
+    UNION SELECT message.id FROM message JOIN below ON message.parent_id = below.id
+),
+reached (id) AS (SELECT id FROM line UNION SELECT id FROM below)
+"""
+
+
+class Graft(Struct, frozen=True, kw_only=True):
+    """A conversation from elsewhere. Parents stand before their children, siblings in the order of their making."""
+
+    name: str
+    messages: list[Message]
+    root_id: MessageId
+    choices: Choices
+    created_ms: int
+    updated_ms: int
+    pinned_ms: int | None = None
+    id: int | None = None
+    """Kept where it is free; None: any."""
+
+
+class Grafts:
+    """What is imported into one store. Methods raise `StoreError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._openings: dict[bytes, list[int]] | None = None
+
+    def offset(self) -> int:
+        """Return what to add to the ids of a file that is begun now, so that all of them are free."""
+        rows = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'message'")
+        if not self._database.rows("SELECT 1 FROM message LIMIT 1"):
+            return 0
+        return rows[0][0]
+
+    def add(self, grafts: Sequence[Graft], offset: int | None = None) -> list[int]:
+        """Add conversations, all or none; return their ids. `offset` None: they share nothing with each other."""
+        with self._database.durably():
+            added = [self._add(graft, offset) for graft in grafts]
+        for graft, conversation_id in zip(grafts, added, strict=True):
+            self._known_openings().setdefault(opening(graft), []).append(conversation_id)
+        return added
+
+    def twin(self, graft: Graft) -> Conversation | None:
+        """Return a conversation of the store that says all that this one says."""
+        candidates = self._known_openings().get(opening(graft), [])
+        if not candidates:
+            return None
+        theirs = set(prints(graft.messages))
+        for conversation_id in candidates[-_MAX_CANDIDATES:]:
+            rows = self._database.rows(
+                _REACHED.format(where="id = ? AND trashed_ms IS NULL")
+                + "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
+                (conversation_id,),
+            )
+            ours = (Message(id=row[0], parent_id=row[1], role=row[2], text=row[3]) for row in rows)
+            if theirs <= set(prints(ours)):
+                found = self._database.rows(
+                    "SELECT name, root_id, created_ms, updated_ms FROM conversation WHERE id = ?", (conversation_id,)
+                )
+                for name, root_id, created_ms, updated_ms in found:
+                    return Conversation(
+                        id=conversation_id, name=name, root_id=root_id, created_ms=created_ms, updated_ms=updated_ms
+                    )
+        return None
+
+    def take_out(self, conversation_ids: Sequence[int]) -> None:
+        """Take imported conversations out again, with every message that no other conversation reaches."""
+        given = json.dumps(list(conversation_ids))
+        with self._database.durably():
+            ours = "id IN (SELECT value FROM json_each(?1))"
+            doomed = self._reached(ours, given)
+            others = "id NOT IN (SELECT value FROM json_each(?1)) AND root_id IN (SELECT value FROM json_each(?2))"
+            doomed -= self._reached(others, given, json.dumps(sorted(doomed)))
+            erased = [(message_id,) for message_id in sorted(doomed)]
+            self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
+            self._database.write_many(
+                "INSERT INTO erased (conversation_id) VALUES (?)", [(found,) for found in conversation_ids]
+            )
+            self._database.write(f"DELETE FROM conversation WHERE {ours}", (given,))
+            self._database.write_many("DELETE FROM message WHERE id = ?", erased)
+        self._openings = None
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _add(self, graft: Graft, offset: int | None) -> int:
+        if offset is not None and self._can_move(graft, offset):
+            moved = {message.id: message.id + offset for message in graft.messages}
+        else:
+            last = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'message'")
+            first = (last[0][0] if last else 0) + 1
+            moved = {message.id: first + number for number, message in enumerate(graft.messages)}
+        shared = self._shared(graft, moved)
+        self._database.write_many(
+            _INSERT, (_row(message, moved) for message in graft.messages if message.id not in shared)
+        )
+        conversation_id = self._database.write(
+            "INSERT INTO conversation (id, name, root_id, created_ms, updated_ms, pinned_ms) VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                self._free_conversation_id(graft.id),
+                graft.name,
+                moved[graft.root_id],
+                graft.created_ms,
+                graft.updated_ms,
+                graft.pinned_ms,
+            ),
+        )
+        choices = [
+            (conversation_id, moved[parent_id], None if child_id is None else moved[child_id])
+            for parent_id, child_id in graft.choices.items()
+            if parent_id in moved and (child_id is None or child_id in moved)
+        ]
+        self._database.write_many("INSERT INTO choice VALUES (?, ?, ?)", choices)
+        return conversation_id
+
+    def _can_move(self, graft: Graft, offset: int) -> bool:
+        """Whether moving all ids by the same number leaves parents before children, and nothing else in their way."""
+        if not all(
+            0 < message.id <= _MAX_ID - offset and (message.parent_id is None or message.parent_id < message.id)
+            for message in graft.messages
+        ):
+            return False
+        moved = {message.id + offset: message for message in graft.messages}
+        for message_id, parent_id, role, text in self._present(moved):
+            theirs = moved[message_id]
+            above = None if theirs.parent_id is None else theirs.parent_id + offset
+            if (parent_id, role, text) != (above, theirs.role, theirs.text):
+                return False
+        return True
+
+    def _shared(self, graft: Graft, moved: dict[MessageId, MessageId]) -> set[MessageId]:
+        """What of a graft another one of the same file has brought already."""
+        theirs = {new: old for old, new in moved.items()}
+        present = {row[0] for row in self._present(theirs)}
+        return {theirs[message_id] for message_id in present} if graft.messages else set()
+
+    def _present(self, message_ids: dict[MessageId, Message] | dict[MessageId, MessageId]) -> list[tuple[int, ...]]:
+        return self._database.rows(
+            "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(message_ids)),),
+        )
+
+    def _free_conversation_id(self, wanted: int | None) -> int | None:
+        if wanted is None or not 0 < wanted <= _MAX_ID:
+            return None
+        return None if self._database.rows("SELECT 1 FROM conversation WHERE id = ?", (wanted,)) else wanted
+
+    def _reached(self, where: str, *parameters: object) -> set[MessageId]:
+        query = _REACHED.format(where=where) + "SELECT id FROM reached"
+        return {row[0] for row in self._database.rows(query, parameters)}
+
+    def _known_openings(self) -> dict[bytes, list[int]]:
+        if self._openings is None:
+            self._openings = {}
+            for conversation_id, question, answer in self._database.rows(_OPENINGS):
+                self._openings.setdefault(_digest(question or "", answer or ""), []).append(conversation_id)
+        return self._openings
+
+
+def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
+    """Yield what tells each message by all that is said down to it, whatever its id; parents come first."""
+    seen: dict[MessageId | None, bytes] = {None: b""}
+    times: dict[bytes, int] = {}
+    for message in messages:
+        found = _digest(seen.get(message.parent_id, b"").hex(), message.role, message.text)
+        # Siblings may say the same.
+        times[found] = times.get(found, 0) + 1
+        seen[message.id] = _digest(found.hex(), str(times[found]))
+        yield seen[message.id]
+
+
+def opening(graft: Graft) -> bytes:
+    """As `_OPENINGS` has it."""
+    children: dict[MessageId | None, list[Message]] = {}
+    for message in graft.messages:
+        children.setdefault(message.parent_id, []).append(message)
+    lower = [below for upper in children.get(graft.root_id, []) for below in children.get(upper.id, [])]
+    root = next((message for message in graft.messages if message.id == graft.root_id), None)
+    question = min(lower, key=lambda message: message.id, default=None)
+    if question is None:
+        return _digest(root.text if root is not None else "", "")
+    answer = min(children.get(question.id, []), key=lambda message: message.id, default=None)
+    return _digest(question.text, answer.text if answer is not None else "")
+
+
+def _digest(*parts: str) -> bytes:
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.digest()
+
+
+def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, ...]:
+    # What streamed when it was exported has no end here.
+    state = "stopped" if message.state == "streaming" else message.state
+    record = message.record
+    return (
+        moved[message.id],
+        None if message.parent_id is None else moved[message.parent_id],
+        message.role,
+        message.text,
+        indexed(message.text),
+        state,
+        message.created_ms,
+        encoded(record),
+        None if record is None else record.model,
+        message.name,
+        message.starred_ms,
+    )
+
+
+def checked(graft: Graft) -> Graft:
+    """Return a graft whose links hold: each parent is there and stands before, one message is the topmost.
+
+    Raises `ValueError` with a sentence.
+    """
+    seen: set[MessageId] = set()
+    for message in graft.messages:
+        if message.id in seen:
+            raise ValueError(f"two of its messages have the id {message.id}")
+        if message.parent_id is not None and message.parent_id not in seen:
+            raise ValueError(f"the parent of its message {message.id} does not stand before it")
+        if message.parent_id is None and seen:
+            raise ValueError(f"its message {message.id} has no parent, as only the first may")
+        seen.add(message.id)
+    if graft.root_id not in seen:
+        raise ValueError("the message that it begins with is not there")
+    parents = {message.id: message.parent_id for message in graft.messages}
+    choices = {
+        parent: child
+        for parent, child in graft.choices.items()
+        if parent in seen and (child is None or parents.get(child) == parent)
+    }
+    return structs.replace(graft, choices=choices)

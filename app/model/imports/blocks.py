@@ -1,0 +1,148 @@
+"""What messages of several programs are put together of: reasoning, calls of tools, attachments."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import mimetypes
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from app.model.imports.foreign import ForeignMessage, fenced, note
+from app.model.imports.json_values import Json, list_of, object_of, shown, text_of
+
+KEPT_AS_NOTES = "tool calls, results and other roles, kept as notes"
+NOT_IN_THE_FILE = "pictures and files that are not in the file; placeholders name them"
+KEPT_ATTACHMENTS = "pictures and files, kept with their messages"
+
+
+class AttachedFile(NamedTuple):
+    """A file that lies beside the conversations."""
+
+    name: str
+    data: bytes
+
+
+Attached: TypeAlias = Callable[[str], AttachedFile | None]
+"""Finds such a file by its id."""
+
+
+def nothing_attached(_file_id: str) -> None:
+    """There are no such files."""
+
+
+def with_reasoning(reasoning: str, text: str) -> str:
+    """Return an answer with what was thought before it, as models write it."""
+    return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
+
+
+def call(name: str, arguments: Json, remarks: Counter[str]) -> str:
+    """Return a note of a tool's call."""
+    remarks[KEPT_AS_NOTES] += 1
+    return note(f"Tool call: {name}".rstrip(": "), _as_code(arguments))
+
+
+def result(name: str, value: Json, remarks: Counter[str]) -> str:
+    """Return a note of what a tool returned."""
+    remarks[KEPT_AS_NOTES] += 1
+    return note(f"Tool result: {name}".rstrip(": "), joined(value, remarks) if is_blocks(value) else _as_code(value))
+
+
+def other(label: str, value: Json, remarks: Counter[str]) -> str:
+    """Return a note of what has no other name."""
+    remarks[KEPT_AS_NOTES] += 1
+    return note(label, value if isinstance(value, str) else fenced(shown(value), "json"))
+
+
+def missing(name: str, remarks: Counter[str]) -> str:
+    """Return a note of a file that is only named."""
+    remarks[NOT_IN_THE_FILE] += 1
+    return note(f"File: {name or 'without a name'}", "It is not in the file that was imported.")
+
+
+def picture(name: str, url: str, remarks: Counter[str]) -> str:
+    """Return a note of a picture: itself where the file has it, else where it was."""
+    name = " ".join(name.split()).replace("[", "(").replace("]", ")") or "picture"
+    head, _, data = url.partition(",")
+    if head.startswith("data:") and _is_base64(data):
+        remarks[KEPT_ATTACHMENTS] += 1
+        return note(f"Picture: {name}", f"![{name}]({head},{data.strip()})")
+    remarks[NOT_IN_THE_FILE] += 1
+    return note(f"Picture: {name}", url if url and not head.startswith("data:") else "It is not in the file.")
+
+
+def file(name: str, data: bytes, remarks: Counter[str]) -> str:
+    """Return a note that holds a file."""
+    remarks[KEPT_ATTACHMENTS] += 1
+    name = " ".join(name.split()).replace("[", "(").replace("]", ")")
+    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    label = "Picture" if kind.startswith("image/") else "File"
+    return note(f"{label}: {name}", f"![{name}](data:{kind};base64,{base64.b64encode(data).decode()})")
+
+
+def text_file(name: str, words: str, remarks: Counter[str]) -> str:
+    """Return the text of a file as a part of the message that it belongs to: the model has read it."""
+    remarks[KEPT_ATTACHMENTS] += 1
+    return f"File: {name or 'without a name'}\n\n{fenced(words)}"
+
+
+def is_blocks(value: Json) -> bool:
+    blocks = list_of(value)
+    return bool(blocks) and all(isinstance(block, str) or "type" in object_of(block) for block in blocks)
+
+
+def joined(value: Json, remarks: Counter[str], notes: list[str] | None = None) -> str:
+    """Return the text of blocks as OpenAI's messages have them; what is no text goes to `notes`, else is told."""
+    if isinstance(value, str):
+        return value
+    texts: list[str] = []
+    for found in list_of(value):
+        if isinstance(found, str):
+            texts.append(found)
+            continue
+        block = object_of(found)
+        kind = text_of(block.get("type"))
+        inner = block.get("text")
+        words = inner if isinstance(inner, str) else text_of(object_of(inner).get("value"))
+        match kind:
+            case "text" | "input_text" | "output_text":
+                texts.append(words)
+                continue
+            case "think" | "thinking" | "reasoning":
+                texts.append(with_reasoning(text_of(block.get("think")) or text_of(block.get("thinking")) or words, ""))
+                continue
+            case "image_url" | "input_image":
+                address = block.get("image_url")
+                url = address if isinstance(address, str) else text_of(object_of(address).get("url"))
+                told = picture("", url, remarks)
+            case _ if block:
+                told = other(kind or "Unknown block", block, remarks)
+            case _:
+                continue
+        if notes is None:
+            texts.append(told)
+        else:
+            notes.append(told)
+    return "\n\n".join(text for text in texts if text)
+
+
+def chained(messages: list[ForeignMessage]) -> list[ForeignMessage]:
+    """Let each message answer the one before."""
+    for place, message in enumerate(messages):
+        message.id = f"#{place}"
+        message.parent = f"#{place - 1}" if place else None
+    return messages
+
+
+def _as_code(value: Json) -> str:
+    if isinstance(value, str):
+        return fenced(value) if value else ""
+    return "" if value is None else fenced(shown(value), "json")
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        return bool(base64.b64decode(data.strip(), validate=True))
+    except (binascii.Error, ValueError):
+        return False

@@ -1,0 +1,76 @@
+"""Bough's own files, `.bough`: what was exported comes back as it was, ids included where they are free."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from app.model.exports.bough_file import FORMAT, VERSION
+from app.model.grafts import Graft, checked
+from app.model.imports.foreign import BrokenError
+from app.model.imports.json_values import Json, id_of, list_of, object_of
+from app.model.message import Conversation, Message, MessageId
+from app.model.typed_text import clean
+
+NAME = "Bough"
+
+_FIELDS = {field.name for field in msgspec.structs.fields(Message)}
+_NUMBERS = {"id", "root_id", "created_ms", "updated_ms", "pinned_ms"}
+
+
+def refuse(head: dict[str, Json]) -> None:
+    """Raise `BrokenError` where a file's head says that it can't be read."""
+    version = head.get("version")
+    if head.get("format") != FORMAT or not isinstance(version, int):
+        raise BrokenError("it does not say which version of the format it is")
+    if version > VERSION:
+        raise BrokenError("a newer Bough wrote it; import it with that version")
+
+
+def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
+    """Read one conversation. Raises `BrokenError`."""
+    messages = [_message(object_of(found), remarks) for found in list_of(item.get("messages"))]
+    choices: dict[MessageId, MessageId | None] = {}
+    for pair in list_of(item.get("choices")):
+        match pair:
+            case [int(parent), int() | None as child]:
+                choices[parent] = child
+            case _:
+                remarks["choices of branches that could not be read"] += 1
+    try:
+        head = msgspec.convert(
+            {key: item[key] for key in _NUMBERS & item.keys()} | {"name": item["name"]}, Conversation
+        )
+        return checked(
+            Graft(
+                name=clean(head.name),
+                messages=messages,
+                root_id=head.root_id,
+                choices=choices,
+                created_ms=head.created_ms,
+                updated_ms=head.updated_ms,
+                pinned_ms=head.pinned_ms,
+                id=head.id,
+            )
+        )
+    except KeyError as error:
+        raise BrokenError(f"its {error.args[0]} is missing") from error
+    except ValueError as error:
+        raise BrokenError(str(error)) from error
+
+
+def _message(found: dict[str, Json], remarks: Counter[str]) -> Message:
+    unknown = found.keys() - _FIELDS
+    if unknown:
+        remarks[f"fields of messages that this Bough does not know ({', '.join(sorted(unknown))[:100]})"] += 1
+    found = {key: value for key, value in found.items() if key not in unknown}
+    try:
+        message = msgspec.convert(found, Message)
+    except msgspec.ValidationError as error:
+        if found.get("record") is None:
+            raise BrokenError(f"its message {id_of(found.get('id'))} can't be read ({error})") from error
+        remarks["records of how an answer came about that could not be read"] += 1
+        return _message(found | {"record": None}, remarks)
+    text = clean(message.text)
+    return message if text == message.text else msgspec.structs.replace(message, text=text)

@@ -1,0 +1,161 @@
+"""ChatGPT's export: `conversations.json`, a list of trees of messages (`mapping`), each with its model and time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.model.imports import blocks
+from app.model.imports.blocks import Attached, nothing_attached
+from app.model.imports.foreign import (
+    BrokenError,
+    ForeignConversation,
+    ForeignMessage,
+    ForeignRole,
+    fenced,
+    note,
+)
+from app.model.imports.json_values import Json, id_of, list_of, ms_of, object_of, shown, text_of
+
+NAME = "ChatGPT"
+
+_ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+def is_one(item: dict[str, Json]) -> bool:
+    return "mapping" in item
+
+
+def conversation(item: dict[str, Json], attached: Attached = nothing_attached) -> ForeignConversation:
+    """Read one conversation; `attached` finds a file of the export by its id. Raises `BrokenError`."""
+    mapping = object_of(item["mapping"])
+    if not mapping:
+        raise BrokenError("its messages are missing")
+    remarks: Counter[str] = Counter()
+    told: dict[str, ForeignMessage] = {}
+    for node_id, node in mapping.items():
+        if (message := _message(node_id, object_of(node), remarks, attached)) is not None:
+            told[node_id] = message
+    for node_id, message in told.items():
+        message.parent = _told_above(mapping, told, node_id)
+    current = id_of(item.get("current_node"))
+    if current is not None and current not in told:
+        current = _told_above(mapping, told, current)
+    return ForeignConversation(
+        name=text_of(item.get("title")),
+        messages=list(told.values()),
+        current=current,
+        created_ms=ms_of(item.get("create_time")),
+        updated_ms=ms_of(item.get("update_time")),
+        remarks=remarks,
+    )
+
+
+def _told_above(mapping: dict[str, Json], told: dict[str, ForeignMessage], node_id: str) -> str | None:
+    """The nearest one above that says something; what only holds the tree together is left out."""
+    seen = {node_id}
+    above = id_of(object_of(mapping.get(node_id)).get("parent"))
+    while above is not None and above not in told and above in mapping and above not in seen:
+        seen.add(above)
+        above = id_of(object_of(mapping[above]).get("parent"))
+    return above
+
+
+def _message(node_id: str, node: dict[str, Json], remarks: Counter[str], attached: Attached) -> ForeignMessage | None:
+    message = object_of(node.get("message"))
+    author, content = object_of(message.get("author")), object_of(message.get("content"))
+    metadata = object_of(message.get("metadata"))
+    role = text_of(author.get("role"))
+    if not message or not content:
+        return None
+    kind = text_of(content.get("content_type")) or "text"
+    text, notes = _text(kind, content, metadata, remarks, attached)
+    if not text.strip() and not notes:
+        # System messages without words stand at the top of most trees.
+        if role != "system":
+            remarks["empty messages that were left out"] += 1
+        return None
+    ours: ForeignRole = _ROLES.get(role, "note")
+    recipient = text_of(message.get("recipient"))
+    if kind == "user_editable_context":
+        ours, text = "note", note("Custom instructions", text)
+    elif ours == "assistant" and recipient not in {"", "all"}:
+        ours, text = "note", note(f"Tool call: {recipient}", text)
+    elif kind in {"thoughts", "reasoning_recap"}:
+        ours, text = "note", note("Reasoning", text)
+    elif ours == "note":
+        label = "Tool result" if role == "tool" else role.capitalize() or "Unknown role"
+        name = text_of(author.get("name"))
+        text = note(f"{label}: {name}" if name else label, text)
+    if ours == "note":
+        remarks[blocks.KEPT_AS_NOTES] += 1
+    return ForeignMessage(
+        id=node_id,
+        parent=None,
+        role=ours,
+        text=text,
+        created_ms=ms_of(message.get("create_time")),
+        model=text_of(metadata.get("model_slug")),
+        state="complete" if text_of(message.get("status")) != "in_progress" else "stopped",
+        notes=notes,
+    )
+
+
+def _text(
+    kind: str, content: dict[str, Json], metadata: dict[str, Json], remarks: Counter[str], attached: Attached
+) -> tuple[str, list[str]]:
+    parts: list[str] = []
+    notes: list[str] = []
+    match kind:
+        case "code":
+            language = text_of(content.get("language"))
+            code = text_of(content.get("text"))
+            parts.append(fenced(code, "" if language == "unknown" else language) if code else "")
+        case "execution_output":
+            output = text_of(content.get("text"))
+            parts.append(fenced(output) if output else "")
+        case "thoughts":
+            for thought in list_of(content.get("thoughts")):
+                summary, words = (text_of(object_of(thought).get(key)) for key in ("summary", "content"))
+                parts.append("\n\n".join(piece for piece in (summary, words) if piece))
+        case "reasoning_recap":
+            parts.append(text_of(content.get("content")))
+        case "user_editable_context":
+            parts += [text_of(content.get(key)) for key in ("user_profile", "user_instructions")]
+        case "tether_quote":
+            place = " · ".join(text_of(content.get(key)) for key in ("title", "domain", "url"))
+            parts.append("\n\n".join(piece for piece in (place.strip(" ·"), text_of(content.get("text"))) if piece))
+        case _ if isinstance(content.get("parts"), list):
+            for part in list_of(content["parts"]):
+                parts.append(part if isinstance(part, str) else _other_part(object_of(part), notes, remarks, attached))
+        case _ if isinstance(content.get("text"), str):
+            parts.append(text_of(content["text"]))
+        case _:
+            rest = {key: value for key, value in content.items() if key != "content_type"}
+            parts.append(fenced(shown(rest), "json") if any(rest.values()) else "")
+    pointed_at = {_file_id(object_of(part)) for part in list_of(content.get("parts"))}
+    for found in list_of(metadata.get("attachments")):
+        attachment = object_of(found)
+        if text_of(attachment.get("id")) not in pointed_at:
+            notes.append(_attachment(text_of(attachment.get("name")), text_of(attachment.get("id")), remarks, attached))
+    return "\n\n".join(part for part in parts if part), notes
+
+
+def _other_part(part: dict[str, Json], notes: list[str], remarks: Counter[str], attached: Attached) -> str:
+    if isinstance(part.get("text"), str):
+        return text_of(part["text"])
+    if "asset_pointer" in part:
+        name = _file_id(part)
+        notes.append(_attachment(name, name, remarks, attached))
+        return f"[file: {name or 'without a name'}]"
+    return fenced(shown(part), "json") if part else ""
+
+
+def _file_id(part: dict[str, Json]) -> str:
+    return text_of(part.get("asset_pointer")).rpartition("/")[2]
+
+
+def _attachment(name: str, file_id: str, remarks: Counter[str], attached: Attached) -> str:
+    found = attached(file_id) if file_id else None
+    if found is None:
+        return blocks.missing(name, remarks)
+    return blocks.file(name if "." in name else found.name, found.data, remarks)

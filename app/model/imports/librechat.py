@@ -1,0 +1,101 @@
+"""LibreChat's export: one conversation, its messages as a list or as a tree in itself (`children`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.model.imports import blocks
+from app.model.imports.foreign import ForeignConversation, ForeignMessage
+from app.model.imports.json_values import Json, id_of, list_of, ms_of, object_of, text_of
+
+NAME = "LibreChat"
+
+_NO_PARENT = "00000000-0000-0000-0000-000000000000"
+
+
+def is_one(item: dict[str, Json]) -> bool:
+    return "conversationId" in item and ("messages" in item or "messagesTree" in item)
+
+
+def conversation(item: dict[str, Json]) -> ForeignConversation:
+    """Read one conversation."""
+    remarks: Counter[str] = Counter()
+    options = object_of(item.get("options"))
+    messages: list[ForeignMessage] = []
+    system = text_of(options.get("promptPrefix")) or text_of(options.get("system"))
+    top: str | None = None
+    if system:
+        top = "system prompt"
+        messages.append(ForeignMessage(id=top, parent=None, role="system", text=system))
+    found = list_of(item.get("messagesTree")) or list_of(item.get("messages"))
+    is_tree = item.get("recursive") is True or any("children" in object_of(one) for one in found)
+    has_parents = any(id_of(object_of(one).get("parentMessageId")) for one in found)
+    waiting: list[tuple[Json, str | None]] = [(one, top) for one in reversed(found)]
+    last = top
+    while waiting:
+        one, above = waiting.pop()
+        theirs = object_of(one)
+        message_id = id_of(theirs.get("messageId")) or f"#{len(messages)}"
+        parent = id_of(theirs.get("parentMessageId"))
+        if is_tree:
+            parent = above
+        elif not has_parents:
+            parent = last
+        elif parent is None or parent == _NO_PARENT:
+            parent = top
+        waiting += [(child, message_id) for child in reversed(list_of(theirs.get("children")))]
+        if not theirs:
+            remarks["empty messages that were left out"] += 1
+            continue
+        messages.append(_message(theirs, message_id, parent, remarks))
+        last = message_id
+    current = max(messages, key=lambda message: message.created_ms or 0, default=None) if messages else None
+    return ForeignConversation(
+        name=text_of(item.get("title")),
+        messages=messages,
+        current=None if current is None or current.created_ms is None else current.id,
+        created_ms=ms_of(item.get("createdAt")),
+        updated_ms=ms_of(item.get("updatedAt")),
+        remarks=remarks,
+    )
+
+
+def _message(theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[str]) -> ForeignMessage:
+    notes: list[str] = []
+    is_question = theirs.get("isCreatedByUser") is True or text_of(theirs.get("sender")) == "User"
+    text = text_of(theirs.get("text"))
+    thoughts: list[str] = []
+    texts: list[str] = []
+    for found in list_of(theirs.get("content")):
+        block = object_of(found)
+        kind = text_of(block.get("type"))
+        if kind == "think":
+            inner = block.get("think")
+            thoughts.append(inner if isinstance(inner, str) else text_of(object_of(inner).get("value")))
+        elif kind == "tool_call":
+            called = object_of(block.get("tool_call"))
+            name = text_of(called.get("name")) or text_of(object_of(called.get("function")).get("name"))
+            notes.append(blocks.call(name, called.get("args"), remarks))
+            if called.get("output") is not None:
+                notes.append(blocks.result(name, called.get("output"), remarks))
+        else:
+            texts.append(blocks.joined([found], remarks, notes))
+    if texts or thoughts:
+        text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(piece for piece in texts if piece) or text)
+    for found in list_of(theirs.get("files")):
+        file = object_of(found)
+        notes.append(blocks.missing(text_of(file.get("filename")), remarks))
+    return ForeignMessage(
+        id=message_id,
+        parent=parent,
+        role="user" if is_question else "assistant",
+        text=text,
+        created_ms=ms_of(theirs.get("createdAt")),
+        model="" if is_question else text_of(theirs.get("model")),
+        state="failed"
+        if theirs.get("error") is True
+        else "stopped"
+        if theirs.get("unfinished") is True
+        else "complete",
+        notes=notes,
+    )

@@ -1,0 +1,87 @@
+"""llama.cpp's page: `{"conv", "messages"}`, one or a list of them; messages with parents, models and attachments."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from app.model.imports import blocks
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
+from app.model.imports.json_values import Json, id_of, list_of, ms_of, object_of, text_of
+
+NAME = "llama.cpp"
+
+_ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+def is_one(item: dict[str, Json]) -> bool:
+    return "conv" in item and "messages" in item
+
+
+def conversation(item: dict[str, Json]) -> ForeignConversation:
+    """Read one conversation."""
+    conv = object_of(item["conv"])
+    remarks: Counter[str] = Counter()
+    found = [object_of(one) for one in list_of(item["messages"])]
+    roots = {id_of(theirs.get("id")) for theirs in found if text_of(theirs.get("type")) == "root"}
+    messages: list[ForeignMessage] = []
+    for place, theirs in enumerate(found):
+        message_id = id_of(theirs.get("id")) or f"#{place}"
+        if message_id in roots:
+            continue
+        parent = id_of(theirs.get("parent"))
+        messages.append(_message(theirs, message_id, None if parent in roots or parent == "-1" else parent, remarks))
+    return ForeignConversation(
+        name=text_of(conv.get("name")),
+        messages=messages,
+        current=id_of(conv.get("currNode")),
+        updated_ms=ms_of(conv.get("lastModified")),
+        remarks=remarks,
+    )
+
+
+def _message(theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[str]) -> ForeignMessage:
+    notes: list[str] = []
+    role = _ROLES.get(text_of(theirs.get("role")), "note")
+    text = blocks.joined(theirs.get("content"), remarks, notes)
+    reasoning = text_of(theirs.get("reasoningContent")) or text_of(theirs.get("thinking"))
+    if role == "note":
+        text = blocks.result(text_of(theirs.get("toolCallId")), text, remarks)
+    else:
+        text = blocks.with_reasoning(reasoning, text)
+    for called in list_of(_decoded(theirs.get("toolCalls"))):
+        function = object_of(object_of(called).get("function"))
+        notes.append(blocks.call(text_of(function.get("name")), function.get("arguments"), remarks))
+    for found in list_of(theirs.get("extra")):
+        extra = object_of(found)
+        name = text_of(extra.get("name"))
+        words = text_of(extra.get("content"))
+        if url := text_of(extra.get("base64Url")):
+            notes.append(blocks.picture(name, url, remarks))
+        elif words:
+            text = f"{text}\n\n{blocks.text_file(name, words, remarks)}"
+        elif data := text_of(extra.get("base64Data")):
+            kind = text_of(extra.get("mimeType")) or "application/octet-stream"
+            notes.append(blocks.picture(name, f"data:{kind};base64,{data}", remarks))
+        else:
+            notes.append(blocks.missing(name, remarks))
+    return ForeignMessage(
+        id=message_id,
+        parent=parent,
+        role=role,
+        text=text,
+        created_ms=ms_of(theirs.get("timestamp")),
+        model=text_of(theirs.get("model")),
+        notes=notes,
+    )
+
+
+def _decoded(value: Json) -> Json:
+    """Calls of tools are JSON in a string."""
+    if not isinstance(value, str) or not value:
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError):
+        return [{"function": {"name": "", "arguments": value}}]

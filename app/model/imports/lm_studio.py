@@ -1,0 +1,96 @@
+"""LM Studio's conversation files: messages in a row, each in several versions of which one is selected."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from app.model.imports import blocks
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
+from app.model.imports.json_values import Json, list_of, ms_of, object_of, text_of
+
+NAME = "LM Studio"
+
+_ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
+_SYSTEM_PROMPT = "llm.prediction.systemPrompt"
+
+
+def is_one(item: dict[str, Json]) -> bool:
+    return any("versions" in object_of(message) for message in list_of(item.get("messages"))[:3])
+
+
+def conversation(item: dict[str, Json]) -> ForeignConversation:
+    """Read one conversation; what follows a message stands below the version of it that is selected."""
+    remarks: Counter[str] = Counter()
+    messages: list[ForeignMessage] = []
+    fields = list_of(object_of(item.get("perChatPredictionConfig")).get("fields"))
+    settings = {text_of(object_of(one).get("key")): object_of(one).get("value") for one in fields}
+    system = text_of(item.get("systemPrompt")) or text_of(settings.get(_SYSTEM_PROMPT))
+    last: str | None = None
+    if system:
+        last = "system prompt"
+        messages.append(ForeignMessage(id=last, parent=None, role="system", text=system))
+    model = text_of(object_of(item.get("lastUsedModel")).get("identifier"))
+    for place, found in enumerate(list_of(item["messages"])):
+        versions = list_of(object_of(found).get("versions"))
+        selected = object_of(found).get("currentlySelected")
+        chosen = last
+        for number, version in enumerate(versions):
+            message = _message(object_of(version), f"{place}.{number}", last, model, remarks)
+            if message is None:
+                continue
+            messages.append(message)
+            if number == selected or chosen == last:
+                chosen = message.id
+        last = chosen
+    return ForeignConversation(
+        name=text_of(item.get("name")),
+        messages=messages,
+        current=last,
+        created_ms=ms_of(item.get("createdAt")),
+        updated_ms=ms_of(item.get("assistantLastMessagedAt")) or ms_of(item.get("userLastMessagedAt")),
+        remarks=remarks,
+    )
+
+
+def _message(
+    version: dict[str, Json], message_id: str, parent: str | None, model: str, remarks: Counter[str]
+) -> ForeignMessage | None:
+    role_name = text_of(version.get("role"))
+    role = _ROLES.get(role_name, "note")
+    notes: list[str] = []
+    thoughts: list[str] = []
+    texts: list[str] = []
+    steps = list_of(version.get("steps")) or [{"type": "contentBlock", "content": version.get("content")}]
+    for found in steps:
+        step = object_of(found)
+        if text_of(step.get("type")) != "contentBlock":
+            # What its window showed of its own work.
+            remarks["lines about LM Studio's own work that were left out"] += 1
+            continue
+        model = text_of(object_of(step.get("genInfo")).get("identifier")) or model
+        is_thought = text_of(object_of(step.get("style")).get("type")) == "thinking"
+        for inner in list_of(step.get("content")):
+            block = object_of(inner)
+            match text_of(block.get("type")):
+                case "text":
+                    (thoughts if is_thought else texts).append(text_of(block.get("text")))
+                case "file":
+                    notes.append(blocks.missing(_file_name(block), remarks))
+                case "toolCallRequest":
+                    notes.append(blocks.call(text_of(block.get("name")), block.get("parameters"), remarks))
+                case "toolCallResult":
+                    notes.append(blocks.result(text_of(block.get("name")), block.get("content"), remarks))
+                case kind:
+                    notes.append(blocks.other(kind or "Unknown block", block, remarks))
+    text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
+    if not text and not notes and role == "note":
+        return None
+    if role == "note":
+        text = blocks.other(role_name.capitalize() or "Unknown role", text, remarks)
+    return ForeignMessage(
+        id=message_id, parent=parent, role=role, text=text, model=model if role == "assistant" else "", notes=notes
+    )
+
+
+def _file_name(block: dict[str, Json]) -> str:
+    return text_of(block.get("name")) or text_of(block.get("fileIdentifier"))

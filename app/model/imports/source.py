@@ -1,0 +1,288 @@
+"""Files that conversations are imported from, read as they stream: what is in them, one conversation at a time.
+
+Which program a conversation comes from is told by its shape, so it does not matter what a file is called. JSON is
+parsed in C, with no more in memory than one conversation; a file that breaks off gives what stands before the break.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import ijson
+import msgspec
+
+from app.model.grafts import Graft
+from app.model.imports import (
+    bough,
+    chat_records,
+    chatgpt,
+    claude,
+    librechat,
+    llama_cpp,
+    lm_studio,
+    open_webui,
+    transcript,
+)
+from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
+from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
+from app.model.imports.json_values import Json, object_of, text_of
+
+SUFFIXES = (".bough", ".json", ".jsonl", ".ndjson", ".md", ".markdown", ".zip")
+
+_READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
+_HEAD_BYTES = 4096
+_CHUNK_BYTES = 1 << 16
+_MAX_ATTACHED_BYTES = 32 << 20
+_MAX_TRANSCRIPT_BYTES = 256 << 20
+_BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
+_VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_LONGEST_ESCAPE = len(rb"\ud83d\ude00")
+
+
+class Found(NamedTuple):
+    """A conversation of a file; `remarks`: what is not as it was."""
+
+    graft: Graft
+    program: str
+    remarks: Counter[str]
+
+
+class Problem(NamedTuple):
+    """What can't be imported, and why."""
+
+    where: str
+    why: str
+
+
+def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem]:
+    """Yield what is in a file, a folder or an archive; `advance` is told the bytes that are read. Never raises."""
+    if path.is_dir():
+        files = sorted(found for found in path.rglob("*") if found.suffix.lower() in SUFFIXES and found.is_file())
+        if not files:
+            yield Problem(str(path), "there is no file in this folder that could hold conversations")
+        for file in files:
+            yield from found_in(file, now_ms, advance)
+        return
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                yield from _in_archive(archive, str(path), now_ms, advance)
+        else:
+            with path.open("rb") as file:
+                yield from _in_file(_Counted(file, advance), path.name, str(path), now_ms, nothing_attached)
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+        # An archive may be encrypted, or packed in a way that Python does not know.
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        yield Problem(str(path), f"it can't be read ({why})")
+
+
+def _in_archive(
+    archive: zipfile.ZipFile, where: str, now_ms: int, advance: Callable[[int], None]
+) -> Iterator[Found | Problem]:
+    names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    readable = [name for name in names if name.lower().endswith(SUFFIXES) and not name.lower().endswith(".zip")]
+    # Exports of ChatGPT and Claude have lists of other things beside.
+    telling = [name for name in readable if Path(name).name.lower().startswith("conversations")] or readable
+    if not telling:
+        yield Problem(where, "there is no file in this archive that could hold conversations")
+
+    def attached(file_id: str) -> AttachedFile | None:
+        for name in names:
+            if Path(name).name.startswith(file_id) and archive.getinfo(name).file_size <= _MAX_ATTACHED_BYTES:
+                return AttachedFile(Path(name).name, archive.read(name))
+        return None
+
+    for name in telling:
+        with archive.open(name) as file:
+            yield from _in_file(_Counted(file, advance), name, f"{where}: {name}", now_ms, attached)
+
+
+def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
+    head = file.peek(_HEAD_BYTES)
+    if head.startswith(b"\xef\xbb\xbf"):
+        file.read(3)
+        head = head[3:]
+    begin = head.lstrip()[:1]
+    suffix = Path(name).suffix.lower()
+    if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
+        yield from _in_transcript(file, where, now_ms)
+        return
+    remarks: Counter[str] = Counter()
+    items: Iterator[Json | Problem]
+    if _BOUGH_HEAD.match(head):
+        version = _VERSION.search(head)
+        try:
+            bough.refuse({"format": "bough", "version": None if version is None else int(version[1])})
+        except BrokenError as error:
+            yield Problem(where, str(error))
+            return
+        items = _items(file, "conversations.item", where)
+    elif suffix in {".jsonl", ".ndjson"}:
+        items = _lines(file, where)
+    else:
+        items = _items(file, "item" if begin == b"[" else "", where)
+    is_bough = _BOUGH_HEAD.match(head) is not None
+    is_empty = True
+    for number, item in enumerate(items, 1):
+        is_empty = False
+        if isinstance(item, Problem):
+            yield item
+            continue
+        found = object_of(item)
+        place = _place(where, number, found)
+        try:
+            if is_bough:
+                remarks = Counter[str]()
+                yield Found(bough.conversation(found, remarks), bough.NAME, remarks)
+            else:
+                yield _of_another(found, now_ms, attached)
+        except BrokenError as error:
+            yield Problem(place, str(error))
+    if is_empty:
+        yield Problem(where, "there are no conversations in it")
+
+
+def _of_another(item: dict[str, Json], now_ms: int, attached: Attached) -> Found:
+    reader = next((reader for reader in _READERS if reader.is_one(item)), None)
+    if reader is None:
+        raise BrokenError("it is no conversation in a form that Bough knows")
+    theirs: ForeignConversation
+    theirs = chatgpt.conversation(item, attached) if reader is chatgpt else reader.conversation(item)
+    return Found(grafted(theirs, now_ms), reader.NAME, theirs.remarks)
+
+
+def _in_transcript(file: _Counted, where: str, now_ms: int) -> Iterator[Found | Problem]:
+    data = file.read(_MAX_TRANSCRIPT_BYTES + 1)
+    if len(data) > _MAX_TRANSCRIPT_BYTES:
+        yield Problem(where, "it is too long for a transcript")
+        return
+    try:
+        theirs = transcript.conversation(data.decode())
+        yield Found(grafted(theirs, now_ms), transcript.NAME, theirs.remarks)
+    except UnicodeDecodeError:
+        yield Problem(where, "it is neither JSON nor text in UTF-8")
+    except BrokenError as error:
+        yield Problem(where, str(error))
+
+
+def _place(where: str, number: int, item: dict[str, Json]) -> str:
+    name = text_of(item.get("title")) or text_of(item.get("name"))
+    return f"{where}, conversation {number}" + (f" (“{' '.join(name.split())[:60]}”)" if name else "")
+
+
+def _items(file: _Counted, prefix: str, where: str) -> Iterator[Json | Problem]:
+    number = 0
+    try:
+        for item in ijson.items(_Mended(file), prefix, use_float=True, multiple_values=not prefix):
+            number += 1
+            yield item
+    except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
+        told = " ".join(str(error).split())[:120]
+        before = f"; {number} before that could be read" if number else ""
+        yield Problem(where, f"its JSON breaks off or is damaged after {file.num_bytes:,} bytes ({told}){before}")
+
+
+def _lines(file: _Counted, where: str) -> Iterator[Json | Problem]:
+    for number, line in enumerate(file.lines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield msgspec.json.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            try:
+                # It takes half characters, too, which are mended later.
+                yield json.loads(line)
+            except (ValueError, RecursionError) as error:
+                yield Problem(f"{where}, line {number}", f"it is no JSON ({' '.join(str(error).split())[:120]})")
+
+
+class _Counted:
+    """A file that tells how much of it is read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+        self._file = file
+        self._advance = advance
+        self._ahead = b""
+        self.num_bytes = 0
+
+    def peek(self, size: int) -> bytes:
+        self._ahead = self._file.read(size)
+        return self._ahead
+
+    def read(self, size: int) -> bytes:
+        data = self._ahead[:size]
+        self._ahead = self._ahead[size:]
+        if len(data) < size:
+            data += self._file.read(size - len(data))
+        self.num_bytes += len(data)
+        self._advance(len(data))
+        return data
+
+    def lines(self) -> Iterator[bytes]:
+        rest = b""
+        while chunk := self.read(_CHUNK_BYTES):
+            if b"\n" not in chunk:
+                rest += chunk
+                continue
+            *whole, rest_of_chunk = chunk.split(b"\n")
+            yield rest + whole[0]
+            yield from whole[1:]
+            rest = rest_of_chunk
+        if rest:
+            yield rest
+
+
+class _Mended:
+    """A file of JSON in which half characters (lone surrogates, as escapes) are U+FFFD: its parser makes them `?`."""
+
+    def __init__(self, file: _Counted) -> None:
+        self._file = file
+        self._rest = b""
+
+    def read(self, size: int = -1) -> bytes:
+        # ijson asks for nothing once, to see what kind of file it is.
+        if size == 0:
+            return b""
+        chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
+        data = self._rest + chunk
+        self._rest = b""
+        if b"\\u" not in data and not data.endswith(b"\\"):
+            return data
+        # An escape may be cut by the chunk's end; it is mended with the next one.
+        end = data.rfind(b"\\", -_LONGEST_ESCAPE) if chunk else -1
+        if end >= 0:
+            while end > 0 and data[end - 1 : end] == b"\\":
+                end -= 1
+            before = _ESCAPE.match(data, end - 6) if end >= 6 else None
+            if before is not None and before[1] is not None:
+                end -= 6
+            data, self._rest = data[:end], data[end:]
+            if not data and chunk:
+                return self.read(size)
+        return _ESCAPE.sub(_mended, data)
+
+
+def _mended(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[1] is None else rb"\ufffd"
+
+
+def num_bytes(path: Path) -> int:
+    """Return how much there is to read, for progress; 0 where that can't be told."""
+    with contextlib.suppress(OSError, zipfile.BadZipFile):
+        if path.is_dir():
+            return sum(num_bytes(found) for found in path.rglob("*") if found.suffix.lower() in SUFFIXES)
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                return sum(info.file_size for info in archive.infolist() if info.filename.lower().endswith(SUFFIXES))
+        return path.stat().st_size
+    return 0
