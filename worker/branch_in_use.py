@@ -108,6 +108,51 @@ class BranchInUse:
         for run in kept:
             run.kept.set_part(index, None)
 
+    def can_drop(self, num_tokens: int) -> bool:
+        """Whether so many tokens more could be read and dropped again: every layer is nothing but positions."""
+        length = len(self.token_ids)
+        return all(
+            stack.num_positions == length and length + num_tokens <= stack.most_positions for stack in self.stacks
+        )
+
+    def drop_beyond(self) -> None:
+        """Drop positions that were read behind `token_ids`."""
+        length = len(self.token_ids)
+        for stack in self.stacks:
+            if stack.num_positions > length:
+                stack.set_positions(length, [])
+
+    def take_back(self, num_tokens: int) -> bool:
+        """Forget the last tokens as if they had not been read; return whether that could be done.
+
+        It can where nothing but the layers knows them, and layers with a state were marked before them.
+        """
+        length = len(self.token_ids) - num_tokens
+        last = self.path[-1] if self.path else self._tree.root
+        if last.end > length and (last.start >= length or last.children or not _is_in_layers_alone(last.kept)):
+            return False
+        place = self._run_with_states(length)
+        states = [None] * len(self.stacks) if place is None else place[0].kept.states[place[1]]
+        if not all(
+            state is not None or stack.num_positions == len(self.token_ids)
+            for stack, state in zip(self.stacks, states, strict=True)
+        ):
+            return False
+        for mark in [mark for mark in self._marks if mark > length]:
+            self._drop_mark(mark)
+            self._marks.remove(mark)
+        if last.end > length:
+            if any(at > length - last.start for at in last.kept.states):
+                return False  # one may want to come back to these tokens
+            self._tree.shrink(last, length - last.start)
+        for stack, state in zip(self.stacks, states, strict=True):
+            if state is not None:
+                stack.set_state(state)
+            else:
+                stack.set_positions(length, [])
+        del self.token_ids[length:]
+        return True
+
     # --- its runs ------------------------------------------------------------------------------------------
 
     def insert(self, ids: Sequence[int]) -> list[KeptRun]:

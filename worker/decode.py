@@ -28,6 +28,9 @@ from worker.sampler import Sampler
 _SHORT_STEP_S = 0.02
 """So long one may wait for a token that is there already; what launching ahead gains on a CPU is 0.2 ms a step."""
 
+_MOST_BACK = 64
+"""Tokens that are taken back in place. Where there are more, they are kept as a branch of their own."""
+
 _CLEAR_CACHE_EVERY = 256  # steps; mlx keeps freed buffers, and a growing cache frees one after another
 _COUNT_EVERY = 16  # steps; rows grow by many positions at once
 
@@ -148,12 +151,19 @@ class Branch:
         self._recent = self._sampler.advance(self._recent, mx.array(list(token_ids)))
         self._logits = self._draw = None
 
-    def can_go_to(self, sequence: Sequence[int]) -> bool:
-        """Whether `go_to` can be called: what the layers hold is its beginning, and what comes next is known."""
-        num_read = len(self.ids)
-        if sequence[:num_read] != self.ids:
-            return False
-        return len(sequence) > num_read or (self._drawn_from is not None and self._drawn_after == num_read)
+    def num_astray(self, sequence: Sequence[int]) -> int | None:
+        """Return how many tokens its layers would have to forget before `go_to`.
+
+        None: that is not all, as nobody knows what comes behind `sequence`.
+        """
+        common = _num_common(self.ids, sequence)
+        if common < len(sequence) or (self._drawn_from is not None and self._drawn_after == common):
+            return len(self.ids) - common
+        return None
+
+    def forget(self, num_tokens: int) -> None:
+        """Note that the layers do not hold the last tokens any more."""
+        del self.ids[len(self.ids) - num_tokens :]
 
     def go_to(self, sequence: Sequence[int], num_left: int) -> None:
         """Let this be what was looked at and appended so far."""
@@ -372,8 +382,13 @@ class Decoder:
 
         Where it does not, the branch has to leave, and to be begun again from that sequence.
         """
-        if not branch.can_go_to(sequence):
+        num_back = branch.num_astray(sequence)
+        if num_back is None or num_back > _MOST_BACK:
             return False
+        if num_back:
+            if self._batch is not None or not self._cache.take_back(num_back):
+                return False
+            branch.forget(num_back)
         branch.go_to(sequence, num_left)
         return True
 
@@ -414,6 +429,17 @@ class Decoder:
 
     def _count_bytes(self) -> None:
         self._cache.reserve(self.num_bytes)
+
+
+def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Return with how many tokens both begin."""
+    length = min(len(one), len(other))
+    if one[:length] == other[:length]:
+        return length
+    # Mostly it is the last few that differ.
+    start = max(0, length - _MOST_BACK)
+    start = start if one[:start] == other[:start] else 0
+    return next(place for place in range(start, length) if one[place] != other[place])
 
 
 def _array(values: npt.NDArray[np.bool_]) -> mx.array:

@@ -102,6 +102,18 @@ class PromptCache:
         """The tokens that the working layers hold."""
         return self._branch.token_ids
 
+    def can_drop(self, num_tokens: int) -> bool:
+        """Whether the working layers could read so many tokens more and drop them again."""
+        return self._branch.can_drop(num_tokens)
+
+    def drop_beyond(self) -> None:
+        """Drop what the working layers have read beyond the tokens that were noted by `extend`."""
+        self._branch.drop_beyond()
+
+    def take_back(self, num_tokens: int) -> bool:
+        """Forget the last tokens that the working layers hold; return whether that could be done at once."""
+        return self._branch.take_back(num_tokens)
+
     def rewind_to(self, prompt_ids: Sequence[int]) -> int:
         """Bring the working layers to the longest kept beginning of `prompt_ids`; return its length."""
         branch = self._branch

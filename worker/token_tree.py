@@ -115,6 +115,14 @@ class TokenTree(Generic[K]):
         assert not run.children
         run.ids.extend(ids)
 
+    def shrink(self, run: Run[K], num_tokens: int) -> None:
+        """Let a run that nothing follows end after its first tokens; of the others nothing may be kept."""
+        assert not run.children
+        assert 0 < num_tokens <= len(run.ids)
+        del run.ids[num_tokens:]
+        if run.notes is not None:
+            run.notes, _ = run.notes.cut(num_tokens)
+
     def remove(self, run: Run[K]) -> None:
         """Forget a run that nothing follows, and what was noted of its tokens."""
         assert run.parent is not None

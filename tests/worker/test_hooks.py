@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) ->
     return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
 
 
-def ask(model: LanguageModel, given: dict[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
+def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
     """Answer one request, on both ways to decode, which say the same."""
     asked = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
     heard: list[list[Event]] = []
@@ -159,7 +159,7 @@ def once(place: int, verdict: Verdict, phase: str = "after") -> Callable[[], Hoo
 # --- one decision each ----------------------------------------------------------------------------------------
 
 
-def count(model: LanguageModel, hooks: dict[str, Callable[..., Hook]], **fields: Any) -> list[Event]:
+def count(model: LanguageModel, hooks: Mapping[str, Callable[..., Hook]], **fields: Any) -> list[Event]:
     ids = model.vocabulary.encode("a")
     return ask(model, hooks, token_ids=ids, max_tokens=fields.pop("max_tokens", 6), **fields)
 
