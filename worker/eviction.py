@@ -57,21 +57,10 @@ class Eviction:
 
     def prune(self) -> None:
         """Forget runs of which nothing is held."""
-        held = self._held()
-        for run in sorted(self._tree.runs(), key=lambda run: -run.start):
-            if run not in held:
+        in_use = set(self._branch.path)
+        for run in reversed(list(self._tree.runs())):  # each after those that follow it
+            if not (run.children or run.kept.num_bytes or run in in_use or run.kept.is_on_disk):
                 self._tree.remove(run)
-
-    def _held(self) -> set[KeptRun]:
-        """The runs of which anything is held, and those before them."""
-        held = set(self._branch.path)
-        for run in self._tree.runs():
-            above: KeptRun | None = run
-            if run.kept.num_bytes or run.kept.is_on_disk:
-                while above is not None and above is not self._tree.root and above not in held:
-                    held.add(above)
-                    above = above.parent
-        return held
 
     # --- the states along the branch in use ----------------------------------------------------------------
 

@@ -168,6 +168,23 @@ def test_what_was_used_longest_ago_goes_first(llama: nn.Module):
     assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300, 0, 300, 300]
 
 
+def test_of_what_was_evicted_no_run_is_left(model: nn.Module):
+    rng = Random(6)
+    cache = new_cache(model)
+    ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
+    for branch in range(30):
+        prompt = [*ids[: rng.randrange(1, 61)], 10 + branch, *ids[:20]]
+        read_on(model, cache, prompt[cache.rewind_to([*prompt, 1]) :])
+    full = cache.num_bytes
+    for share in (0.7, 0.4, 0.1, 0):
+        cache.limit_bytes = int(share * full)
+        cache.keep()
+        runs = list(cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
+        in_use = set(cache._tree.path(cache.token_ids)[0])  # pyright: ignore[reportPrivateUsage]
+        assert all(run.children or run.kept.num_bytes or run in in_use for run in runs)
+    assert set(runs) == in_use
+
+
 def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: nn.Module):
     cache = new_cache(model)
     one, other = list(range(50, 90)), list(range(150, 190))
