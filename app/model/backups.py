@@ -41,11 +41,17 @@ class Backups:
         return []
 
     def newest_time(self) -> datetime | None:
-        """When the newest backup of this version was made; None where there is none."""
+        """When the newest backup of this version was made; None where there is none.
+
+        A clock may have been wrong: what was made later than now does not count.
+        """
         for file in self.files():
             named = self._named.fullmatch(file.name)
             if named and not named["label"]:
-                return datetime.strptime(named["time"], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+                with contextlib.suppress(ValueError):
+                    made = datetime.strptime(named["time"], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+                    if made <= datetime.now(UTC):
+                        return made
         return None
 
     def make(
@@ -78,7 +84,7 @@ class Backups:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        self._remove_the_oldest()
+        self._remove_the_oldest(but=file)
         return file
 
     def without(
@@ -102,12 +108,13 @@ class Backups:
             for file in self.folder.glob(f"{self._stem}-*.part"):
                 file.unlink(missing_ok=True)
 
-    def _remove_the_oldest(self) -> None:
+    def _remove_the_oldest(self, but: Path) -> None:
         plain = [file for file in self.files() if "-before-" not in file.name]
         older = [file for file in self.files() if "-before-" in file.name]
         for file in (*plain[NUM_KEPT:], *older[NUM_KEPT_OF_OLDER_VERSIONS:]):
-            with contextlib.suppress(OSError):
-                file.unlink()
+            if file != but:
+                with contextlib.suppress(OSError):
+                    file.unlink()
 
 
 def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> None:

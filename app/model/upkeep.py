@@ -126,7 +126,7 @@ class Upkeep:
     def _back_up(self, connection: sqlite3.Connection) -> None:
         """Make a backup if the last one is old. It is the backup that is checked: the store itself is in use."""
         newest = self._backups.newest_time()
-        if newest is not None and timedelta(0) <= datetime.now(UTC) - newest < BACKUP_EVERY:
+        if newest is not None and datetime.now(UTC) - newest < BACKUP_EVERY:
             return
         if connection.execute("SELECT 1 FROM conversation LIMIT 1").fetchone() is None:
             return

@@ -169,7 +169,6 @@ class _Walk:
         self.begin_again()
 
     def begin_again(self) -> None:
-        self.forest.empty_trash()
         self.growing.clear()
         self.requests.clear()
         self.trashed = None

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,7 +36,7 @@ def path() -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _nobody() -> Iterator[None]:
+def _nobody() -> Generator[None]:
     """Whoever this is in the test, someone who may not write what others may not."""
     is_root = os.geteuid() == 0
     if is_root:
@@ -150,7 +150,15 @@ def _cut_short(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
 
-@pytest.mark.parametrize("damage", [_cut_short, lambda data: bytes(len(data)), lambda data: b"once upon a time " * 500])
+def _zeros(data: bytes) -> bytes:
+    return bytes(len(data))
+
+
+def _no_database(_: bytes) -> bytes:
+    return b"once upon a time " * 500
+
+
+@pytest.mark.parametrize("damage", [_cut_short, _zeros, _no_database])
 def test_in_place_of_a_damaged_file_its_newest_sound_backup_is_read(
     path: Path, damage: Callable[[bytes], bytes]
 ) -> None:

@@ -1,0 +1,278 @@
+"""What is done for a store in the background: backups, checks, and erasing what was deleted everywhere."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.model.backups import NUM_KEPT, NUM_KEPT_OF_OLDER_VERSIONS, Backups, NotSoundError, StoppedError
+from app.model.kept_files import KeptFiles
+from app.model.migrations import MIGRATIONS
+from app.model.store import Store
+from app.model.upkeep import Upkeep
+from tests.app.model.stores import OLD_RECORD, bytes_below, sql, write_first_version
+from tests.app.trees import drawn, plant
+
+_PATIENCE_S = 60
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    with contextlib.closing(Store(path)) as store:
+        yield store
+
+
+@contextlib.contextmanager
+def _upkeep(path: Path, said: list[str] | None = None) -> Generator[Upkeep]:
+    upkeep = Upkeep(path, KeptFiles(path.parent / "kept"), ([] if said is None else said).append)
+    try:
+        yield upkeep
+    finally:
+        upkeep.close()
+
+
+def _look(path: Path, said: list[str] | None = None) -> None:
+    with _upkeep(path, said) as upkeep:
+        assert upkeep.wait_for_round(_PATIENCE_S)
+
+
+# --- backups ---------------------------------------------------------------------------------------------------
+
+
+def test_a_day_has_one_backup_and_an_empty_store_none(store: Store, path: Path) -> None:
+    backups = Backups(path)
+    _look(path)
+    assert backups.files() == []
+    plant(store, "u1-a1")
+    _look(path)
+    (backup,) = backups.files()
+    _look(path)
+    assert backups.files() == [backup]
+    assert backup.stat().st_mode & 0o077 == 0
+    with contextlib.closing(Store(backup)) as copy:
+        assert drawn(copy.messages(1)) == "u1-a1"
+
+
+def test_a_backup_of_another_day_is_followed_by_a_new_one(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    backups = Backups(path)
+    backups.folder.mkdir()
+    for name in ("store-20200101T000000000000.sqlite3", "store-20990101T000000000000.sqlite3"):
+        shutil.copy(path, backups.folder / name)
+    # One that was made tomorrow, by a clock that was wrong, is no newer than now.
+    _look(path)
+    _look(path)
+    assert len(backups.files()) == 3
+
+
+def test_a_few_backups_are_kept_and_those_of_older_versions_besides(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    backups = Backups(path)
+    with sql(path) as database:
+        made = [backups.make(database, before_version=9 if number % 3 == 0 else None) for number in range(30)]
+    kept = backups.files()
+    plain = [file for file in made if "-before-" not in file.name]
+    older = [file for file in made if "-before-" in file.name]
+    assert set(kept) == {*plain[-NUM_KEPT:], *older[-NUM_KEPT_OF_OLDER_VERSIONS:]}
+    assert kept == sorted(kept, reverse=True)
+
+
+def test_a_backup_is_whole_while_others_write(store: Store, path: Path) -> None:
+    planted = plant(store, "u1-a1")
+    backups = Backups(path)
+    num_looks = 0
+
+    def write() -> bool:
+        nonlocal num_looks
+        num_looks += 1
+        store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 20_000)
+        return False
+
+    for _ in range(300):
+        store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 20_000)
+    num_before = len(store.messages(1))
+    with sql(path) as database:
+        file = backups.make(database, is_stopped=write)
+    assert num_looks > 2
+    with contextlib.closing(Store(file)) as copy:
+        assert len(copy.messages(1)) == num_before
+    assert len(store.messages(1)) == num_before + num_looks
+
+
+def test_a_backup_that_is_given_up_leaves_nothing(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    backups = Backups(path)
+    with sql(path) as database, pytest.raises(StoppedError):
+        backups.make(database, is_stopped=lambda: True)
+    assert list(backups.folder.iterdir()) == []
+
+
+def _damage(path: Path) -> None:
+    """Break a page of the messages, behind what is read when the file is opened."""
+    with sql(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * 4096 + 8)
+        file.write(b"\xa5" * 3000)
+
+
+def test_a_damaged_store_pushes_no_sound_backup_out_and_is_told(path: Path) -> None:
+    backups = Backups(path)
+    with contextlib.closing(Store(path)) as store:
+        plant(store, "u1-a1")
+    with sql(path) as database:
+        sound = backups.make(database)
+    sound = sound.rename(sound.with_name("store-20200101T000000000000.sqlite3"))
+    _damage(path)
+    said: list[str] = []
+    _look(path, said)
+    assert backups.files() == [sound]
+    assert said
+    assert said[0].startswith(f"The conversations in {path} are damaged in places (")
+    assert said[0].endswith(f"What can be read is shown, and the newest sound backup is {sound}.")
+    with sql(path) as database, pytest.raises(NotSoundError):
+        backups.make(database)
+
+
+def test_a_search_index_that_does_not_fit_the_messages_is_made_again(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    with sql(path) as database:
+        database.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
+    assert store.search("a1") == []
+    _look(path)
+    assert [hit.message.text for hit in store.search("a1")] == ["a1"]
+    assert len(Backups(path).files()) == 1
+
+
+# --- older versions --------------------------------------------------------------------------------------------
+
+
+def test_a_store_of_the_first_version_is_migrated_with_a_backup_before(path: Path) -> None:
+    write_first_version(path)
+    with contextlib.closing(Store(path)) as store:
+        messages = store.messages(1)
+        assert [message.text for message in messages[2:]] == ["Was ist ein Ast?", "枝は木の一部です。", "Ein Teil"]
+        assert [message.state for message in messages[2:]] == ["complete", "complete", "streaming"]
+        answer = messages[3]
+        assert answer.record is not None
+        assert (answer.record.model, answer.record.token_ids, answer.record.seed) == ("guide", (4, 5), 7)
+        assert store.choices(1) == {3: 4}
+        assert [hit.message.id for hit in store.search("木")] == [4]
+        assert [hit.message.id for hit in store.search("ast")] == [3]
+        store.update(messages[4])
+        store.star(4)
+        store.name_branch(4, "枝")
+        assert [(message.name, message.starred_ms is not None) for message in store.messages(1)][3] == ("枝", True)
+    (backup,) = Backups(path).files()
+    assert f"-before-version-{len(MIGRATIONS)}" in backup.name
+    with sql(backup) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (1,)
+        assert database.execute("SELECT record FROM message WHERE id = 4").fetchone() == (OLD_RECORD,)
+    with contextlib.closing(Store(path)):
+        assert Backups(path).files() == [backup]
+
+
+# --- erasing ---------------------------------------------------------------------------------------------------
+
+_SECRET = "zqxjkvwpf"
+
+
+def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> None:
+    kept = path.parent / "kept" / ("0" * 32) / f"{0:08d}-{'0' * 24}-{'0' * 32}.safetensors"
+    kept.parent.mkdir(parents=True)
+    kept.write_text(_SECRET)
+    secret = plant(store, "u1-a1").conversation_id
+    plant(store, "u2-a2")
+    store.rename(secret, _SECRET)
+    parent = store.messages(secret)[-1]
+    for number in range(30):
+        parent = store.add(secret, parent.id, "user", f"{_SECRET}{number} " * 200)
+    growing = store.add(secret, parent.id, "assistant", _SECRET, state="streaming")
+    store.append_texts({growing.id: f" {_SECRET}"})
+    backups = Backups(path)
+    with sql(path) as database:
+        # Migrated stores have backups of the first version, too.
+        old = path.with_name("old.sqlite3")
+        write_first_version(old)
+        backups.make(database)
+        with sql(old) as first:
+            first.execute("INSERT INTO message VALUES (?, NULL, 'user', ?, 'complete', 1, NULL)", (growing.id, _SECRET))
+            Backups(path).make(first, before_version=2)
+    for file in path.parent.glob("old*"):
+        file.unlink()
+    for word in (_SECRET, _SECRET[2:]):
+        assert word.encode() in bytes_below(path.parent)
+
+    store.trash(secret)
+    _look(path)
+    assert _SECRET.encode() in path.read_bytes() + path.with_name("store.sqlite3-wal").read_bytes()
+    assert store.empty_trash() == 35
+    _look(path)
+    left = bytes_below(path.parent)
+    # The index leaves out how a word begins where the one before begins so, too.
+    assert _SECRET[2:].encode() not in left
+    assert not kept.exists()
+    with sql(path) as database:
+        assert database.execute("SELECT count(*) FROM erased").fetchone() == (0,)
+        database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+    assert [hit.message.text for hit in store.search("a2")] == ["a2"]
+    for file in backups.files():
+        with sql(file) as database:
+            assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)
+            database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+    with contextlib.closing(Store(backups.files()[-1])) as copy:
+        assert [message.text for message in copy.messages(2)][-2:] == ["u2", "a2"]
+
+
+def test_what_another_conversation_reaches_stays_everywhere(store: Store, path: Path) -> None:
+    planted = plant(store, f"u{_SECRET}-a1 | u{_SECRET}-a2")
+    store.fork_conversation("fork", planted.ids["a1"])
+    with sql(path) as database:
+        backup = Backups(path).make(database)
+    store.trash(planted.conversation_id)
+    assert store.empty_trash() == 1
+    _look(path)
+    assert [hit.message.text for hit in store.search(f"u{_SECRET}")] == [f"u{_SECRET}"]
+    with contextlib.closing(Store(backup)) as copy:
+        assert drawn(copy.messages(2)) == f"u{_SECRET}-a1"
+
+
+def test_erasing_that_was_given_up_is_done_the_next_time(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = plant(store, f"u1-a{_SECRET}").conversation_id
+    _look(path)
+    store.trash(secret)
+    store.empty_trash()
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Backups, "without", fail)
+    _look(path)
+    assert _SECRET[2:].encode() in bytes_below(path.parent)
+    monkeypatch.undo()
+    _look(path)
+    assert _SECRET[2:].encode() not in bytes_below(path.parent)
+
+
+def test_upkeep_is_given_up_at_once_when_the_program_ends(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    for _ in range(20):
+        with _upkeep(path):
+            pass
+    with _upkeep(path) as upkeep:
+        assert upkeep.wait_for_round(_PATIENCE_S)
+    assert len(Backups(path).files()) == 1
+    assert list(path.parent.glob("backups/*.part")) == []
