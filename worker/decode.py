@@ -188,7 +188,8 @@ class Branch:
             if self._steer is not None:
                 allowed = both(allowed, self._steer.mask())
                 visit, temperature = self._steer.visit, self._steer.temperature
-                self._drawn_from, self.drawn_mask = self._logits, allowed
+                # In 32 bits now: whoever looks at them later would wait for what was launched meanwhile.
+                self._drawn_from, self.drawn_mask = self._logits.astype(mx.float32), allowed
                 self._drawn_after = self._position
             mask = None if allowed is None else _array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
@@ -196,18 +197,20 @@ class Branch:
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None
-        return [] if self._draw is None else list(self._draw.arrays)
+        if self._draw is None:
+            return []
+        return [*self._draw.arrays, *([] if self._drawn_from is None else [self._drawn_from])]
 
     def _report(self, logits: mx.array, token: mx.array) -> tuple[mx.array, ...]:
         """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
         if self._num_top:
             return _report(logits, token, self._num_top)
-        return () if self._steer is None else (_logprob_of(_logprobs(logits), token),)
+        return ()
 
     def drawn_logits(self) -> npt.NDArray[np.float32]:
         """Return of what the last token was drawn, shape [vocabulary]. Of a steered branch alone."""
         assert self._drawn_from is not None
-        return np.array(self._drawn_from[0].astype(mx.float32))
+        return np.array(self._drawn_from)[0]
 
     @property
     def is_ready(self) -> bool:
@@ -473,13 +476,10 @@ def _drawn(draw: _Draw) -> Drawn:
     token_id = int(cast("int", draw.token.item()))
     if not draw.report:
         return Drawn(token_id)
-    logprob = float(cast("float", draw.report[0].item()))
-    if len(draw.report) == 1:
-        return Drawn(token_id, logprob)
-    _, top_ids, top_logprobs = draw.report
+    logprob, top_ids, top_logprobs = draw.report
     top = zip(np.array(top_ids)[0].tolist(), np.array(top_logprobs)[0].tolist(), strict=True)
     return Drawn(
         token_id,
-        logprob,
+        float(cast("float", logprob.item())),
         sorted(top, key=lambda pair: (-pair[1], pair[0])),
     )

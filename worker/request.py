@@ -107,8 +107,7 @@ class Request:
                     folder.new(command.hooks, command.hook_options, command.request_id),
                     model.vocabulary,
                     self._new_choice,
-                    max_resamples=command.max_resample_count,
-                    tells_logprobs=bool(command.top_logprobs),
+                    command.max_resample_count,
                 )
                 for choice, writing in enumerate(self.writings)
             ]

@@ -64,14 +64,9 @@ class Steering:
         hooks: HookChain,
         vocabulary: Vocabulary,
         new_choice: Callable[[], int],
-        *,
         max_resamples: int,
-        tells_logprobs: bool,
     ) -> None:
-        """`new_choice` returns the number of a fork's answer; `max_resamples`: how often one place is drawn anew.
-
-        `tells_logprobs`: whether the request wants to hear what hooks are told of a token.
-        """
+        """`new_choice` returns the number of a fork's answer; `max_resamples`: how often one place is drawn anew."""
         self.choice = choice
         self.writing = writing
         self.hooks = hooks
@@ -81,13 +76,14 @@ class Steering:
         self._vocabulary = vocabulary
         self._new_choice = new_choice
         self._max_resamples = max_resamples
-        self._tells_logprobs = tells_logprobs
         self._num_visits_left = _VISITS_A_TOKEN * writing.num_left + _FEWEST_VISITS
         self._visits: dict[int, int] = {}
         """How often a token was drawn at each place."""
         self._mask: npt.NDArray[np.bool_] | None = None
-        self._tried: dict[int, Drawn] = {}
-        """What was drawn at this place and taken away."""
+        self._tried: dict[int, tuple[float, Drawn]] = {}
+        """What was drawn at this place and taken away, and how likely each was: its logit."""
+        self._logits: Callable[[], npt.NDArray[np.float32]] = lambda: np.zeros(0, dtype=np.float32)
+        """Of what the last token was drawn."""
         self._splices: Sequence[Splice] = ()
         self._is_decided = False
         """Whether hooks have said how the next token is drawn."""
@@ -144,6 +140,7 @@ class Steering:
             # Given text is spelled again: nothing of it is new.
             self._accept(drawn, taken)
             return
+        self._logits = branch.drawn_logits
         draw = Draw(drawn.token_id, drawn.logprob, branch.drawn_logits, branch.drawn_mask)
         decisions = self.hooks.ask(self._step("after", draw, visit))
         if decisions is None:
@@ -259,7 +256,7 @@ class Steering:
         if splices is None and self._splices and self._spliced(Decision(), drawn) is not None:
             self._apply(Decision(), drawn, taken)
             return
-        text, forced = self.writing.take(drawn if self._tells_logprobs else drawn._replace(logprob=None))
+        text, forced = self.writing.take(drawn)
         self._text += text
         self._appended += [drawn.token_id, *forced]
         taken.is_moved = taken.is_moved or bool(forced)
@@ -267,14 +264,14 @@ class Steering:
 
     def _draw_again(self, decision: Decision, drawn: Drawn, taken: Taken) -> None:
         taken.is_moved = True
-        self._tried[drawn.token_id] = drawn
+        self._tried[drawn.token_id] = (float(self._logits()[drawn.token_id]), drawn)
         if len(self._tried) <= self._max_resamples:
             self._mask = both(self._mask, decision.mask)
             self.temperature = self.temperature if decision.temperature is None else decision.temperature
             if self._leaves_any():
                 return
         # The best that was tried.
-        best = max(self._tried.values(), key=lambda each: (each.logprob or 0.0, -each.token_id))
+        _, best = max(self._tried.values(), key=lambda tried: (tried[0], -tried[1].token_id))
         self._accept(best, taken, [])
 
     def _replace(self, num_back: int, token_ids: Sequence[int], taken: Taken) -> None:
