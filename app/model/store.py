@@ -66,6 +66,8 @@ SELECT conversation.id, ?1, (SELECT max(id) FROM message WHERE parent_id = ?1)
 FROM conversation JOIN line ON line.id = root_id WHERE conversation.id <> ?2
 """
 
+_REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
+
 _CHOOSE = (
     "INSERT INTO choice VALUES (?, ?, ?) ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = "
     "excluded.child_id"
@@ -222,14 +224,23 @@ class Store:
         """Return the messages of all branches that answer what is typed, the best first."""
         try:
             return self._search.find(typed, filters, limit)
-        except SearchIndexError:
+        except (SearchIndexError, DamagedError):
+            # SQLite does not always say that it is the index alone.
             self.rebuild_search()
             return self._search.find(typed, filters, limit)
 
     def rebuild_search(self) -> None:
         """Make the search index again, from the messages."""
-        with self._database.transaction():
-            self._database.write("INSERT INTO message_text (message_text) VALUES ('rebuild')")
+        try:
+            with self._database.transaction():
+                self._database.write(_REBUILD)
+        except (SearchIndexError, DamagedError):
+            with self._database.transaction():
+                # What an empty index consists of: without that, FTS5 does not even begin again.
+                for table in ("data", "idx", "docsize"):
+                    self._database.write(f"DELETE FROM message_text_{table}")
+                self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
+                self._database.write(_REBUILD)
 
     def interrupt_streaming(self, error: str) -> int:
         """Mark answers that a program which was killed left streaming; return how many."""

@@ -1,0 +1,282 @@
+"""Search: what is found of all branches, in any script, compared with looking at every message."""
+
+from __future__ import annotations
+
+import contextlib
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.model.message import Message, Record
+from app.model.search import Filters
+from app.model.store import Store
+from app.model.words import asked, excerpt
+from tests.app.model.stores import sql
+from tests.app.trees import plant
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with contextlib.closing(Store(tmp_path / "store.sqlite3")) as store:
+        yield store
+
+
+def _tell(store: Store, *texts: str) -> list[Message]:
+    """A conversation of these messages, each a branch of its own below the first."""
+    conversation, first = store.create_conversation("told", "", texts[0])
+    return [first, *(store.add(conversation.id, first.id, "assistant", text) for text in texts[1:])]
+
+
+def _found(store: Store, typed: str, **filters: object) -> list[str]:
+    hits = store.search(typed, Filters(**filters), limit=1000)  # pyright: ignore[reportArgumentType]
+    return sorted(hit.message.text for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("branch", ["A branch of a tree", "Branches grow"]),
+        ("branch ", ["A branch of a tree"]),
+        ("bra", ["A branch of a tree", "Branches grow"]),
+        ("b", ["A branch of a tree", "Branches grow", "a -> b", "die Börse"]),
+        ("tree branch", ["A branch of a tree"]),
+        ('"branch of a"', ["A branch of a tree"]),
+        ('"of branch"', []),
+        ('"branch of', ["A branch of a tree"]),
+        ("bran* grow", ["Branches grow"]),
+        ("BÖRSE", ["die Börse"]),
+        ("borse", ["die Börse"]),
+        ("don't", ["I don't"]),
+        ("木", ["枝は木の一部です。"]),
+        ("一部", ["枝は木の一部です。"]),
+        ("部一", []),
+        ("木 枝", ["枝は木の一部です。"]),
+        ("나무", ["나무의 가지"]),
+        ("กิ่ง", ["นี่คือกิ่งไม้"]),
+        ("שלום", ["שָׁלוֹם"]),
+        ("кот", ["Коты"]),
+        ("ABC", ["ＡＢＣ"]),
+        ("->", ["a -> b"]),
+        ("a ->", ["a -> b"]),
+        ("😀", ["so 😀 so"]),
+        ("", []),
+        ("   ", []),
+        ('"', []),
+        ('""', []),
+        ("*", []),
+        ("NEAR(a b)", []),
+        ("text:branch", []),
+        ("\0", []),
+    ],
+)
+def test_as_one_types(store: Store, typed: str, found: list[str]) -> None:
+    _tell(
+        store,
+        "A branch of a tree",
+        "Branches grow",
+        "die Börse",
+        "I don't",
+        "枝は木の一部です。",
+        "나무의 가지",
+        "นี่คือกิ่งไม้",
+        "שָׁלוֹם",
+        "Коты",
+        "ＡＢＣ",
+        "a -> b",
+        "so 😀 so",
+    )
+    assert _found(store, typed) == found
+
+
+_PIECES = [
+    "ast",
+    "as",
+    "Zweig",
+    "zweige",
+    "börse",
+    "bor",
+    "木",
+    "枝",
+    "木の",
+    "한글",
+    "กิ่ง",
+    "e\u0301t\u00e9",
+    " ",
+    " ",
+    "-",
+    "\n",
+    "😀",
+]
+_texts = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=12).map("".join)
+
+
+def _words(text: str) -> list[str]:
+    """Words as a person sees them, plain, and the characters of scripts without spaces."""
+    words, word = [], ""
+    for character in unicodedata.normalize("NFC", text).lower():
+        plain = unicodedata.normalize("NFD", character)[0] if character < "\u0e00" else character
+        is_alone = "\u0e00" <= character < "\U00010000"
+        if is_alone or not plain.isalnum():
+            words += [word] if word else []
+            words += [character] if is_alone else []
+            word = ""
+        else:
+            word += plain
+    return [*words, word] if word else words
+
+
+def _holds(text: str, phrase: list[str], *, is_open: bool) -> bool:
+    words = _words(text)
+    for start in range(len(words) - len(phrase) + 1):
+        here = words[start : start + len(phrase)]
+        if here == phrase or (is_open and here[:-1] == phrase[:-1] and here[-1].startswith(phrase[-1])):
+            return True
+    return False
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=st.lists(_texts, min_size=1, max_size=6), typed=_texts, is_phrase=st.booleans())
+def test_what_is_found_is_what_a_look_at_every_message_finds(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], typed: str, is_phrase: bool
+) -> None:
+    typed = " ".join(typed.replace("😀", "").replace("-", "").split())
+    with contextlib.closing(Store(tmp_path_factory.mktemp("store") / "store.sqlite3")) as store:
+        _tell(store, *texts)
+        if is_phrase:
+            expected = [text for text in texts if _words(typed) and _holds(text, _words(typed), is_open=False)]
+            found = _found(store, f'"{typed}"')
+        else:
+            terms = [_words(term) for term in typed.split()]
+            expected = [
+                text
+                for text in texts
+                if terms
+                and all(_holds(text, term, is_open=number == len(terms) - 1) for number, term in enumerate(terms))
+            ]
+            found = _found(store, typed)
+        assert found == sorted(expected)
+        # It stays so when everything is indexed again.
+        store.rebuild_search()
+        assert _found(store, f'"{typed}"' if is_phrase else typed) == found
+
+
+@settings(max_examples=150, deadline=None)
+@given(typed=st.text(max_size=30), text=st.text(max_size=80))
+def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
+    question = asked(typed)
+    shown, marks = excerpt(text, question, length=20)
+    assert len(shown) <= 22
+    assert all(0 <= start < end <= len(shown) for start, end in marks)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(typed=st.text(max_size=30))
+def test_whatever_is_typed_raises_nothing(store: Store, typed: str) -> None:
+    if not store.conversations():
+        _tell(store, "A branch of a tree", "->")
+    store.search(typed)
+
+
+def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3-u4")
+    long = "leaf " + "much else " * 200
+    once = store.add(planted.conversation_id, planted.ids["a2"], "user", long)
+    often = store.add(planted.conversation_id, planted.ids["u4"], "assistant", "leaf leaf")
+    first, second = store.search("leaf")
+    assert [first.message.id, second.message.id] == [often.id, once.id]
+    assert first.path[2:] == (planted.ids["u1"], planted.ids["a3"], planted.ids["u4"], often.id)
+    assert second.path[2:] == (*(planted.ids[label] for label in ("u1", "a1", "u2", "a2")), once.id)
+    assert first.conversation.id == planted.conversation_id
+    (other,) = store.search("a3")
+    assert (other.version, other.num_versions) == (2, 2)
+    assert second.excerpt[slice(*second.marks[0])] == "leaf"
+    assert second.excerpt.endswith("…")
+
+
+def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_first_is_thrown_away(
+    store: Store,
+) -> None:
+    planted = plant(store, "u1-a1-u2")
+    fork = store.fork_conversation("fork", planted.ids["u2"])
+    (hit,) = store.search("u1")
+    assert hit.conversation.id == planted.conversation_id
+    store.trash(planted.conversation_id)
+    (hit,) = store.search("u1")
+    assert hit.conversation.id == fork.id
+    store.trash(fork.id)
+    assert store.search("u1") == []
+    store.restore(fork.id)
+    assert [hit.conversation.id for hit in store.search("u1")] == [fork.id]
+
+
+def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) -> None:
+    kept = _tell(store, "leaf kept")[0]
+    thrown, _ = store.create_conversation("thrown", "", "leaf leaf")
+    for _ in range(50):
+        store.add(thrown.id, kept.id + 3, "user", "leaf leaf")
+    store.trash(thrown.id)
+    assert [hit.message.id for hit in store.search("leaf", limit=5)] == [kept.id]
+
+
+def test_filters(store: Store, tmp_path: Path) -> None:
+    question = _tell(store, "leaf u", "leaf a")[0]
+    other = store.add(1, question.id, "assistant", "leaf b", record=Record(model="/models/Qwen-4B"))
+    with sql(tmp_path / "store.sqlite3") as database:
+        database.execute("UPDATE message SET created_ms = id * 1000")
+    assert _found(store, "leaf") == ["leaf a", "leaf b", "leaf u"]
+    assert _found(store, "leaf", role="user") == ["leaf u"]
+    assert _found(store, "leaf", model="qwen") == ["leaf b"]
+    assert _found(store, "", model="qwen") == ["leaf b"]
+    assert _found(store, "leaf", since_ms=other.id * 1000) == ["leaf b"]
+    assert _found(store, "leaf", until_ms=question.id * 1000) == ["leaf u"]
+    assert _found(store, "leaf", is_starred=True) == []
+    store.star(other.id)
+    assert _found(store, "leaf", is_starred=True) == ["leaf b"]
+    assert _found(store, "", is_starred=True) == ["leaf b"]
+    assert _found(store, "leaf", is_starred=False) == ["leaf a", "leaf u"]
+    store.star(other.id, is_starred=False)
+    assert _found(store, "leaf", is_starred=True) == []
+    plant(store, "leaf-u1")
+    assert len(_found(store, "leaf")) == 4
+    assert _found(store, "leaf", conversation_id=1) == ["leaf a", "leaf b", "leaf u"]
+
+
+def test_text_is_found_once_its_answer_has_ended(store: Store) -> None:
+    question = _tell(store, "u1")[0]
+    answer = store.add(1, question.id, "assistant", "", state="streaming")
+    store.append_texts({answer.id: "a leaf"})
+    assert _found(store, "leaf") == []
+    store.interrupt_streaming("It ended.")
+    assert _found(store, "leaf") == ["a leaf"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM message_text_data",
+        "DELETE FROM message_text_idx",
+        "UPDATE message_text_data SET block = zeroblob(40) WHERE id = (SELECT max(id) FROM message_text_data)",
+        "DELETE FROM message_text_docsize",
+        "INSERT INTO message_text (message_text) VALUES ('delete-all')",
+    ],
+)
+def test_a_broken_search_index_is_made_again_and_stands_in_nobody_s_way(
+    store: Store, tmp_path: Path, damage: str
+) -> None:
+    planted = plant(store, "u1-a1")
+    with sql(tmp_path / "store.sqlite3") as database:
+        database.execute(damage)
+    store.close()
+    with contextlib.closing(Store(tmp_path / "store.sqlite3")) as again:
+        again.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
+        again.update(again.messages(planted.conversation_id)[-1])
+        again.search("a1")
+        again.trash(planted.conversation_id)
+        again.empty_trash()
+        plant(again, "u1-a1")
+        again.rebuild_search()
+        assert [hit.message.text for hit in again.search("a1")] == ["a1"]
