@@ -1,0 +1,141 @@
+"""A hundred thousand messages in a thousand conversations: the list, opening one, search as one types, streaming."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from app.model.message import Record
+from app.model.rows import encoded
+from app.model.store import Store
+from app.model.words import indexed
+from tests.benchmarks.measure import Row, alone
+
+_AREA = "store"
+_NUM_CONVERSATIONS = 1000
+_NUM_MESSAGES = 100  # of each
+_NUM_WORDS = 40_000
+_ROUNDS = 5
+_QUESTIONS = 25
+"""A round's, each typed letter by letter."""
+_PIECES = 200
+_RECORD = Record(model="guide", token_ids=tuple(range(1000, 1120)), origins="s" * 120)
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        draw = random.Random(1)
+        words, weights = _language(draw)
+        filled_s = _fill(path, draw, words, weights)
+        with contextlib.closing(Store(path)) as store:
+            lists = [_ms(store.conversations) for _ in range(_ROUNDS)]
+            numbers = [conversation.id for conversation in store.conversations()]
+            opened = [_ms(lambda: store.messages(draw.choice(numbers))) for _ in range(_ROUNDS * 10)]
+            typed = [_typed(store, _questions(draw, words, weights)) for _ in range(_ROUNDS)]
+            filtered = [_ms(lambda: store.search("b", limit=20)) for _ in range(_ROUNDS)]
+            signs = [_ms(lambda: store.search("->", limit=20)) for _ in range(_ROUNDS)]
+            short, long = _appended(store, 0), _appended(store, 400_000)
+            rebuilt = [_ms(store.rebuild_search) / 1e3]
+        starts = [_ms(lambda: Store(path).close()) for _ in range(_ROUNDS)]
+        size = path.stat().st_size / 1e6
+    return [
+        alone(_AREA, "opening the list of 1,000 conversations, ms", lists, "<= 200"),
+        alone(_AREA, "opening a conversation of 100 messages, ms", opened),
+        alone(_AREA, "search as one types, p95, ms", [_p95(times) for times in typed], "<= 50"),
+        alone(_AREA, "search as one types, median, ms", [statistics.median(times) for times in typed]),
+        alone(_AREA, "search for a letter, ms", filtered),
+        alone(_AREA, "search for signs that nobody wrote, ms", signs),
+        alone(_AREA, "streamed text to the store, p95, ms", [_p95(short)], "<= 1"),
+        alone(_AREA, "the same into 400,000 characters, p95, ms", [_p95(long)], "<= 1"),
+        alone(_AREA, "opening the store, ms", starts),
+        alone(_AREA, "making the search index again, s", rebuilt),
+        alone(_AREA, "writing it all, s", [filled_s]),
+        alone(_AREA, "the file, MB", [size]),
+    ]
+
+
+def _language(draw: random.Random) -> tuple[list[str], list[float]]:
+    """Words, and how often each is said, summed up: the few frequent ones make most of a text."""
+
+    def word() -> str:
+        syllables = draw.choices((1, 2, 3, 4), (1, 4, 3, 1))[0]
+        return "".join(
+            draw.choice("bcdfghklmnprstvw") + draw.choice("aeiou") + draw.choice(("", "", "n", "r", "s"))
+            for _ in range(syllables)
+        )
+
+    words = list(dict.fromkeys(word() for _ in range(_NUM_WORDS)))
+    return words, list(itertools.accumulate(1 / (rank + 3) for rank in range(len(words))))
+
+
+def _fill(path: Path, draw: random.Random, words: list[str], weights: list[float]) -> float:
+    """Write the conversations; return the seconds it took. One by one they would reach the disk one by one."""
+    Store(path).close()
+    started = time.perf_counter()
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        for number in range(_NUM_CONVERSATIONS):
+            first = number * _NUM_MESSAGES + 1
+            database.executemany(
+                "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model) "
+                "VALUES (?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
+                _messages(first, draw, words, weights),
+            )
+            database.execute(
+                "INSERT INTO conversation (name, root_id, created_ms, updated_ms) VALUES (?, ?, ?, ?)",
+                (f"conversation {number}", first, first, draw.randrange(10**9)),
+            )
+        database.execute("COMMIT")
+    return time.perf_counter() - started
+
+
+def _messages(first: int, draw: random.Random, words: list[str], weights: list[float]) -> Iterator[tuple[object, ...]]:
+    yield first, None, "root", "", None, 1, None, None
+    for place in range(1, _NUM_MESSAGES):
+        is_answer = place % 2 == 0
+        text = " ".join(
+            draw.choices(words, cum_weights=weights, k=draw.randint(40, 200) if is_answer else draw.randint(5, 30))
+        )
+        # Every tenth is a version of the one before.
+        parent = first + place - (3 if place % 10 == 0 else 1)
+        record = encoded(_RECORD) if is_answer else None
+        role = "assistant" if is_answer else "user"
+        yield first + place, parent, role, text, indexed(text), first + place, record, "guide" if is_answer else None
+
+
+def _questions(draw: random.Random, words: list[str], weights: list[float]) -> list[str]:
+    return [" ".join(draw.choices(words, cum_weights=weights, k=draw.randint(1, 3))) for _ in range(_QUESTIONS)]
+
+
+def _typed(store: Store, questions: list[str]) -> list[float]:
+    """Milliseconds of each search, where each question is typed letter by letter."""
+    return [
+        _ms(lambda question=question, end=end: store.search(question[:end], limit=20))
+        for question in questions
+        for end in range(1, len(question) + 1)
+    ]
+
+
+def _appended(store: Store, num_chars: int) -> list[float]:
+    """Milliseconds of each write of streamed text, into a message that has so much already."""
+    conversation, question = store.create_conversation("streamed", "", "u1")
+    answer = store.add(conversation.id, question.id, "assistant", "word " * (num_chars // 5), state="streaming")
+    return [_ms(lambda: store.append_texts({answer.id: "twelve more words " * 4})) for _ in range(_PIECES)]
+
+
+def _ms(what: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    what()
+    return (time.perf_counter() - started) * 1e3
+
+
+def _p95(times: list[float]) -> float:
+    return statistics.quantiles(times, n=20)[-1]
