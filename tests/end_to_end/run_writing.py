@@ -1,0 +1,71 @@
+"""Bough as a process that writes without end until it is killed: `python -m tests.end_to_end.run_writing FOLDER`.
+
+It goes on with the last answer if that was cut, and asks one question after another. On standard output it says what
+it has done and when (`time.monotonic_ns`): `worker PID`, `goes_on MESSAGE TEXT`, `said TEXT` (the model is asked),
+`grown MESSAGE NUM_CHARS NS` (so long is the answer, on screen), `ended MESSAGE STATE NUM_CHARS`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from app.model.message import Message
+
+_LONG = 3000
+"""An answer of so many characters is left alone."""
+
+
+def main() -> int:
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from app.application import Application, Places, make_qt_application
+
+    qt_application = make_qt_application(sys.argv[:1])
+    bough = Application(Places.under(Path(sys.argv[1])))
+    controller, answers = bough.controller, bough.answers
+    numbers = itertools.count()
+    lengths: dict[int, int] = {}
+
+    def say(*what: object) -> None:
+        print(json.dumps(what), flush=True)
+
+    def ask() -> None:
+        controller.new_conversation()
+        text = f"Question {next(numbers)} of {os.getpid()}"
+        controller.send(text)
+        say("said", text)
+
+    def on_session() -> None:
+        say("worker", bough.link.pid)
+        if bough.session.state != "ready":
+            return
+        path = controller.path
+        if path and controller.can_continue(path[-1]) and len(path[-1].text) < _LONG:
+            lengths[path[-1].id] = len(path[-1].text)
+            controller.continue_answer(path[-1].id)
+            say("goes_on", path[-1].id, path[-1].text)
+        else:
+            ask()
+
+    def on_text(message_id: int, text: str) -> None:
+        lengths[message_id] = lengths.get(message_id, 0) + len(text)
+        say("grown", message_id, lengths[message_id], time.monotonic_ns())
+
+    def on_end(message: Message) -> None:
+        say("ended", message.id, message.state, len(message.text))
+        if bough.session.state == "ready":
+            ask()
+
+    bough.session.changed.connect(on_session)
+    answers.text_appended.connect(on_text)
+    answers.ended.connect(on_end)
+    say("worker", bough.link.pid)
+    return qt_application.exec()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
