@@ -336,7 +336,7 @@ class Engine:
                 yield from taken.events
                 yield from self._begin_forks(request, taken.forks)
                 return
-            num_kept = request.num_kept_tokens(choice)
+            num_kept, written = request.num_kept_tokens(choice), request.written(choice)
             following = request.next_segment(choice)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             yield from self._fail(request, error)
@@ -347,6 +347,7 @@ class Engine:
             yield from self._leave(branch)
         else:
             self._decoder.leave(branch, num_kept)
+            self.cache.note(*written)
             del self._running[branch]
             self._turns.appendleft(_Turn(request, [choice], following))
 
@@ -371,6 +372,7 @@ class Engine:
         """Continue a branch no more, whose answer has ended."""
         request, choice = self._running[branch]
         self._decoder.leave(branch, request.num_kept_tokens(choice))
+        self.cache.note(*request.written(choice))
         event = request.ended(choice)
         # As long as it is among those that run, somebody hears of it if anything breaks.
         del self._running[branch]

@@ -23,6 +23,7 @@ from worker.protocol import (
     FinishReason,
     Generate,
     HookUse,
+    Origin,
     PrefillProgress,
     RequestId,
     Segment,
@@ -32,8 +33,15 @@ from worker.protocol import (
 from worker.sampler import Sampler
 from worker.steering import Steering, Taken
 from worker.writing import Plan, Writing
+from worker.written import Origin as WrittenAs
 
 _MOST_CHOICES = 64
+_WRITTEN_AS: dict[Origin, WrittenAs] = {
+    "sampled": WrittenAs.SAMPLED,
+    "forced": WrittenAs.FORCED,
+    "healed": WrittenAs.HEALED,
+    "draft": WrittenAs.DRAFT,
+}
 
 
 @dataclass
@@ -149,7 +157,21 @@ class Request:
         num_kept = answer.num_kept_tokens
         if writing.reason == "eos" and num_kept == len(answer.token_ids):
             num_kept += 1
+        elif writing.reason == "constraint":
+            # The end is kept anyway; and who goes on from there reads the last token again, for what comes after it.
+            num_kept -= 1
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
+
+    def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[WrittenAs]]:
+        """Return what the token tree is to know of a segment that has ended.
+
+        They are all its tokens with what comes before them, how many come before, and of each how likely it was,
+        where that is known, and how it came.
+        """
+        answer = self.writings[choice].answer
+        sequence = self.sequence_of(choice)
+        origins = [_WRITTEN_AS[origin] for origin in answer.origins]
+        return sequence, len(sequence) - len(answer.token_ids), answer.logprobs, origins
 
     def next_segment(self, choice: int) -> list[int] | None:
         """Begin the segment of an answer that follows one that has ended, if one does; return what it goes on from."""

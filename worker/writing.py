@@ -57,8 +57,9 @@ class Writing:
 
     @property
     def may_be_cut(self) -> bool:
-        """Whether a stop string may cut it."""
-        return bool(self._plans[len(self._ended)].stops)
+        """Whether one may want to go on from before its last token: a stop string cuts it, or a form ends with it."""
+        plan = self._plans[len(self._ended)]
+        return bool(plan.stops) or plan.constraint is not None
 
     @property
     def is_over(self) -> bool:

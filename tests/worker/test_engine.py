@@ -30,6 +30,7 @@ from worker.protocol import (
     Cancel,
     Chunk,
     Command,
+    Constraint,
     Continuation,
     Done,
     Event,
@@ -479,3 +480,29 @@ def test_commands_of_a_server_without_time_between_them(random_llama: Path):
     assert isinstance(given_up, Finished)
     assert given_up.choices[0].reason == "cancelled"
     assert events.index(given_up) < events.index(second)
+
+
+# --- what the tree knows of tokens -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+def test_the_tree_knows_how_each_token_came_and_how_likely_it_was(model: LanguageModel, looks_ahead: bool):
+    engine = Engine(model, looks_ahead=looks_ahead)
+    prompt = list(range(20, 60))
+    constraint = Constraint(kind="regex", value="leaf [a-z]{6,20} and the end")
+    sampling = Sampling(temperature=1, seed=3)
+    chunks, finished = answer(
+        engine, token_ids=prompt, max_tokens=30, top_logprobs=1, sampling=sampling, constraint=constraint, n=2
+    )
+    for number, choice in enumerate(finished.choices):
+        told = [token for chunk in chunks if chunk.choice == number for token in chunk.tokens]
+        assert {token.origin for token in told} == {"sampled", "forced"}
+        known = engine.cache.tokens(prompt + choice.token_ids, model.vocabulary.bytes)
+        assert [token.origin.name for token in known[: len(prompt)]] == ["PROMPT"] * len(prompt)
+        # What nobody has read is in no tree: the last of them.
+        written = known[len(prompt) :]
+        assert len(written) >= len(told) - 16
+        for one, other in zip(written, told, strict=False):
+            assert (one.id, one.origin.name.lower()) == (other.id, other.origin)
+            assert one.bytes == model.vocabulary.bytes[other.id]
+            assert one.logprob == (None if other.logprob is None else pytest.approx(other.logprob))
