@@ -95,6 +95,8 @@ class Application(QObject):
         if preferences.settings.last_conversation is not None:
             self.controller.open_conversation(preferences.settings.last_conversation)
         self._store_troubled.connect(self._on_store_troubled)
+        if self._upkeep is not None:
+            self.controller.erasing_asked.connect(self._upkeep.look_now)
         if self.store.why_read_only:
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False

@@ -58,6 +58,8 @@ class Controller(QObject):
     settings_changed = Signal()
     noticed = Signal(object)
     """A `Notice`."""
+    erasing_asked = Signal()
+    """What was made of deleted messages is to go, too: their words in the search index, the backups, the log."""
 
     def __init__(
         self,
@@ -145,6 +147,7 @@ class Controller(QObject):
                 self.new_conversation()
             else:
                 self._show(OpenConversation(self._store, conversation))
+                self._tell_of_troubles()
 
     def rename(self, conversation_id: int, name: str) -> None:
         name = " ".join(clean(name).split())
@@ -158,7 +161,10 @@ class Controller(QObject):
         self.conversations_changed.emit()
 
     def delete_conversation(self, conversation_id: int) -> None:
-        """Throw a conversation away; `undo_delete` takes it back until the next one goes or the program ends."""
+        """Throw a conversation away; `undo_delete` takes it back until the next one goes or the program ends.
+
+        It lies in the trash for thirty days, or until that is emptied.
+        """
         with self._telling(), contextlib.suppress(KeyError):
             name = self._store.conversation(conversation_id).name
             self._store.trash(conversation_id)
@@ -177,6 +183,22 @@ class Controller(QObject):
             self.conversations_changed.emit()
             self.open_conversation(self._trashed_id)
             self._trashed_id = None
+
+    def empty_trash(self) -> None:
+        """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
+        with self._telling():
+            num_messages = self._store.empty_trash()
+            self._trashed_id = None
+            if num_messages:
+                # In memory, too, and before anything of it could be written again.
+                self.session.forget(self._erase)
+            what = "1 message was" if num_messages == 1 else f"{num_messages:,} messages were"
+            text = f"{what} deleted for good." if num_messages else "There was nothing in the trash."
+            self.noticed.emit(Notice(text))
+
+    def _erase(self) -> None:
+        self.kept_files.empty()
+        self.erasing_asked.emit()
 
     def fork(self, message_id: MessageId) -> None:
         """Open a new conversation that shares everything up to this message."""
@@ -386,6 +408,12 @@ class Controller(QObject):
             self.noticed.emit(Notice(str(error), "danger"))
             if unsent:
                 self.unsent.emit(unsent)
+
+    def _tell_of_troubles(self) -> None:
+        troubles = self._store.take_troubles()
+        if troubles:
+            more = f" So it is with {len(troubles) - 1} more." if len(troubles) > 1 else ""
+            self.noticed.emit(Notice(f"{troubles[0]}{more}", "warning"))
 
     def _on_answer_ended(self, message: Message) -> None:
         if self._open is not None and message.id in self._open:

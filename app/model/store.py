@@ -140,7 +140,7 @@ class Store:
         with self._presence.alone() as is_alone:
             if is_alone:
                 self.interrupt_streaming(interrupted)
-                self.empty_trash(thrown_before_ms=_now_ms() - TRASH_KEPT_MS)
+                self._empty_trash(_now_ms() - TRASH_KEPT_MS)
         return is_alone
 
     # --- messages ------------------------------------------------------------------------------------------
@@ -322,23 +322,32 @@ class Store:
         """Take a conversation back from the trash."""
         self._set(conversation_id, "trashed_ms", None)
 
-    @_mending
-    def empty_trash(self, *, thrown_before_ms: int | None = None) -> int:
+    def empty_trash(self) -> int:
         """Delete what was thrown away and every message that no other conversation reaches; return their number.
 
-        What is left of them in the search index, the log and the backups goes next (`Upkeep`).
+        What is left of them in the search index, the log and the backups goes next (`Upkeep`). Another program may
+        show and take back what lies there, so where one has the store open this raises.
         """
-        where = "trashed_ms < ?" if thrown_before_ms is not None else "trashed_ms <= ?"
-        limit_ms = thrown_before_ms if thrown_before_ms is not None else 2**63 - 1
-        thrown = self._database.rows(f"SELECT id FROM conversation WHERE {where}", (limit_ms,))
+        with contextlib.nullcontext(True) if self._presence is None else self._presence.alone() as is_alone:
+            if not is_alone:
+                raise StoreError(
+                    "Another Bough has these conversations open, so nothing was deleted. "
+                    "Close it, then empty the trash again."
+                )
+            return self._empty_trash(2**63 - 1)
+
+    @_mending
+    def _empty_trash(self, before_ms: int) -> int:
+        thrown = self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))
         if not thrown:
             return 0
         with self._database.durably():
-            doomed = self._reached(where, limit_ms) - self._reached(f"trashed_ms IS NULL OR NOT {where}", limit_ms)
+            doomed = self._reached("trashed_ms < ?", before_ms)
+            doomed -= self._reached("trashed_ms IS NULL OR trashed_ms >= ?", before_ms)
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
             self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
-            self._database.write(f"DELETE FROM conversation WHERE {where}", (limit_ms,))
+            self._database.write("DELETE FROM conversation WHERE trashed_ms < ?", (before_ms,))
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
             return len(doomed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt
@@ -28,6 +28,20 @@ def ask_model_folder(parent: QWidget) -> Path | None:
     """Ask for the folder of a model."""
     folder = QFileDialog.getExistingDirectory(parent, "Open a model's folder")
     return Path(folder) if folder else None
+
+
+def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
+    """Call `empty` if the trash is to be emptied."""
+    box = _box(parent, "Empty trash")
+    box.setText("Delete for good what lies in the trash?")
+    box.setInformativeText(
+        "Its text goes from your conversations, from their backups and from what models have read. "
+        "What another conversation shares stays. Models read again what they need."
+    )
+    delete = box.addButton("Delete for good", QMessageBox.ButtonRole.DestructiveRole)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    delete.clicked.connect(empty)
+    box.open()
 
 
 def show_shortcuts(parent: QWidget, keys: Sequence[tuple[str, str]]) -> None:

@@ -40,6 +40,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("new", "New conversation", "Ctrl+N", icon="plus"),
             Entry("rename", "Rename conversation…", "F2"),
             Entry("delete", "Delete conversation"),
+            Entry("empty_trash", "Empty trash…"),
             SEPARATOR,
             Entry("export", "Export branch…", "Ctrl+Shift+E"),
             Entry("data", "Show data folder", icon="folder"),

@@ -94,6 +94,7 @@ class MainWindow(QMainWindow):
             "new": self._new,
             "rename": partial(self._on_open_conversation, self._rename),
             "delete": partial(self._on_open_conversation, controller.delete_conversation),
+            "empty_trash": self._empty_trash,
             "export": self._export,
             "data": self._show_data_folder,
             "settings": self._show_settings,
@@ -324,6 +325,9 @@ class MainWindow(QMainWindow):
             self.composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         else:
             views[max(index + step, 0)].text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _empty_trash(self) -> None:
+        dialogs.confirm_emptying(self, self._controller.empty_trash)
 
     def _on_refused(self, why: str) -> None:
         self.banner.show_notice(Notice(why, "warning"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from pathlib import Path
 
@@ -369,3 +370,49 @@ def test_the_branch_is_exported_as_it_is_seen_and_a_file_that_can_not_be_written
     assert not desk.controller.export_markdown(tmp_path / "missing" / "branch.md")
     assert desk.notices[-1].text.endswith("could not be written (No such file or directory). Nothing was changed; "
                                           "choose another folder.")  # fmt: skip
+
+
+# --- trash, and what can't be read -----------------------------------------------------------------------------
+
+
+def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    thrown = _open_id(desk)
+    asked: list[str] = []
+    desk.controller.erasing_asked.connect(lambda: asked.append("erase"))
+    desk.controller.empty_trash()
+    assert desk.notices[-1].text == "There was nothing in the trash."
+    desk.controller.delete_conversation(thrown)
+    desk.controller.empty_trash()
+    assert desk.notices[-1].text == "4 messages were deleted for good."
+    assert desk.store.trashed_conversations() == []
+    # The worker gives up what it has in memory before anything is removed from disk.
+    assert desk.link.loads[-1].cache.disk_limit_bytes == 0
+    assert asked == []
+    desk.link.loaded()
+    assert asked == ["erase"]
+    desk.controller.undo_delete()
+    assert desk.controller.conversations == []
+
+
+def test_the_trash_is_not_emptied_under_another_program(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    desk.controller.delete_conversation(_open_id(desk))
+    second = Desk(desk.folder)
+    desk.controller.empty_trash()
+    assert "Another Bough has these conversations open" in desk.notices[-1].text
+    second.close()
+    desk.controller.empty_trash()
+    assert desk.notices[-1].text == "4 messages were deleted for good."
+
+
+def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    number = _open_id(desk)
+    with contextlib.closing(sqlite3.connect(desk.path)) as database:
+        database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
+        database.commit()
+    desk.controller.new_conversation()
+    desk.controller.open_conversation(number)
+    assert labels(desk.controller.path) == "u1-a1"
+    assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
