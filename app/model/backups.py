@@ -122,7 +122,7 @@ def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool
     with _stoppable(connection, is_stopped):
         try:
             said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             said = [str(error)]
     if said != ["ok"]:
         raise NotSoundError("; ".join(said).splitlines()[0])

@@ -138,7 +138,7 @@ def set_up(connection: sqlite3.Connection) -> None:
 def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
     try:
         Backups(path).make(connection, before_version=len(MIGRATIONS))
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"The conversations in {path} were written by an older Bough. They are brought up to date once a backup is "
             f"made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again."
@@ -154,7 +154,7 @@ def _readable(path: Path) -> Generator[sqlite3.Connection]:
         if not wal.exists() or wal.stat().st_size == 0:
             uris.append(f"{path.absolute().as_uri()}?immutable=1")
     for uri in uris:
-        with contextlib.suppress(sqlite3.Error, OSError, StoreError):
+        with contextlib.suppress(sqlite3.Error, OSError, UnicodeDecodeError, StoreError):
             connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.2)
             try:
                 connection = _up_to_date(path, connection)
@@ -206,7 +206,7 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
 def _saying_why(path: Path) -> Generator[None]:
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise _told(path, error) from error
 
 
@@ -227,7 +227,7 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _told(path: Path, error: sqlite3.Error | OSError) -> StoreError:
+def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> StoreError:
     # Extended codes are named after their plain ones: SQLITE_IOERR_SHMSIZE.
     full_name = getattr(error, "sqlite_errorname", "")
     name = "_".join(full_name.split("_")[:2])
@@ -240,7 +240,8 @@ def _told(path: Path, error: sqlite3.Error | OSError) -> StoreError:
         return StoreError(
             f"Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment."
         )
-    if name in _DAMAGED:
+    # SQLite quotes a broken schema in what it says, and Python can't read that.
+    if name in _DAMAGED or isinstance(error, UnicodeDecodeError):
         kind = SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError
         return kind(
             f"The conversations in {path} are damaged ({error}). Nothing was changed. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast, get_args
 
 import msgspec
@@ -26,21 +27,24 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
     record = None
     try:
         record = None if found is None else _record_of.decode(found)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
         trouble = f"How message {message_id} came about can't be read; its text is there."
     if role not in _ROLES or state not in _STATES:
         trouble = f"Message {message_id} is of an unknown kind ({role}, {state}); its text is there."
         role, state = role if role in _ROLES else "assistant", state if state in _STATES else "complete"
+    # A broken page has anything in its columns.
+    if not isinstance(text, str) or not isinstance(parent_id, int | None):
+        return unreadable(message_id, parent_id if isinstance(parent_id, int) else None)
     message = Message(
         id=message_id,
         parent_id=parent_id,
         role=cast("Role", role),
         text=text,
         state=cast("State", state),
-        created_ms=created_ms,
+        created_ms=created_ms if isinstance(created_ms, int) else 0,
         record=record,
-        name=name,
-        starred_ms=starred_ms,
+        name=name if isinstance(name, str) else "",
+        starred_ms=starred_ms if isinstance(starred_ms, int) else None,
     )
     return message, trouble
 
@@ -55,13 +59,20 @@ def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Mess
     return Message(id=message_id, parent_id=parent_id, role=role, text="", state="failed", record=record), trouble
 
 
-def conversation_in(row: tuple[Any, ...]) -> Conversation:
-    conversation_id, name, root_id, created_ms, updated_ms, pinned_ms = row
-    return Conversation(
-        id=conversation_id,
-        name=name,
-        root_id=root_id,
-        created_ms=created_ms,
-        updated_ms=updated_ms,
-        pinned_ms=pinned_ms,
-    )
+def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
+    """Return the conversations of rows, but for those that can't be told from what a broken page has."""
+    conversations: list[Conversation] = []
+    for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms in rows:
+        if not isinstance(name, str) or not isinstance(root_id, int):
+            continue
+        conversations.append(
+            Conversation(
+                id=conversation_id,
+                name=name,
+                root_id=root_id,
+                created_ms=created_ms if isinstance(created_ms, int) else 0,
+                updated_ms=updated_ms if isinstance(updated_ms, int) else 0,
+                pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
+            )
+        )
+    return conversations

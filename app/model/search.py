@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId, Role
-from app.model.rows import COLUMNS, conversation_in, message_in
+from app.model.rows import COLUMNS, conversations_in, message_in
 from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
@@ -154,7 +154,7 @@ class Search:
             "ORDER BY updated_ms, id",
             (numbers, filters.conversation_id),
         )
-        return {conversation.root_id: conversation for conversation in map(conversation_in, rows)}
+        return {conversation.root_id: conversation for conversation in conversations_in(rows)}
 
     def _forked_below(self, message_id: MessageId, filters: Filters) -> Conversation | None:
         """The last used conversation that has a message in the past that it shares."""
@@ -165,7 +165,7 @@ class Search:
             "AND (?2 IS NULL OR id = ?2) ORDER BY updated_ms DESC, id DESC LIMIT 1",
             (message_id, filters.conversation_id),
         )
-        return conversation_in(rows[0]) if rows else None
+        return next(iter(conversations_in(rows)), None)
 
 
 def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:

@@ -22,7 +22,7 @@ from app.model.database import DamagedError, Database, SearchIndexError, StoreEr
 from app.model.grafts import Grafts
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.presence import Presence
-from app.model.rows import COLUMNS, conversation_in, encoded, message_in, unreadable
+from app.model.rows import COLUMNS, conversations_in, encoded, message_in, unreadable
 from app.model.search import NO_FILTERS, Filters, Hit, Search
 from app.model.tree import Choices
 from app.model.words import indexed
@@ -208,7 +208,8 @@ class Store:
                 ),
                 (conversation_id,),
             )
-            return [self._read_alone(message_id, parent_id, pieces) for message_id, parent_id in sorted(rows)]
+            links = {row[0]: row[1] if isinstance(row[1], int) else None for row in rows}
+            return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
 
     def star(self, message_id: MessageId, *, is_starred: bool = True) -> None:
         with self._database.durably():
@@ -281,12 +282,13 @@ class Store:
 
     def _conversations(self, where: str) -> list[Conversation]:
         rows = self._database.rows(f"{_CONVERSATION} WHERE {where} {_CONVERSATION_ORDER}")
-        return [conversation_in(row) for row in rows]
+        return conversations_in(rows)
 
     def conversation(self, conversation_id: int) -> Conversation:
         """Return a conversation that is not thrown away. Raises `KeyError`."""
-        for row in self._database.rows(f"{_CONVERSATION} WHERE trashed_ms IS NULL AND id = ?", (conversation_id,)):
-            return conversation_in(row)
+        rows = self._database.rows(f"{_CONVERSATION} WHERE trashed_ms IS NULL AND id = ?", (conversation_id,))
+        for conversation in conversations_in(rows):
+            return conversation
         raise KeyError(conversation_id)
 
     def rename(self, conversation_id: int, name: str) -> None:
@@ -391,7 +393,7 @@ class Store:
 
     def _reached(self, where: str, *parameters: object) -> set[MessageId]:
         query = _REACHED.format(where=where) + "SELECT id FROM reached"
-        return {row[0] for row in self._database.rows(query, parameters)}
+        return {row[0] for row in self._database.rows(query, parameters) if isinstance(row[0], int)}
 
     def _pieces(self) -> dict[MessageId, list[str]]:
         """What has streamed into messages that are not written whole again."""

@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 
 BACKUP_EVERY = timedelta(days=1)
 
+_SETTLE_S = 3.0
+"""The start of the program comes first."""
 _LOOK_S = 5.0
 _LOG_BYTES = 4 << 20
 """A log as long as this is copied into the file."""
@@ -67,6 +69,7 @@ class Upkeep:
         self._thread.join()
 
     def _run(self) -> None:
+        self._is_asked.wait(_SETTLE_S)
         with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
             while not self._is_stopped:
                 self._is_asked.clear()
@@ -75,7 +78,7 @@ class Upkeep:
                     self._round(connection)
                 except StoppedError:
                     break
-                except (sqlite3.Error, OSError) as error:
+                except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
                     # A full disk, say: the next round tries again.
                     _log.warning("The store's upkeep was put off: %s", error)
                 with self._done:
