@@ -1,11 +1,10 @@
-"""`python -m app`, `bough`: the window, the tour.
+"""`python -m app`, `bough`: the window, the tour, and what is done with conversations from the shell.
 
 Nothing heavy is imported at the top: a spawned worker imports this file, too.
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import signal
@@ -17,13 +16,14 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     # In a bundle the worker is this program again; without this, windows multiply.
     multiprocessing.freeze_support()
-    parser = argparse.ArgumentParser(prog="bough", description="A chat program in which a conversation is a tree.")
-    parser.add_argument("--data-dir", type=Path, help="keep conversations and settings in this folder")
-    commands = parser.add_subparsers(dest="command")
-    tour = commands.add_parser("tour", help="let Bough play its main steps by itself, and write pictures")
-    tour.add_argument("--out", type=Path, required=True, help="the folder for pictures, transcript and tour.json")
-    tour.add_argument("--theme", choices=("light", "dark"), default="light")
-    chosen = parser.parse_args(arguments)
+    from app.command_line import SHELL_COMMANDS, parser
+
+    chosen = parser().parse_args(arguments)
+    if chosen.command in SHELL_COMMANDS:
+        from app.places import Places
+        from app.shell import run
+
+        return run(chosen, Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir))
     if chosen.command == "tour":
         if not _has_display():
             os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -41,8 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _open_window(data_dir: Path | None) -> int:
-    from app.application import Application, Places, make_qt_application
+    from app.application import Application, make_qt_application
     from app.model.database import StoreError
+    from app.places import Places
 
     # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

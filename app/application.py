@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-import platformdirs
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
@@ -19,6 +16,7 @@ from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.upkeep import Upkeep
 from app.model_session import ModelSession
+from app.places import Places
 from app.preferences import Preferences
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
@@ -26,32 +24,6 @@ from app.worker_link import WorkerLink
 from worker.client import WorkerClient
 
 _INTERRUPTED = "Bough ended while this was being written. What was written is kept."
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are kept."""
-
-    data: Path
-    """Conversations."""
-    config: Path
-    """Settings."""
-    cache: Path
-    """What can be computed again."""
-
-    @classmethod
-    def of_user(cls) -> Places:
-        """The folders that the system has for them."""
-        return cls(
-            data=platformdirs.user_data_path("bough", appauthor=False),
-            config=platformdirs.user_config_path("bough", appauthor=False),
-            cache=platformdirs.user_cache_path("bough", appauthor=False),
-        )
-
-    @classmethod
-    def under(cls, folder: Path) -> Places:
-        """Everything in one folder."""
-        return cls(data=folder, config=folder, cache=folder)
 
 
 def make_qt_application(arguments: list[str]) -> QApplication:

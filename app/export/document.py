@@ -29,7 +29,16 @@ from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import Formula, formula
 from app.model.exports.part import Options, Part, Section
 from app.model.exports.rendering import rendered
-from app.model.exports.wording import first_words, heading, split_reasoning, statistics, title, told_sections
+from app.model.exports.wording import (
+    Note,
+    first_words,
+    heading,
+    split_note,
+    split_reasoning,
+    statistics,
+    title,
+    told_sections,
+)
 from app.model.message import Message
 
 TEXT_PX = 14
@@ -135,8 +144,12 @@ class _Writer:
         self._cursor.insertText(text.translate(_BAD), look)
 
     def message(self, message: Message) -> None:
-        said = split_reasoning(message)
         who = heading(message)
+        if message.role == "note":
+            self.heading(who, 1)
+            self._insert(_note(split_note(message), self._looks))
+            return
+        said = split_reasoning(message)
         self.heading(who, 1, mark=f"{who}: {first_words(message)}")
         parts: list[str] = []
         if said.reasoning and self._options.reasoning:
@@ -149,9 +162,12 @@ class _Writer:
             parts.append(f'<p class="error">{_plain(message.record.error)}</p>')
         if self._options.statistics and (line := statistics(message)):
             parts.append(f'<p class="quiet">{_plain(line)}</p>')
+        self._insert("\n".join(parts))
+
+    def _insert(self, html: str) -> None:
         self._start(QTextBlockFormat(), QTextCharFormat())
         # What is inserted takes its first block's look from where it is put, so there is an empty one before it.
-        self._cursor.insertHtml("<p></p>" + "\n".join(parts))
+        self._cursor.insertHtml(f"<p></p>{html}")
 
     def _start(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -162,6 +178,14 @@ class _Writer:
                 self._cursor.setBlockFormat(block)
         else:
             self._cursor.setBlockFormat(block)
+
+
+def _note(note: Note, looks: _PaperLooks) -> str:
+    if note.is_picture:
+        return looks.picture(note.file_address, note.file_name)
+    if note.file_address:
+        return f"<p>[file: {_plain(note.file_name)}]</p>"
+    return rendered(_broken(note.text.translate(_BAD)), looks)
 
 
 class _PaperLooks:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple
 
 from app.model.exports.bough_file import bough_file
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
+from app.model.exports.format_names import ONE_FILE, Format
 from app.model.exports.html import html
 from app.model.exports.markdown import markdown
 from app.model.exports.part import Options, Part
 from app.model.exports.plain_text import plain_text
 from app.model.exports.writing import Piece, Progress, written
 
-Format: TypeAlias = Literal[
-    "md", "html", "pdf", "txt", "odt", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
-]
-FORMATS: tuple[Format, ...] = get_args(Format)
-
-NEEDS_QT: frozenset[Format] = frozenset({"pdf", "odt"})
-ONE_FILE: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"})
-"""Formats whose files hold many conversations."""
-
-_SUFFIXES: dict[Format, str] = {
-    "openai-jsonl": ".openai.jsonl",
-    "sharegpt-jsonl": ".sharegpt.jsonl",
-    "preference-jsonl": ".preference.jsonl",
-}
 _TEXTS = {"md": markdown, "html": html, "txt": plain_text}
 _RECORDS = {"openai-jsonl": openai_records, "sharegpt-jsonl": sharegpt_records, "preference-jsonl": preference_records}
 
@@ -37,10 +24,6 @@ class Share(NamedTuple):
 
     conversations: int
     of: int
-
-
-def suffix(format_: Format) -> str:
-    return _SUFFIXES.get(format_, f".{format_}")
 
 
 def export(part: Part, format_: Format, path: Path, options: Options) -> Generator[Progress]:

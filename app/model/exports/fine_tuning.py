@@ -46,7 +46,7 @@ def preference_records(part: Part, options: Options) -> Iterator[Piece]:
             continue
         shown = part.choices.get(message.id)
         chosen = next((answer for answer in answers if answer.id == shown), answers[-1])
-        prompt = [above for above in part.tree.lineage(message.id) if is_told(above, options)]
+        prompt = [above for above in part.tree.lineage(message.id) if _is_turn(above, options)]
         for answer in answers:
             if answer is not chosen:
                 record = {
@@ -61,12 +61,16 @@ def _branches(part: Part, options: Options) -> Iterator[list[Message]]:
     """Yield each branch up to its last answer, once."""
     told: set[MessageId] = set()
     for leaf in part.leaves:
-        line = [message for message in part.tree.lineage(leaf) if is_told(message, options)]
+        line = [message for message in part.tree.lineage(leaf) if _is_turn(message, options)]
         while line and not (line[-1].role == "assistant" and _teaches(line[-1])):
             line.pop()
         if line and line[-1].id not in told:
             told.add(line[-1].id)
             yield [message for message in line if message.role != "assistant" or _teaches(message)]
+
+
+def _is_turn(message: Message, options: Options) -> bool:
+    return message.role != "note" and is_told(message, options)
 
 
 def _teaches(message: Message) -> bool:

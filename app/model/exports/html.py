@@ -17,6 +17,7 @@ from app.model.exports.rendering import rendered
 from app.model.exports.wording import (
     first_words,
     heading,
+    split_note,
     split_reasoning,
     statistics,
     title,
@@ -45,7 +46,7 @@ blockquote { margin: 8px 0; padding-left: 16px; border-left: 3px solid var(--lin
 .wide { overflow-x: auto; } table { border-collapse: collapse; } th, td { border: 1px solid var(--line);
 padding: 4px 8px; } th { background: var(--sunken); } a { color: var(--accent); } img { max-width: 100%; }
 details { margin: 16px 0; padding-left: 16px; border-left: 2px solid var(--line); }
-details.reasoning { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }
+details.reasoning, details.folded { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }
 .figures { font-size: 13px; color: var(--quiet_text); } .error { font-size: 13px; color: var(--danger); }
 .math svg { vertical-align: middle; max-width: 100%; } .math.block { display: block; text-align: center;
 overflow-x: auto; margin: 12px 0; } .source { position: absolute; width: 1px; height: 1px; overflow: hidden;
@@ -137,6 +138,8 @@ def _branch(part: Part, section: Section) -> str:
 
 
 def _message(message: Message, options: Options) -> str:
+    if message.role == "note":
+        return _note(message)
     said = split_reasoning(message)
     parts = [f'<article id="m{message.id}" class="{_class(message)}">', f"<h2>{escape(heading(message))}</h2>"]
     if said.reasoning and options.reasoning:
@@ -153,6 +156,21 @@ def _message(message: Message, options: Options) -> str:
     if options.statistics and (line := statistics(message)):
         parts.append(f'<p class="figures">{escape(line)}</p>')
     return "\n".join([*parts, "</article>\n"])
+
+
+def _note(message: Message) -> str:
+    note = split_note(message)
+    if note.is_picture:
+        inner = f'<img src="{escape(note.file_address)}" alt="{escape(note.file_name)}">'
+    elif note.file_address:
+        name = escape(note.file_name)
+        inner = f'<a href="{escape(note.file_address)}" download="{name}">{name}</a>'
+    else:
+        inner = rendered(note.text, _LOOKS)
+    return (
+        f'<article id="m{message.id}" class="note">\n<details class="folded"><summary>{escape(heading(message))}'
+        f'</summary><div class="text" dir="auto">{inner}</div></details>\n</article>\n'
+    )
 
 
 def _class(message: Message) -> str:

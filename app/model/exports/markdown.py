@@ -36,7 +36,7 @@ from app.model.exports.wording import (
     told_sections,
 )
 from app.model.exports.writing import Piece
-from app.model.message import Message
+from app.model.message import Message, MessageId
 
 FORMAT = "bough-markdown"
 VERSION = 1
@@ -70,6 +70,7 @@ def markdown(part: Part, options: Options) -> Iterator[Piece]:
         for message in itertools.chain.from_iterable(section.messages for section in sections):
             yield Piece(f"\n## {heading(message)}\n\n{text_of(message, options)}\n", 1)
         return
+    told = {message.id for section in sections for message in section.messages}
     key = next(key for key in _keys() if not any(f"<!-- {key} " in text for text in texts))
     yield Piece(_mark(key, {"format": FORMAT, "version": VERSION, "name": part.conversation.name}))
     yield Piece(f"# {title(part)}\n")
@@ -84,7 +85,7 @@ def markdown(part: Part, options: Options) -> Iterator[Piece]:
             ended = closed(text)
             mark: dict[str, object] = {
                 "id": message.id,
-                "parent": message.parent_id if message.parent_id in part.tree else None,
+                "parent": _told_above(message, part, told),
                 "role": message.role,
                 "ms": message.created_ms,
                 "model": message.record.model if message.record is not None else "",
@@ -93,6 +94,13 @@ def markdown(part: Part, options: Options) -> Iterator[Piece]:
             }
             head_text = "\n".join(head)
             yield Piece(f"\n{_mark(key, mark)}{head_text}\n{ended}\n", 1)
+
+
+def _told_above(message: Message, part: Part, told: set[MessageId]) -> MessageId | None:
+    above = message.parent_id
+    while above is not None and above not in told:
+        above = part.tree[above].parent_id if above in part.tree else None
+    return above
 
 
 def _is_plain(sections: list[Section], texts: list[str]) -> bool:

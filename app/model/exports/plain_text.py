@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.model.exports.part import Options, Part
-from app.model.exports.wording import first_words, heading, statistics, text_of, title, told_sections
+from app.model.exports.wording import first_words, heading, split_note, statistics, text_of, title, told_sections
 from app.model.exports.writing import Piece
+from app.model.message import Message
 
 
 def plain_text(part: Part, options: Options) -> Iterator[Piece]:
@@ -21,4 +22,11 @@ def plain_text(part: Part, options: Options) -> Iterator[Piece]:
         for message in section.messages:
             head = heading(message)
             figures = f"{line}\n" if options.statistics and (line := statistics(message)) else ""
-            yield Piece(f"\n{head}\n{'-' * len(head)}\n{figures}{text_of(message, options)}\n", 1)
+            yield Piece(f"\n{head}\n{'-' * len(head)}\n{figures}{_text(message, options)}\n", 1)
+
+
+def _text(message: Message, options: Options) -> str:
+    if message.role != "note":
+        return text_of(message, options)
+    note = split_note(message)
+    return f"[file: {note.file_name}]" if note.file_address else note.text

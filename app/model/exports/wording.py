@@ -12,6 +12,7 @@ from app.model.message import Message
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
 _REASONING = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>\s*(?P<answer>.*)", re.DOTALL)
+_PICTURE = re.compile(r"!\[(?P<name>[^\]\n]*)\]\((?P<address>data:[^\s()]+)\)")
 _FIRST_WORDS = 60
 
 
@@ -22,8 +23,23 @@ class Said(NamedTuple):
     answer: str
 
 
+class Note(NamedTuple):
+    """What a note holds: text, or a file in its `data:` address."""
+
+    label: str
+    text: str
+    file_name: str = ""
+    file_address: str = ""
+
+    @property
+    def is_picture(self) -> bool:
+        return self.file_address.startswith("data:image/")
+
+
 def heading(message: Message) -> str:
     """Return who speaks; of an answer also which model, and when."""
+    if message.role == "note":
+        return f"Note: {split_note(message).label}"
     name = ROLES.get(message.role, message.role.capitalize())
     if message.role == "assistant" and message.record is not None and message.record.model:
         name += f" · {one_line(message.record.model)} · {when(message.created_ms)}"
@@ -60,6 +76,17 @@ def split_reasoning(message: Message) -> Said:
     if found is None or ("<think>" in message.text and not message.text.lstrip().startswith("<think>")):
         return Said("", message.text)
     return Said(found["reasoning"].strip("\n"), found["answer"])
+
+
+def split_note(message: Message) -> Note:
+    """Tell a note's label from what it holds."""
+    label, _, text = message.text.partition("\n")
+    text = text.strip("\n")
+    found = _PICTURE.fullmatch(text)
+    if found is None:
+        return Note(label, text)
+    name, address = found["name"], found["address"]
+    return Note(label, "", name, address)
 
 
 def text_of(message: Message, options: Options) -> str:

@@ -1,0 +1,271 @@
+"""Conversations from the shell: `bough import`, `export`, `search`, `list`; no window and no model.
+
+What was asked for goes to standard output, what did not go well to standard error, a line each. 0 is returned only if
+all went well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.export.formats import export, export_together
+from app.model.database import StoreError
+from app.model.exports import writing
+from app.model.exports.format_names import NEEDS_QT, ONE_FILE, Format, suffix
+from app.model.exports.names import file_name
+from app.model.exports.part import Options, Part, branch, whole_tree
+from app.model.imports.importing import Progress, Summary, imported, planned
+from app.model.message import Conversation
+from app.model.store import Store
+from app.places import Places
+
+_CANCELLED = 130
+_MAX_HITS = 100
+
+_P = TypeVar("_P")
+_R = TypeVar("_R")
+
+
+class _FailedError(Exception):
+    """Nothing can be done; its text is the line that says why."""
+
+
+def run(chosen: argparse.Namespace, places: Places) -> int:
+    """Run one of the commands; return the exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        store = _store(places, is_made=chosen.command == "import" and not chosen.plan)
+        try:
+            match chosen.command:
+                case "import":
+                    return _import(store, chosen)
+                case "export":
+                    return _export(store, chosen)
+                case "search":
+                    return _search(store, " ".join(chosen.words), as_json=chosen.json)
+                case _:
+                    return _list(store, as_json=chosen.json)
+        finally:
+            store.close()
+    except (StoreError, _FailedError) as error:
+        _complain(str(error))
+        return 1
+    except KeyboardInterrupt:
+        _complain("Cancelled. What was begun was taken back.")
+        return _CANCELLED
+    except BrokenPipeError:
+        # Whoever reads has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _store(places: Places, *, is_made: bool) -> Store:
+    if not is_made and not places.store.exists():
+        raise _FailedError(f"There are no conversations in {places.data}. Name another folder with --data-dir.")
+    return Store(places.store)
+
+
+# --- import --------------------------------------------------------------------------------------------------
+
+
+def _import(store: Store, chosen: argparse.Namespace) -> int:
+    work = planned(store, chosen.files) if chosen.plan else imported(store, chosen.files)
+    summary = _finished(work, _import_line)
+    if chosen.json:
+        _say_json(summary)
+    else:
+        for line in _told(summary, is_plan=chosen.plan):
+            _say(line)
+    for problem in summary.problems:
+        _complain(f"{problem.where}: {problem.why}.")
+    if summary.num_more_problems:
+        _complain(f"… and {summary.num_more_problems:,} more that can't be imported.")
+    return 1 if summary.problems else 0
+
+
+def _import_line(progress: Progress) -> str:
+    share = f"{progress.done_bytes / progress.total_bytes:.0%}, " if progress.total_bytes else ""
+    return f"{share}{progress.num_conversations:,} conversations, {progress.num_messages:,} messages"
+
+
+def _told(summary: Summary, *, is_plan: bool) -> Iterator[str]:
+    what = f"{_counted(summary.num_conversations, 'conversation')} with {_counted(summary.num_messages, 'message')}"
+    programs = ", ".join(f"{program}: {number:,}" for program, number in sorted(summary.programs.items()))
+    branches = f" in {_counted(summary.num_branches, 'branch', 'branches')}" if summary.num_branches else ""
+    yield f"{what}{branches} {'would be' if is_plan else 'were'} imported{f' ({programs})' if programs else ''}."
+    if summary.twins:
+        yield f"{_counted(len(summary.twins), 'conversation')} are here already and are left out."
+    for remark, number in sorted(summary.remarks.items()):
+        yield f"{number:,} {remark}."
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+# --- export --------------------------------------------------------------------------------------------------
+
+
+def _export(store: Store, chosen: argparse.Namespace) -> int:
+    format_: Format = chosen.format
+    options = Options(
+        reasoning=not chosen.no_reasoning,
+        system_prompts=not chosen.no_system_prompts,
+        statistics=chosen.statistics,
+        scheme=chosen.colours,
+    )
+    conversations, missing = _chosen(store, None if chosen.all else chosen.conversation)
+    for name in missing:
+        _complain(f"There is no conversation “{name}”.")
+    if missing and not conversations:
+        return 1
+    out: Path = chosen.out
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _FailedError(f"{out} can't be made ({error.strerror}). Name another folder.") from error
+    if format_ in NEEDS_QT:
+        _make_qt_application()
+    num_failed = len(missing)
+    taken: set[str] = set()
+    if format_ in ONE_FILE:
+        name = "Conversations" if len(conversations) != 1 else conversations[0].name
+        path = out / file_name(name, suffix(format_), taken)
+        parts = (_part(store, conversation, only_branch=chosen.branch) for conversation in conversations)
+        work = export_together(parts, len(conversations), format_, path, options)
+        num_failed += _written(path, work, lambda share: f"{share.conversations:,} of {share.of:,} conversations")
+    else:
+        for conversation in conversations:
+            path = out / file_name(conversation.name, suffix(format_), taken)
+            part = _part(store, conversation, only_branch=chosen.branch)
+            num_failed += _written(path, export(part, format_, path, options), _export_line)
+    return 1 if num_failed else 0
+
+
+def _export_line(progress: writing.Progress) -> str:
+    return f"{progress.done:,} of {progress.total:,} messages"
+
+
+def _written(path: Path, work: Generator[_P], line: Callable[[_P], str]) -> int:
+    """Write a file and say so; return how many could not be written."""
+    try:
+        _finished(work, line)
+    except OSError as error:
+        _complain(f"{path} could not be written ({error.strerror or error}). What was there is as it was.")
+        return 1
+    _say(str(path))
+    return 0
+
+
+def _part(store: Store, conversation: Conversation, *, only_branch: bool) -> Part:
+    return branch(store, conversation.id) if only_branch else whole_tree(store, conversation.id)
+
+
+def _chosen(store: Store, names: Sequence[str] | None) -> tuple[list[Conversation], list[str]]:
+    """Return the conversations that are meant, and the names that are nobody's."""
+    there = sorted(store.conversations(), key=lambda conversation: conversation.id)
+    if names is None:
+        return there, []
+    found: dict[int, Conversation] = {}
+    missing: list[str] = []
+    for name in names:
+        meant = [conversation for conversation in there if conversation.name == name]
+        meant = meant or [conversation for conversation in there if str(conversation.id) == name]
+        found |= {conversation.id: conversation for conversation in meant}
+        if not meant:
+            missing.append(name)
+    return list(found.values()), missing
+
+
+def _make_qt_application() -> None:
+    # No window is opened, so no display is needed.
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from PySide6.QtGui import QGuiApplication
+
+    if QGuiApplication.instance() is None:
+        _kept.append(QGuiApplication([]))
+
+
+_kept: list[object] = []
+"""Qt's application lives as long as the program."""
+
+
+# --- search and list -----------------------------------------------------------------------------------------
+
+
+def _search(store: Store, words: str, *, as_json: bool) -> int:
+    hits = store.search(words, limit=_MAX_HITS)
+    if as_json:
+        _say_json(
+            [
+                {
+                    "conversation_id": hit.conversation.id,
+                    "conversation": hit.conversation.name,
+                    "message_id": hit.message.id,
+                    "role": hit.message.role,
+                    "created_ms": hit.message.created_ms,
+                    "excerpt": hit.excerpt,
+                    "marks": hit.marks,
+                    "text": hit.message.text,
+                }
+                for hit in hits
+            ]
+        )
+    else:
+        for hit in hits:
+            _say(f"{hit.conversation.name} · {hit.message.role} · {' '.join(hit.excerpt.split())}")
+    return 0
+
+
+def _list(store: Store, *, as_json: bool) -> int:
+    conversations = store.conversations()
+    if as_json:
+        _say_json(conversations)
+    else:
+        for conversation in conversations:
+            _say(f"{conversation.id}\t{conversation.name}")
+    return 0
+
+
+# --- talking -------------------------------------------------------------------------------------------------
+
+
+def _finished(work: Generator[_P, None, _R], line: Callable[[_P], str]) -> _R:
+    """Run something to its end, and say on a terminal how far it is."""
+    is_seen = sys.stderr.isatty()
+    try:
+        while True:
+            progress = next(work)
+            if is_seen:
+                sys.stderr.write(f"\r\x1b[K{line(progress)}")
+                sys.stderr.flush()
+    except StopIteration as end:
+        return end.value
+    finally:
+        work.close()
+        if is_seen:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _say(line: str) -> None:
+    print(line)  # noqa: T201
+
+
+def _say_json(value: Any) -> None:
+    _say(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def _complain(line: str) -> None:
+    print(line, file=sys.stderr)  # noqa: T201
