@@ -78,6 +78,11 @@ class Answer:
         return self._kept.num_tokens
 
     @property
+    def constraint(self) -> Constraint | None:
+        """The form of what follows."""
+        return self._constraint
+
+    @property
     def is_healing(self) -> bool:
         """Whether the next token has to spell given text again."""
         return self._healing.is_active
@@ -116,7 +121,7 @@ class Answer:
         token_id = drawn.token_id
         if token_id in self._vocabulary.eos_ids:
             return self.end("eos")
-        origin: Origin = "forced" if is_forced else "healed" if self._healing.is_active else "sampled"
+        origin = self._origin(drawn, is_forced=is_forced)
         is_fed = self._constraint is not None and feed_constraint
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
             raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
@@ -135,6 +140,13 @@ class Answer:
         elif self._constraint is not None and self._constraint.is_complete:
             text += self.end("constraint")
         return text
+
+    def _origin(self, drawn: Drawn, *, is_forced: bool) -> Origin:
+        if is_forced:
+            return "forced"
+        if self._healing.is_active:
+            return "healed"
+        return "draft" if drawn.is_draft else "sampled"
 
     def rewind(self, num_tokens: int) -> tuple[int, int]:
         """Forget the last tokens, as if they had never come; an answer that had ended goes on.

@@ -138,12 +138,15 @@ class BranchInUse:
             for stack, state in zip(self.stacks, states, strict=True)
         ):
             return False
+        # One may want to come back to places that were kept for good.
+        if last.end > length and any(
+            at > length - last.start and last.start + at not in self._marks for at in last.kept.states
+        ):
+            return False
         for mark in [mark for mark in self._marks if mark > length]:
             self._drop_mark(mark)
             self._marks.remove(mark)
         if last.end > length:
-            if any(at > length - last.start for at in last.kept.states):
-                return False  # one may want to come back to these tokens
             self._tree.shrink(last, length - last.start)
         for stack, state in zip(self.stacks, states, strict=True):
             if state is not None:

@@ -28,6 +28,9 @@ from worker.sampler import Sampler
 _SHORT_STEP_S = 0.02
 """So long one may wait for a token that is there already; what launching ahead gains on a CPU is 0.2 ms a step."""
 
+MOST_GUESSES = 7
+"""With the token that is read anyway eight positions: that many cost little more than one."""
+
 _MOST_BACK = 64
 """Tokens that are taken back in place. Where there are more, they are kept as a branch of their own."""
 
@@ -68,6 +71,20 @@ class Drawn(NamedTuple):
     token_id: int
     logprob: float | None = None
     top: Sequence[tuple[int, float]] = ()
+    is_draft: bool = False
+    """Whether it was guessed before."""
+
+
+class Guesses(Protocol):
+    """What may guess tokens that follow."""
+
+    def guess(self, sequence: Sequence[int], most: int) -> list[int]:
+        """Return guesses of what follows a sequence."""
+        ...
+
+    def note(self, num_right: int) -> None:
+        """Say how many of the last ones came true."""
+        ...
 
 
 class _Draw(NamedTuple):
@@ -94,12 +111,18 @@ class Branch:
         num_top: int = 0,
         may_be_cut: bool = False,
         steer: Steer | None = None,
+        guesses: Guesses | None = None,
     ) -> None:
         """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability.
 
         `may_be_cut`: whether one may want to go on from a few tokens before its end. `steer` is asked before each
-        draw, besides `mask`; what it is told of a token is known for the last one that was drawn.
+        draw, besides `mask`; what it is told of a token is known for the last one that was drawn. `guesses` are read
+        with the tokens that are known.
         """
+        self._guesses = guesses
+        self._ahead: deque[tuple[int, mx.array]] = deque()
+        """Guesses that its layers hold behind `ids`, and the logits after each."""
+        self._num_right = 0
         self._steer = steer
         self._drawn_from: mx.array | None = None
         """Of a steered branch: the logits of the last draw, and after how many tokens they are."""
@@ -160,6 +183,50 @@ class Branch:
         if common < len(sequence) or (self._drawn_from is not None and self._drawn_after == common):
             return len(self.ids) - common
         return None
+
+    # --- guesses -------------------------------------------------------------------------------------------
+
+    @property
+    def guesses_ahead(self) -> bool:
+        """Whether anything guesses what follows."""
+        return self._guesses is not None
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether its layers hold guesses."""
+        return bool(self._ahead)
+
+    def guess(self) -> list[int]:
+        """Return guesses of what follows all that is known."""
+        # The last token is not read.
+        return [] if self._guesses is None else self._guesses.guess(self.sequence, self.num_left - 1)
+
+    def note_ahead(self, guesses: Sequence[int], logits: Sequence[mx.array]) -> None:
+        """Note that its layers hold these guesses, too, and the logits after each, shape [1, vocabulary]."""
+        self._ahead = deque(zip(guesses, logits, strict=True))
+        self._num_right = 0
+
+    def catch_up(self) -> list[int]:
+        """Return the tokens known by now that were guessed; guesses that something else came of are forgotten."""
+        read: list[int] = []
+        while self._ahead and self._unread and self._unread[0] == self._ahead[0][0]:
+            token_id, logits = self._ahead.popleft()
+            read.append(token_id)
+            del self._unread[0]
+            if not self._unread:
+                self.begin(logits)
+        self.ids += read
+        self._num_right += len(read)
+        if self._unread or (read and not self._ahead):
+            self.forget_ahead()
+        return read
+
+    def forget_ahead(self) -> None:
+        """Note that its layers hold no guesses any more."""
+        self._ahead.clear()
+        if self._guesses is not None:
+            self._guesses.note(self._num_right)
+        self._num_right = 0
 
     def forget(self, num_tokens: int) -> None:
         """Note that the layers do not hold the last tokens any more."""
@@ -242,6 +309,8 @@ class Branch:
     def look(self, drawn: Drawn) -> Drawn:
         """Take note of a token that was handed out; return it."""
         self.num_left -= 1
+        if self._ahead and not self._unread and self._ahead[0][0] == drawn.token_id:
+            drawn = drawn._replace(is_draft=True)
         self._unread.append(drawn.token_id)
         return drawn
 
@@ -283,8 +352,23 @@ class Decoder:
         self._num_steps = 0
         self._count_bytes()
 
+    def _catch_up(self) -> None:
+        """Take what was guessed rightly as read, and drop guesses that something else came of."""
+        if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
+            self._cache.extend(branch.catch_up())
+            if not branch.is_ahead:
+                self._cache.drop_beyond()
+
+    def _drop_guesses(self) -> None:
+        """Let the working layers hold nothing but what is known."""
+        self._catch_up()
+        if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
+            branch.forget_ahead()
+            self._cache.drop_beyond()
+
     def move_out(self) -> None:
         """Leave the working layers to others."""
+        self._drop_guesses()
         if self.branches and self._batch is None:
             self._batch = Batch()
             self._batch.add(self._cache.layers, 1)
@@ -304,7 +388,10 @@ class Decoder:
 
         Whatever is raised leaves every branch's `sequence` as it was before.
         """
+        self._catch_up()
         looks_ahead = self._step_s < _SHORT_STEP_S if self._looks_ahead is None else self._looks_ahead
+        # Guesses have to be looked at before it is known what follows.
+        looks_ahead = looks_ahead and not (self.is_alone and self.branches[0].guesses_ahead)
         # A first token is waited for, and the last one is not read any more: no step of the model before them.
         at_once = self._begun or [
             branch for branch in self.branches if branch.is_ready and (branch.num_left == 1 or not looks_ahead)
@@ -336,9 +423,20 @@ class Decoder:
         numbers = [tokens.size for tokens in coming]
         if self._batch is None:
             self._cache.make_room(numbers[0])
-            return [self._model.forward(coming[0][None], self._cache.layers)], numbers
+            return self._forward_alone(self.branches[0], coming[0]), numbers
         logits = self._model.forward(mx.stack(coming), self._batch.layers)
         return [logits[row : row + 1] for row in range(len(coming))], numbers
+
+    def _forward_alone(self, branch: Branch, coming: mx.array) -> list[mx.array]:
+        guesses = branch.guess() if self._cache.can_drop(coming.size + MOST_GUESSES) else []
+        if not guesses:
+            return [self._model.forward(coming[None], self._cache.layers)]
+        tokens = mx.concatenate([coming, mx.array(guesses, dtype=coming.dtype)])
+        logits = self._model.logits_of_all(tokens[None], self._cache.layers)[0, coming.size - 1 :]
+        mx.eval(logits)
+        rows = [logits[row : row + 1] for row in range(1 + len(guesses))]
+        branch.note_ahead(guesses, rows[1:])
+        return rows[:1]
 
     def _look_at_next(self) -> list[tuple[Branch, Drawn]]:
         logits, numbers = self._forward()
@@ -389,6 +487,7 @@ class Decoder:
         if num_back is None or num_back > _MOST_BACK:
             return False
         if num_back:
+            self._drop_guesses()
             if self._batch is not None or not self._cache.take_back(num_back):
                 return False
             branch.forget(num_back)
@@ -397,6 +496,7 @@ class Decoder:
 
     def leave(self, branch: Branch, num_tokens: int) -> None:
         """Continue a branch no more; all that it has read is kept. One will go on from its first `num_tokens`."""
+        self._drop_guesses()
         row = self.branches.index(branch)
         if self._batch is None:
             self._cache.keep()

@@ -14,8 +14,9 @@ from itertools import pairwise
 
 import mlx.core as mx
 
-from worker.decode import Branch, Decoder, Drawn
-from worker.errors import HookFailedError, failed
+from worker.decode import MOST_GUESSES, Branch, Decoder, Drawn
+from worker.draft import Draft, DraftModel, LookUp
+from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache, default_limit_bytes
@@ -37,6 +38,8 @@ _HEADER = 8
 _STRIDE = 1024
 """Tokens after which a place is one to come back to, wherever it is."""
 
+_MOST_BESIDE = 1 << 14
+"""Tokens of other answers that are looked through for what may come."""
 _MOST_BRANCHES = 64
 _ROOM = 256
 """Tokens that a branch is expected to grow by at least, where it is asked whether there is memory for it."""
@@ -62,17 +65,20 @@ class Engine:
         model: LanguageModel,
         cache: PromptCache | None = None,
         hooks: HookFolder | None = None,
+        draft: DraftModel | None = None,
         *,
         looks_ahead: bool | None = None,
     ) -> None:
         """`cache` is the model's own; without one, what is read is kept in memory alone.
 
-        `hooks`: where they are found, without it those of Bough alone. `looks_ahead`: see `Decoder`.
+        `hooks`: where they are found, without it those of Bough alone. `draft` guesses for it. `looks_ahead`: see
+        `Decoder`.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
         self._prompts = Prompts(model)
         self._hooks = hooks or HookFolder()
+        self._draft_model = draft
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._waiting: deque[tuple[Generate, Ticket]] = deque()
         """Requests whose turn has not come."""
@@ -169,6 +175,7 @@ class Engine:
             if not self._turns:
                 command, ticket = self._waiting[0]
                 try:
+                    self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
                     self._waiting.popleft()
@@ -184,6 +191,10 @@ class Engine:
             self._reading = (turn, self._prefill(turn))
             return
         self._decoder.move_in()
+
+    def _check(self, command: Generate) -> None:
+        if command.draft == "model" and self._draft_model is None:
+            raise BadRequestError('`draft` is "model", but no draft model is loaded. Load one with `load_model`.')
 
     def _read(self, turn: _Turn, steps: Iterator[list[Event]]) -> Iterator[Event]:
         yield from self._drop_cancelled(turn)
@@ -227,9 +238,25 @@ class Engine:
             # Of what is read a second time, as several at once broke, nobody has to hear.
             yield [request.progress(done)] if is_first else []
         cache.keep()
+        draft = self._draft_for(turn)
+        if draft is not None:
+            for _ in draft.read(sequence):
+                yield []
         logits = self._forward(request, sequence[-1:])
         self._reading = None
-        yield self._join(turn, logits)
+        yield self._join(turn, logits, draft)
+
+    def _draft_for(self, turn: _Turn) -> Draft | None:
+        """What guesses for an answer that is continued alone; several at once use what there is to compute anyway."""
+        if self._running or len(turn.choices) > 1 or not self.cache.can_drop(MOST_GUESSES):
+            return None
+        match turn.request.command.draft:
+            case "tree":
+                return LookUp(self.cache.beside(turn.sequence, _MOST_BESIDE), turn.sequence)
+            case "model" | "auto":
+                return self._draft_model
+            case "off":
+                return None
 
     def _forward(self, request: Request, token_ids: list[int]) -> mx.array:
         """Read tokens into the working layers; return the logits after them, not yet computed."""
@@ -263,12 +290,12 @@ class Engine:
 
     # --- decode --------------------------------------------------------------------------------------------
 
-    def _join(self, turn: _Turn, logits: mx.array) -> list[Event]:
+    def _join(self, turn: _Turn, logits: mx.array, draft: Draft | None) -> list[Event]:
         """Continue the answers of a turn whose sequence the working layers hold: as many as there is memory for."""
         num_more = 1
         while num_more < len(turn.choices) and self._has_memory_for(num_more + 1, len(turn.sequence)):
             num_more += 1
-        branches = [turn.request.branch(choice, turn.sequence) for choice in turn.choices[:num_more]]
+        branches = [turn.request.branch(choice, turn.sequence, draft) for choice in turn.choices[:num_more]]
         if self._running or len(branches) > 1:
             # What breaks here is this request's alone.
             mx.eval(logits)

@@ -20,15 +20,6 @@ class BadRequestError(WorkerError):
     kind = "bad_request"
 
 
-class NotBuiltYetError(BadRequestError):
-    """A field or command of the protocol that this version can't serve."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__(
-            f"`{field}` is not built yet in this version of Bough. Leave it out and send the request again."
-        )
-
-
 class ModelNotFoundError(WorkerError):
     kind = "model_not_found"
 

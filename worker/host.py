@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TypeAlias
 
 from worker.disk_cache import DiskCache
+from worker.draft import DraftModel
 from worker.engine import Engine
 from worker.errors import (
+    BadRequestError,
     ConstraintInvalidError,
     LoadCancelledError,
     ModelNotLoadedError,
@@ -42,6 +44,8 @@ from worker.protocol import (
 )
 from worker.request import Ticket
 
+_DRAFT_PART = 4
+"""The part of the memory for what is kept that a draft model has of its own: one of so many."""
 _SAVING_S = 1.0
 """How long another model is put off until what was read with this one is on disk."""
 
@@ -84,15 +88,51 @@ class ModelHost:
         self.save(_SAVING_S)
         self._engine = None
         release()
+        model: LanguageModel | None = None
         for step in unread.read():
             if isinstance(step, Loading):
                 yield _loading(command, step)
             else:
-                if command.cache.kv_bits is not None:
-                    step.quantize_kv(command.cache.kv_bits)
-                identity = step.identity()
-                self._engine = Engine(step, self._new_cache(step, identity, command.cache), self._hooks)
-                yield _loaded(command, step, identity)
+                model = step
+        assert model is not None
+        if command.cache.kv_bits is not None:
+            model.quantize_kv(command.cache.kv_bits)
+        draft, refused = None, ""
+        for step in self._load_draft(command, model):
+            match step:
+                case ModelLoading():
+                    yield step
+                case str():
+                    refused = step
+                case _:
+                    draft = step
+        identity = model.identity()
+        self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
+        yield _loaded(command, model, identity, refused)
+
+    def _load_draft(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | str]:
+        """Load the draft model, if one is asked for; the last value is it, or why it is not used."""
+        if command.draft_model is None:
+            return
+        if model.cache_kind != "trimmable":
+            yield (
+                f"{model.folder.architecture} keeps windows or states, from which guesses can't be taken back; "
+                "it answers without a draft model."
+            )
+            return
+        for step in UnreadModel(find_model(command.draft_model)).read():
+            if isinstance(step, Loading):
+                yield _loading(command, Loading(step.fraction, f"draft model: {step.stage}"))
+            elif not _spell_alike(step, model):
+                raise BadRequestError(
+                    f"`draft_model`: {command.draft_model!r} has other tokens than {command.model!r}. "
+                    "Choose a smaller model of the same family, or none."
+                )
+            elif step.cache_kind != "trimmable":
+                yield f"{step.folder.architecture} keeps windows or states, so it can't serve as a draft model."
+            else:
+                limit_bytes = default_limit_bytes(model.weights_bytes + step.weights_bytes) // _DRAFT_PART
+                yield DraftModel(step, PromptCache(step.new_layers, limit_bytes), command.draft_model)
 
     def _new_cache(self, model: LanguageModel, identity: str, options: CacheOptions) -> PromptCache:
         limit_bytes = default_limit_bytes(model.weights_bytes) if options.limit_bytes is None else options.limit_bytes
@@ -171,6 +211,13 @@ class ModelHost:
         return self._engine
 
 
+def _spell_alike(one: LanguageModel, other: LanguageModel) -> bool:
+    """Whether the tokens of two models are the same, as far as both have any: heads are padded as one likes."""
+    return all(mine == its for mine, its in zip(one.vocabulary.bytes, other.vocabulary.bytes, strict=False)) and (
+        one.vocabulary.eos_ids & other.vocabulary.eos_ids == one.vocabulary.eos_ids
+    )
+
+
 def _refuse_if_cancelled(command: LoadModel, ticket: Ticket) -> None:
     if ticket.is_cancelled:
         raise LoadCancelledError(f"Loading {command.model!r} was cancelled.")
@@ -180,7 +227,7 @@ def _loading(command: LoadModel, step: Loading) -> ModelLoading:
     return ModelLoading(request_id=command.request_id, fraction=step.fraction, stage=step.stage)
 
 
-def _loaded(command: LoadModel, model: LanguageModel, identity: str) -> ModelLoaded:
+def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refused: str) -> ModelLoaded:
     return ModelLoaded(
         request_id=command.request_id,
         model=command.model,
@@ -191,6 +238,8 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str) -> ModelLoa
         weights_bytes=model.weights_bytes,
         kv_bytes_per_token=model.kv_bytes_per_token,
         cache_kind=model.cache_kind,
+        draft_model=None if draft_refused else command.draft_model,
+        draft_refused=draft_refused,
         identity=identity,
         versions=versions(),
     )

@@ -175,9 +175,14 @@ class LanguageModel:
 
         Their shape is [sequences, vocabulary].
         """
-        logits: mx.array = cast("Any", self._model)(tokens, cache=layers)
+        logits = self.logits_of_all(tokens, layers)
         # Of one token, the only one is the last one: indexing costs more.
         return logits.squeeze(1) if tokens.shape[1] == 1 else logits[:, -1, :]
+
+    def logits_of_all(self, tokens: mx.array, layers: Layers) -> mx.array:
+        """Read `tokens` likewise; return the logits after each, shape [sequences, n, vocabulary]."""
+        logits: mx.array = cast("Any", self._model)(tokens, cache=layers)
+        return logits
 
 
 def release() -> None:

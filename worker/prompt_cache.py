@@ -77,6 +77,11 @@ class PromptCache:
         self._branch.settle()
         return self._tree.path(as_ids(prompt_ids)[:-1])[1]
 
+    def beside(self, ids: Sequence[int], most_tokens: int) -> list[array[int]]:
+        """Return other ways that begin like `ids`, from where they leave it: see `TokenTree.beside`."""
+        self._branch.settle()
+        return self._tree.beside(ids, most_tokens)
+
     def note(self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
         """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
 

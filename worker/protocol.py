@@ -159,6 +159,8 @@ class Generate(_Command, tag="generate", frozen=True):
     hook_options: dict[str, dict[str, Any]] = {}
     # How often a hook may have a token drawn anew at one place; then the best that was drawn there stands.
     max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
+    # What guesses the tokens to come: the draft model, where one is loaded; other answers in the tree; nothing.
+    draft: Literal["auto", "off", "tree", "model"] = "auto"
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     # Where `messages` do not fit: end in `context_overflow`, or drop the oldest but for the system prompt.
     overflow: Overflow = "fail"
@@ -356,6 +358,9 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights_bytes: int
     kv_bytes_per_token: int
     cache_kind: CacheKind
+    # The draft model that is used with it, and why the one that was asked for is not.
+    draft_model: str | None = None
+    draft_refused: str = ""
     # A hash of its weights, its configuration and what computes with them; the same for a copy of the model.
     identity: str = ""
     # Of the libraries that compute with it, by their names.

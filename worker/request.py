@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from worker.answer import Answer
 from worker.decode import Branch, Drawn
+from worker.draft import Draft, Drafting
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
@@ -119,6 +120,7 @@ class Request:
                 )
                 for choice, writing in enumerate(self.writings)
             ]
+        self._draftings: list[Drafting] = []
         self._num_forking = self._num_ended = 0
         self._began = time.perf_counter()
         self._first = self._last = 0.0
@@ -128,9 +130,11 @@ class Request:
     def request_id(self) -> RequestId:
         return self.command.request_id
 
-    def branch(self, choice: int, sequence: Sequence[int]) -> Branch:
-        """Return what continues one answer, of which `sequence`, prompt included, was read."""
+    def branch(self, choice: int, sequence: Sequence[int], draft: Draft | None) -> Branch:
+        """Return what continues one answer, of which `sequence`, prompt included, was read; `draft` may guess more."""
         writing = self.writings[choice]
+        if draft is not None:
+            self._draftings.append(Drafting(draft, writing.answer.constraint))
         return Branch(
             sequence,
             self._samplers[choice],
@@ -139,6 +143,7 @@ class Request:
             num_top=self.command.top_logprobs,
             may_be_cut=writing.may_be_cut or bool(self._steerings),
             steer=self._steerings[choice] if self._steerings else None,
+            guesses=None if draft is None else self._draftings[-1],
         )
 
     def _new_choice(self) -> int:
@@ -265,6 +270,8 @@ class Request:
                 prefilled_tokens=self.num_read,
                 generated_tokens=sum(num_tokens),
                 forced_tokens=sum(writing.num_forced for writing in self.writings),
+                draft_tokens=sum(drafting.num_guessed for drafting in self._draftings),
+                accepted_tokens=sum(drafting.num_right for drafting in self._draftings),
                 dropped_messages=self._num_dropped,
             ),
             timing=Timing(

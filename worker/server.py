@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from worker.errors import BadRequestError, LoadCancelledError, NotBuiltYetError, SupersededError, failed
+from worker.errors import BadRequestError, LoadCancelledError, SupersededError, failed
 from worker.hook_folder import HookFolder
 from worker.host import ModelHost, Question
 from worker.models.folder import find_model
@@ -143,9 +143,10 @@ class Server:
                 self._shutdown = command
                 self._end_soon()
             case LoadModel():
-                _refuse_what_is_not_built(command)
                 # What can't be loaded is refused at once: it does not take the place of a load that can.
                 find_model(command.model)
+                if command.draft_model is not None:
+                    find_model(command.draft_model)
                 self._supersede_load_before()
                 self._waiting.append((command, Ticket(command.request_id)))
             case Generate():
@@ -268,8 +269,3 @@ class Server:
             self._emit(self._host.reply(question))
         except Exception as error:  # noqa: BLE001 (see _step)
             self._emit(failed(question.request_id, error))
-
-
-def _refuse_what_is_not_built(command: LoadModel) -> None:
-    if command.draft_model is not None:
-        raise NotBuiltYetError("draft_model")

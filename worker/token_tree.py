@@ -79,6 +79,30 @@ class TokenTree(Generic[K]):
             run = child
         return runs, num_matched
 
+    def beside(self, ids: Sequence[int], most_tokens: int) -> list[array[int]]:
+        """Return ways that leave `ids` somewhere, from there to their ends: those that leave it last first.
+
+        They are at most so many tokens together; of several from one place, the newest come first.
+        """
+        runs, num_matched = self.path(ids)
+        followed = {self.root, *runs}
+        begun = [
+            (child, child.ids[:])
+            for run in (self.root, *runs)
+            for child in run.children.values()
+            if run.end <= num_matched and child not in followed
+        ]
+        if runs and num_matched < runs[-1].end:
+            begun.append((runs[-1], runs[-1].ids[num_matched - runs[-1].start :]))
+        found: list[array[int]] = []
+        while begun and most_tokens > 0:
+            run, way = begun.pop()
+            begun += [(child, way + child.ids) for child in run.children.values()]
+            if not run.children:
+                found.append(way[:most_tokens])
+                most_tokens -= len(found[-1])
+        return found
+
     def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
         """Return the runs that spell exactly `ids`; `kept` lies at a run that is new, if one is."""
         return self.insert_below(self.root, ids, kept)

@@ -1,0 +1,173 @@
+"""Drafts: guesses of the tokens to come, which the model reads all at once; it knows no branch and no answer.
+
+Each guess is compared with the token that is drawn (and that hooks have let stand) at its place. Draws are functions
+of logits and a key, so the answer is the one without drafts, but for rounding: a wrong guess costs time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, cast
+
+import mlx.core as mx
+import numpy as np
+
+from worker.constraint import Constraint
+from worker.decode import MOST_GUESSES
+from worker.language_model import LanguageModel
+from worker.prompt_cache import PromptCache
+
+_FIRST = 4
+_GRAM = 3
+"""So many tokens alike make a place where the same may follow."""
+_CHUNK = 512
+
+
+class Draft(Protocol):
+    """Something that guesses."""
+
+    def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
+        """Return what may follow `sequence`, `most` tokens at most; `constraint` is as it was before."""
+        ...
+
+    def read(self, sequence: Sequence[int], /) -> Iterator[None]:
+        """Get ready to guess behind a prompt, a step at a time."""
+        ...
+
+
+class Drafting:
+    """How one answer uses a draft: as many guesses at once as have lately been right."""
+
+    def __init__(self, draft: Draft, constraint: Constraint | None) -> None:
+        self.draft = draft
+        self.num_guessed = 0
+        self.num_right = 0
+        self._constraint = constraint
+        self._most = _FIRST
+        self._num_open = 0
+
+    def guess(self, sequence: Sequence[int], most: int) -> list[int]:
+        """Return guesses of what follows; all of them fit the constraint."""
+        self._num_open = 0
+        most = min(most, self._most)
+        if most <= 0:
+            return []
+        token_ids = self.draft.guess(sequence, most, self._constraint)[:most]
+        if self._constraint is not None:
+            token_ids = token_ids[: self._constraint.fits(token_ids)]
+        self._num_open = len(token_ids)
+        self.num_guessed += len(token_ids)
+        return token_ids
+
+    def note(self, num_right: int) -> None:
+        """Say how many of the last guesses came true."""
+        self.num_right += num_right
+        if num_right == self._num_open:
+            self._most = min(2 * self._most, MOST_GUESSES)
+        elif num_right * 2 < self._num_open:
+            self._most = max(1, self._most // 2)
+
+
+class LookUp:
+    """Guesses that what followed the last tokens elsewhere follows again: in other answers, then in the prompt.
+
+    This is prompt look-up decoding (Saxena, 2023), with the token tree as what is looked through.
+    """
+
+    def __init__(self, sources: Iterable[Sequence[int]], prompt_ids: Sequence[int]) -> None:
+        """`sources`: sequences of tokens, those that are likeliest to come again first."""
+        self._tokens: list[int] = []
+        self._places: dict[tuple[int, ...], list[int]] = {}
+        """Where each few tokens are followed by something, by those tokens."""
+        self._ends: list[int] = []
+        for source in (*sources, prompt_ids):
+            self._add(source)
+        self._place: int | None = None
+        """What is expected next is there."""
+
+    def _add(self, source: Sequence[int]) -> None:
+        start = len(self._tokens)
+        self._tokens += source
+        self._ends.append(len(self._tokens))
+        for place in range(start + _GRAM, len(self._tokens)):
+            self._places.setdefault(tuple(self._tokens[place - _GRAM : place]), []).append(place)
+
+    def guess(self, sequence: Sequence[int], most: int, _constraint: Constraint | None, /) -> list[int]:
+        place = self._found(tuple(sequence[-_GRAM:]))
+        self._place = place
+        if place is None:
+            return []
+        end = next(end for end in self._ends if place < end)
+        return self._tokens[place : min(place + most, end)]
+
+    def _found(self, gram: tuple[int, ...]) -> int | None:
+        places = self._places.get(gram)
+        if places is None:
+            return None
+        if self._place is None:
+            return places[0]
+        # The text it was in goes on: after an insertion, or a few words that differ.
+        last = self._place
+        return next((place for place in places if place >= last), places[0])
+
+    def read(self, _sequence: Sequence[int], /) -> Iterator[None]:
+        yield from ()
+
+
+class DraftModel:
+    """A smaller model with the same vocabulary, which says what it would say."""
+
+    def __init__(self, model: LanguageModel, cache: PromptCache, name: str = "") -> None:
+        self.model = model
+        self.cache = cache
+        self.name = name
+
+    def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
+        for _ in self.read(sequence):
+            pass
+        coming = list(sequence[len(self.cache.token_ids) :])
+        guesses: list[int] = []
+        while len(guesses) < most:
+            logits = self._forward(coming)
+            mask = None if constraint is None else constraint.mask()
+            if mask is not None:
+                # A model's head may be wider than its vocabulary, or than the other's.
+                size = min(len(mask), logits.shape[-1])
+                logits = mx.where(_array(mask[:size]), logits[:, :size], -mx.inf)
+            token_id = int(cast("int", mx.argmax(logits, axis=-1).item()))
+            if constraint is not None and not constraint.consume([token_id]):
+                break  # the end of the answer
+            guesses.append(token_id)
+            coming = [token_id]
+        if constraint is not None:
+            constraint.rewind(len(guesses))
+        return guesses
+
+    def read(self, sequence: Sequence[int], /) -> Iterator[None]:
+        """Read all but the last token of a sequence, a chunk a step."""
+        cache = self.cache
+        held = cache.token_ids
+        num_common = len(held)
+        if list(held) != list(sequence[: len(held)]) or len(held) >= len(sequence):
+            num_common = next(
+                (place for place, (one, other) in enumerate(zip(held, sequence, strict=False)) if one != other),
+                min(len(held), len(sequence)),
+            )
+            num_common = min(num_common, len(sequence) - 1)
+        if num_common < len(held) and not cache.take_back(len(held) - num_common):
+            cache.rewind_to(sequence)
+        while len(cache.token_ids) < len(sequence) - 1:
+            done = len(cache.token_ids)
+            self._forward(list(sequence[done : min(done + _CHUNK, len(sequence) - 1)]))
+            mx.eval([layer.state for layer in cache.layers])
+            yield
+
+    def _forward(self, token_ids: list[int]) -> mx.array:
+        self.cache.make_room(len(token_ids))
+        logits = self.model.forward(mx.array([token_ids]), self.cache.layers)
+        self.cache.extend(token_ids)
+        return logits
+
+
+def _array(values: np.ndarray) -> mx.array:
+    return mx.array(cast("list[bool]", values))  # MLX takes numpy's arrays; its stubs do not say so
