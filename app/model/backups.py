@@ -91,6 +91,10 @@ class Backups:
         self, message_ids: Iterable[int], conversation_ids: Iterable[int], is_stopped: Callable[[], bool]
     ) -> None:
         """Take messages and conversations out of every backup, so that nothing of them is left in their bytes."""
+        # First what is unfinished, of a killed program or of one that began before this was deleted: it gives that up.
+        with contextlib.suppress(OSError):
+            for file in self.folder.glob(f"{self._stem}-*.part"):
+                file.unlink(missing_ok=True)
         messages = [(number,) for number in message_ids]
         conversations = [(number,) for number in conversation_ids]
         for file in self.files():
@@ -102,10 +106,6 @@ class Backups:
                 if error.sqlite_errorname not in {"SQLITE_CORRUPT", "SQLITE_CORRUPT_VTAB", "SQLITE_NOTADB"}:
                     raise
                 # It could not be put in the store's place either.
-                file.unlink(missing_ok=True)
-        # What a killed program left.
-        with contextlib.suppress(OSError):
-            for file in self.folder.glob(f"{self._stem}-*.part"):
                 file.unlink(missing_ok=True)
 
     def _remove_the_oldest(self, but: Path) -> None:

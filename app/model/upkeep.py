@@ -25,6 +25,8 @@ BACKUP_EVERY = timedelta(days=1)
 _SETTLE_S = 3.0
 """The start of the program comes first."""
 _LOOK_S = 5.0
+_RETRY_S = 300.0
+"""What could not be done is tried again so much later: it is no small work."""
 _LOG_BYTES = 4 << 20
 """A log as long as this is copied into the file."""
 _MERGE_PAGES = 200
@@ -41,6 +43,8 @@ class Upkeep:
         self._kept_files = kept_files
         self._report = report
         self._is_stopped = False
+        self._is_damaged = False
+        """Whether that was told."""
         self._is_asked = threading.Event()
         self._done = threading.Condition()
         self._num_rounds = 0
@@ -73,33 +77,38 @@ class Upkeep:
         with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
             while not self._is_stopped:
                 self._is_asked.clear()
+                pause_s = _LOOK_S
                 try:
                     set_up(connection)
-                    self._round(connection)
+                    if not self._round(connection):
+                        pause_s = _RETRY_S
                 except StoppedError:
                     break
                 except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
                     # A full disk, say: the next round tries again.
                     _log.warning("The store's upkeep was put off: %s", error)
+                    pause_s = _RETRY_S
                 with self._done:
                     self._num_rounds += 1
                     self._done.notify_all()
-                self._is_asked.wait(_LOOK_S)
+                self._is_asked.wait(pause_s)
 
-    def _round(self, connection: sqlite3.Connection) -> None:
-        self._erase(connection)
+    def _round(self, connection: sqlite3.Connection) -> bool:
+        """Do what there is to do; return whether all of it was done."""
+        is_erased = self._erase(connection)
         self._back_up(connection)
         log = self._path.with_name(f"{self._path.name}-wal")
         if log.exists() and log.stat().st_size >= _LOG_BYTES:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        return is_erased
 
     # --- erasing -------------------------------------------------------------------------------------------
 
-    def _erase(self, connection: sqlite3.Connection) -> None:
-        """Take what was deleted out of everything that was made of it."""
+    def _erase(self, connection: sqlite3.Connection) -> bool:
+        """Take what was deleted out of everything that was made of it; return whether nothing of it is left."""
         erased = connection.execute("SELECT id, message_id, conversation_id FROM erased").fetchall()
         if not erased:
-            return
+            return True
         # The index forgets words where its parts are merged; a part at a time, others may write between.
         num_pages = -_MERGE_PAGES
         while True:
@@ -117,8 +126,11 @@ class Upkeep:
             [number for _, _, number in erased if number is not None],
             lambda: self._is_stopped,
         )
-        if not is_busy and not emptied.num_left:
-            connection.executemany("DELETE FROM erased WHERE id = ?", [(number,) for number, _, _ in erased])
+        if is_busy or emptied.num_left:
+            return False
+        # What was deleted meanwhile has higher numbers.
+        connection.execute("DELETE FROM erased WHERE id <= ?", (max(number for number, _, _ in erased),))
+        return True
 
     def _stop_if_asked(self) -> None:
         if self._is_stopped:
@@ -129,6 +141,8 @@ class Upkeep:
     def _back_up(self, connection: sqlite3.Connection) -> None:
         """Make a backup if the last one is old. It is the backup that is checked: the store itself is in use."""
         newest = self._backups.newest_time()
+        if self._is_damaged:
+            return
         if newest is not None and datetime.now(UTC) - newest < BACKUP_EVERY:
             return
         if connection.execute("SELECT 1 FROM conversation LIMIT 1").fetchone() is None:
@@ -137,6 +151,7 @@ class Upkeep:
             file = self._backups.make(connection, is_stopped=lambda: self._is_stopped)
         except NotSoundError as error:
             _log.error("The store is damaged: %s", error)
+            self._is_damaged = True
             kept = self._backups.files()
             self._report(
                 f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown, and "

@@ -266,6 +266,33 @@ def test_the_last_used_conversation_is_the_first(store: Store, path: Path) -> No
     assert [conversation.id for conversation in store.conversations()] == [older.conversation_id, newer.conversation_id]
 
 
+def test_pinned_conversations_come_before_those_used_last(store: Store) -> None:
+    older, newer = plant(store, "u1-a1"), plant(store, "u2-a2")
+    store.pin(older.conversation_id)
+    assert [conversation.id for conversation in store.conversations()] == [older.conversation_id, newer.conversation_id]
+    assert store.conversation(older.conversation_id).pinned_ms is not None
+    store.pin(older.conversation_id, is_pinned=False)
+    assert store.conversation(older.conversation_id).pinned_ms is None
+    store.trash(newer.conversation_id)
+    assert [conversation.id for conversation in store.trashed_conversations()] == [newer.conversation_id]
+
+
+def test_a_long_answer_is_not_written_again_with_each_word(store: Store, path: Path) -> None:
+    planted = plant(store, "u1")
+    answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", "long " * 100_000, state="streaming")
+    with _sql(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for _ in range(10):
+        store.append_texts({answer.id: "word "})
+    # Each write is a page or two of the log.
+    assert path.with_name("store.sqlite3-wal").stat().st_size < 10 * 5 * 4096
+    (whole,) = [message for message in store.messages(planted.conversation_id) if message.id == answer.id]
+    assert whole.text == "long " * 100_000 + "word " * 10
+    store.update(whole)
+    with _sql(path) as database:
+        assert database.execute("SELECT count(*) FROM piece").fetchone() == (0,)
+
+
 def test_what_a_person_wrote_has_reached_the_disk_when_it_is_stored(store: Store) -> None:
     said: list[str] = []
     _connection(store).set_trace_callback(said.append)
