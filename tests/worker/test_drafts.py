@@ -63,7 +63,8 @@ def engine_of(
 
 
 def ask(engine: Engine, **fields: Any) -> list[Event]:
-    engine.add(Generate(request_id=1, **{"token_ids": PROMPT, "max_tokens": 40, **fields}), Ticket(1))
+    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 40, **fields}
+    engine.add(Generate(request_id=1, **asked), Ticket(1))
     events: list[Event] = []
     while engine.is_busy:
         events += engine.step()
@@ -106,6 +107,19 @@ def test_an_answer_with_a_draft_model_is_the_one_without(
                 assert agree(llama, plain, guessed, PROMPT[seed:])
             else:
                 assert finished(plain).choices[0].text == finished(guessed).choices[0].text
+
+
+def test_what_is_sampled_with_a_draft_is_distributed_as_without(llama: LanguageModel) -> None:
+    # More than that: with the same seed it is the same, whichever tokens were guessed.
+    plain, guessing = engine_of(llama), engine_of(llama, llama)
+    num_guessed = num_right = 0
+    for seed in range(150):
+        asked: dict[str, Any] = {"sampling": Sampling(temperature=0.4, seed=seed), "max_tokens": 6}
+        guessed = finished(ask(guessing, **asked))
+        assert guessed.choices[0].token_ids == finished(ask(plain, **asked)).choices[0].token_ids
+        num_guessed += guessed.usage.draft_tokens
+        num_right += guessed.usage.accepted_tokens
+    assert 0 < num_right < num_guessed
 
 
 def test_a_draft_that_is_the_model_itself_is_always_right(llama: LanguageModel) -> None:

@@ -1,8 +1,12 @@
-"""Hooks: what they are shown, what they may decide, and that what was taken back leaves no trace in what follows."""
+"""Hooks: what they are shown, what they may decide, and that what was taken back leaves no trace in what follows.
+
+`BOUGH_FUZZ_HOOKS` says for how many seeds a hook decides by chance.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,8 +29,10 @@ from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Chunk, Constraint, Event, Failed, Finished, Forked, Generate, Retract, Sampling, Segment
 from worker.request import Ticket
+from worker.sampler import Sampler
 from worker.step import Step
 
+NUM_SEEDS = int(os.environ.get("BOUGH_FUZZ_HOOKS", "4"))
 PLENTY = 1 << 30
 PROMPT = [40, 41, 42, 43, 44]
 
@@ -65,7 +71,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) ->
 
 def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
     """Answer one request, on both ways to decode, which say the same."""
-    asked = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
+    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
     heard: list[list[Event]] = []
     for looks_ahead in (False, True):
         engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=given), looks_ahead=looks_ahead)
@@ -359,15 +365,128 @@ def test_what_no_hook_may_say_is_named(llama: LanguageModel, verdict: Any, word:
 
 
 def test_unknown_hooks_and_options_are_refused(llama: LanguageModel) -> None:
-    for fields, word in (
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"hooks": ["no such"]}, "uncertain pause"),
         ({"hooks": ["no repeats"], "hook_options": {"other": {}}}, "none of the `hooks`"),
         ({"hooks": ["../secret"]}, "there is none named"),
-    ):
+    ]
+    for fields, word in refused:
         [event] = ask(llama, **fields)[-1:]
         assert isinstance(event, Failed)
         assert event.kind == "bad_request"
         assert word in event.message
+
+
+# --- what hooks are shown ---------------------------------------------------------------------------------------
+
+
+def test_candidates_have_the_models_probabilities_and_those_that_masks_leave(llama: LanguageModel) -> None:
+    allowed = np.zeros(len(llama.vocabulary), dtype=np.bool_)
+    allowed[50:90] = True
+    tried: dict[int, list[int]] = {}
+    num_looked = 0
+
+    def hook(step: Step) -> Verdict:
+        nonlocal num_looked
+        if step.phase == "before":
+            tried[step.position] = []
+            return Decision(mask=allowed)
+        num_looked += 1
+        logits = np.array(llama.forward(mx.array([PROMPT + list(step.tokens)]), llama.new_layers()))[0]
+        assert np.allclose(step.logits, logits, atol=1e-3)
+        exact = np.exp(logits.astype(np.float64) - logits.max())
+        exact /= exact.sum()
+        assert step.probability == pytest.approx(exact[step.token], rel=1e-2)
+        left = exact * allowed
+        left[tried[step.position]] = 0.0
+        left /= left.sum()
+        assert len(step.candidates) == 20
+        for candidate in step.best(len(llama.vocabulary)):
+            assert candidate.probability == pytest.approx(exact[candidate.token_id], rel=1e-2)
+            assert candidate.masked_probability == pytest.approx(left[candidate.token_id], rel=1e-2, abs=1e-12)
+            assert candidate.text == llama.vocabulary.text_of([candidate.token_id])
+        probabilities = [candidate.probability for candidate in step.candidates]
+        assert probabilities == sorted(probabilities, reverse=True)
+        with pytest.raises(ValueError, match="read-only"):
+            step.logits[0] = 1.0
+        tried[step.position].append(step.token)
+        return Decision(resample=True) if step.visit == 0 else None
+
+    finished(ask(llama, {"look": lambda: hook}, sampling=Sampling(temperature=1.0, seed=4), max_tokens=3))
+    assert num_looked == 12
+
+
+def test_before_sampling_there_is_no_token(counting: LanguageModel) -> None:
+    events = count(counting, {"odd": lambda: lambda step: Decision(token=step.token)})
+    assert isinstance(events[-1], Failed)
+    assert "before sampling" in events[-1].message
+
+
+# --- several hooks ----------------------------------------------------------------------------------------------
+
+
+def letters_mask(model: LanguageModel, letters: str) -> Any:
+    mask = np.zeros(len(model.vocabulary), dtype=np.bool_)
+    mask[ids(model, letters)] = True
+    return mask
+
+
+def test_masks_of_several_hooks_are_anded(counting: LanguageModel) -> None:
+    one, other = (once(1, Decision(mask=letters_mask(counting, letters)), "before") for letters in ("mqx", "aqz"))
+    assert text_of(count(counting, {"one": one, "other": other}))[1] == "q"
+
+
+def test_the_last_temperature_holds(llama: LanguageModel) -> None:
+    def at(temperature: float) -> Callable[[], Hook]:
+        return lambda: lambda step: Decision(temperature=temperature) if step.phase == "before" else None
+
+    hot = Sampling(temperature=3.0, seed=1)
+    greedy = finished(ask(llama, {})).choices[0].text
+    assert text_of(ask(llama, {"wild": at(9.0), "calm": at(0.0)}, sampling=hot)) == greedy
+    assert text_of(ask(llama, {"calm": at(0.0), "wild": at(9.0)}, sampling=hot)) != greedy
+
+
+def test_the_first_hook_that_does_more_has_the_last_word(counting: LanguageModel) -> None:
+    asked: list[int] = []
+
+    def second(step: Step) -> Verdict:
+        if step.phase == "before":
+            asked.append(step.position)
+        return None
+
+    stop = once(2, [], "before")
+    assert text_of(count(counting, {"stop": stop, "second": lambda: second})) == "bc"
+    assert 2 not in asked
+
+
+def test_a_hook_after_one_that_puts_a_token_is_shown_that_token(counting: LanguageModel) -> None:
+    shown: list[str] = []
+
+    def second(step: Step) -> Verdict:
+        if step.phase == "after" and step.position == 2:
+            shown.append(step.token_text)
+            assert 0 <= step.probability < 0.5
+        return None
+
+    x = ids(counting, "x")[0]
+    assert text_of(count(counting, {"x": once(2, Decision(token=x)), "second": lambda: second})) == "bcxyza"
+    assert set(shown) == {"x"}
+
+
+def test_a_mask_goes_with_what_a_later_hook_decides(counting: LanguageModel) -> None:
+    mask = once(3, Decision(mask=letters_mask(counting, "q")), "before")
+    back = once(3, Decision(backtrack=1), "before")
+    assert text_of(count(counting, {"mask": mask, "back": back}))[:3] == "bcq"
+
+
+def test_splices_are_looked_through_in_order(counting: LanguageModel) -> None:
+    d = ids(counting, "d")
+
+    def always(letters: str) -> Callable[[], Hook]:
+        splice = Splice(when_sampled=d, backtrack=1, ff_tokens=ids(counting, letters))
+        return lambda: lambda step: Decision(splices=[splice]) if step.phase == "before" else None
+
+    assert text_of(count(counting, {"one": always("x"), "other": always("m")})) == "bcxyza"
 
 
 # --- beside constraints and segments --------------------------------------------------------------------------
@@ -477,10 +596,8 @@ class Chance:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
-    from worker.sampler import Sampler
-
     draws = Draws()
     sampling = Sampling(temperature=1.0, seed=seed * 100)
     made = itertools.cycle(range(seed, seed + n))
