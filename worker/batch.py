@@ -6,7 +6,7 @@ Not every kind of cache has a batched form, and not every model's code heeds it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import mlx.core as mx
@@ -39,11 +39,14 @@ class Batch:
 
     def remove(self, row: int, num_rows: int) -> None:
         """Drop one of `num_rows` rows; those after it move up."""
-        others = [index for index in range(num_rows) if index != row]
-        if not others:
+        self.take([index for index in range(num_rows) if index != row])
+
+    def take(self, rows: Sequence[int]) -> None:
+        """Hold what these rows hold, in this order, and nothing else; one may be named several times. It is copied."""
+        if not rows:
             self.layers = []
         for layer in self.layers:
-            layer.filter(others)
+            layer.filter(list(rows))
 
     def row(self, row: int, length: int) -> Layers:
         """Return the layers of one row, which holds `length` tokens. They are views: copy before the batch goes on."""

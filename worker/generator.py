@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,6 +24,7 @@ from worker.protocol import (
     Choice,
     Constraint,
     Continuation,
+    Finished,
     Generate,
     Prompt,
     Sampling,
@@ -37,6 +39,9 @@ MOST_SAMPLES = 64
 """Of one prompt; a batch's seeds lie so far apart, too."""
 
 _GREEDY = Sampling()
+
+Answering: TypeAlias = Callable[[Engine, Sequence[Generate]], list[tuple[Finished, list[list[Token]]]]]
+"""Has requests answered: of each its end, and of each of its choices the tokens drawn."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +68,7 @@ class Generator:
         if self.constraint is not None:
             # Before anybody waits for it.
             self.engine.model.constraints.new(self.constraint)
-        _ = self._settings(None, None, None)
+        _ = self.settings(None, None, None)
 
     def __call__(
         self,
@@ -83,8 +88,13 @@ class Generator:
 
         Raises `SampleMismatch`, and a `WorkerError` where it can't be answered (the first one of several).
         """
+        return self.go_on(given, samples, self.settings(stop, max_tokens, seed), answered)
+
+    def go_on(
+        self, given: str | Sequence[str] | SequenceState, samples: int | None, settings: Generate, answer: Answering
+    ) -> SequenceState:
+        """As a call, by requests with these `settings`, of which `answer` has all answered."""
         state = self._state(given)
-        settings = self._settings(stop, max_tokens, seed)
         num_samples = _num_samples(state, samples)
         first_seed = secrets.randbits(32) if settings.sampling.seed is None else settings.sampling.seed
         starts = [[self._begun(sequence) for sequence in row] for row in state.rows]
@@ -94,7 +104,7 @@ class Generator:
                 sampling = msgspec.structs.replace(settings.sampling, seed=first_seed + MOST_SAMPLES * batch + sample)
                 n = num_samples if len(row) == 1 else 1
                 commands.append(self._command(settings, start, len(commands), sampling, n))
-        answers = iter(answered(self.engine, commands))
+        answers = iter(answer(self.engine, commands))
         rows: list[tuple[TokenSequence, ...]] = []
         usages: list[Usage] = []
         for given_row, row in zip(state.rows, starts, strict=True):
@@ -119,7 +129,7 @@ class Generator:
             raise ValueError("This state was written by another model, whose tokens differ. Hand on its text: str(…).")
         return given
 
-    def _settings(self, stop: str | Sequence[str] | None, max_tokens: int | None, seed: int | None) -> Generate:
+    def settings(self, stop: str | Sequence[str] | None, max_tokens: int | None, seed: int | None) -> Generate:
         """A request with all but what it goes on from. Raises `BadRequestError`."""
         stops = self.stop if stop is None else stop
         sampling = msgspec.to_builtins(self.sampling)

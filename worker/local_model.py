@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from worker.beams import Beams
 from worker.engine import Engine
 from worker.errors import BadRequestError
 from worker.generator import Generator
@@ -89,6 +90,19 @@ class LocalModel:
     ) -> Generator:
         """Return a generator of texts that a grammar in Lark's form describes."""
         return self._generator(Constraint(kind="lark", value=lark), sampling, stop, max_tokens)
+
+    def beams(
+        self,
+        *,
+        width: int = 4,
+        samples: int | None = None,
+        constraint: Constraint | None = None,
+        stop: str | Sequence[str] = (),
+        max_tokens: int | None = None,
+        length_penalty: float = 0.0,
+    ) -> Beams:
+        """Return a generator of what is likeliest as a whole, by beam search: the best `samples` of `width` beams."""
+        return Beams(self._generator(constraint, _GREEDY, stop, max_tokens), width, samples, length_penalty)
 
     def _generator(
         self,

@@ -88,7 +88,8 @@ class SequenceState:
         """The sums of the log-probabilities of all tokens that were drawn and kept, shape [batch, sample]; read-only.
 
         A token's is the model's own, before temperature, filters and constraints. Tokens that nobody drew (prompts,
-        strings, what a constraint left no choice about, what a cut has left of a token) weigh nothing.
+        strings, what a constraint left no choice about, what a cut has left of a token) weigh nothing. A beam's end
+        (`Ending.logprob`) is weighed, too, until something is cut from it or follows it.
         """
         weights = np.array([[sequence.weight for sequence in row] for row in self.rows])
         weights.flags.writeable = False

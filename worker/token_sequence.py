@@ -36,6 +36,8 @@ class Ending:
     """The stop string that ended it, which is not in the text."""
     seed: int
     """What it sampled with."""
+    logprob: float = 0.0
+    """Of a beam: of what ended it and is no token of its text, the end of the turn or what a stop string cut off."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ class TokenSequence:
 
     @cached_property
     def weight(self) -> float:
-        """The sum of the log-probabilities of the tokens that were drawn."""
-        return math.fsum(logprob for logprob in self.logprobs if logprob is not None)
+        """The sum of the log-probabilities of the tokens that were drawn, and of its end where that is weighed."""
+        of_its_end = 0.0 if self.ending is None else self.ending.logprob
+        return math.fsum([*(logprob for logprob in self.logprobs if logprob is not None), of_its_end])
 
     @cached_property
     def _data(self) -> bytes:

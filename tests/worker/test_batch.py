@@ -135,3 +135,30 @@ def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
     for row in range(4):
         cache.enter([*prompt, *(60 + row + 7 * step for step in range(10))], batch.row(row, 522))
     assert cache.num_bytes == before + 4 * 10 * a_token
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2", "mamba", "falcon_h1", "deepseek_v3"])
+def test_rows_that_are_taken_in_any_order_and_several_times_say_what_they_say_alone(name: str):
+    rng = Random(len(name))
+    model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
+    layers = make_prompt_cache(model)
+    prompt = [rng.randrange(10, VOCAB_SIZE) for _ in range(9)]
+    read(model, layers, prompt)
+    batch = Batch()
+    batch.add(layers, 3)
+    rows = [list(prompt) for _ in range(3)]
+    together = logits = mx.zeros((3, VOCAB_SIZE))
+    for _ in range(20):
+        tokens = [rng.randrange(10, VOCAB_SIZE) for _ in rows]
+        together = forward(model, mx.array(tokens)[:, None], batch.layers)
+        rows = [[*row, token_id] for row, token_id in zip(rows, tokens, strict=True)]
+        taken = [rng.randrange(len(rows)) for _ in range(rng.randint(1, 4))]
+        batch.take(taken)
+        rows, together = [rows[row] for row in taken], together[mx.array(taken)]
+    for row, ids in enumerate(rows):
+        alone = make_prompt_cache(model)
+        read(model, alone, prompt)
+        for token_id in ids[len(prompt) :]:
+            logits = read(model, alone, [token_id])
+        assert_agree(logits, together[row : row + 1])
+        assert_agree(read(model, alone, [7]), read(model, batch.row(row, len(ids)), [7]))
