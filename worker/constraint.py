@@ -104,10 +104,11 @@ class Constraint:
 
     def consume(self, token_ids: Sequence[int]) -> bool:
         """Take tokens; return whether all of them fit. Where one does not, none is taken."""
-        # A token that does not fit would leave the matcher of no use for good.
-        if self.fits(token_ids) < len(token_ids) or self._matcher.try_consume_tokens(list(token_ids)) < len(token_ids):
+        num_taken = self._matcher.try_consume_tokens(list(token_ids))
+        if num_taken < len(token_ids):
+            self._matcher.rollback(num_taken)
             return False
-        self._num_consumed += len(token_ids)
+        self._num_consumed += num_taken
         return True
 
     def rewind(self, num_tokens: int) -> None:

@@ -24,4 +24,6 @@ class Masks:
     def mask(self) -> npt.NDArray[np.bool_] | None:
         """Which tokens may come now, shape [vocabulary]; None if all may."""
         allowed = [found for mask in self._masks if mask.is_active and (found := mask.mask()) is not None]
-        return np.logical_and.reduce(allowed) if allowed else None
+        if len(allowed) < 2:
+            return allowed[0] if allowed else None
+        return np.logical_and.reduce(allowed)

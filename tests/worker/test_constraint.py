@@ -122,12 +122,29 @@ def test_rewound_it_is_as_if_the_tokens_had_never_come(
         constraint.rewind(len(taken) + 1)
 
 
-def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(constraints: Constraints, vocabulary: Vocabulary):
-    constraint = constraints.new(Described(kind="regex", value="[a-z]+"))
-    assert constraint.consume(vocabulary.encode("abc"))
-    assert not constraint.consume(vocabulary.encode("abc9"))
-    assert constraint.consume(vocabulary.encode("d"))
-    constraint.rewind(len(vocabulary.encode("d")))
+@pytest.mark.parametrize("refused", ["9", "abc9", "a, bc9", "abc, def, g", "abc, def\n"])
+def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(
+    constraints: Constraints, vocabulary: Vocabulary, refused: str
+):
+    constraint = constraints.new(Described(kind="regex", value="[a-z]+(, [a-z]+){0,2}"))
+    assert constraint.consume(vocabulary.encode("x, y"))
+    mask, forced, may_end = constraint.mask(), constraint.forced(), constraint.may_end
+    assert not constraint.consume(vocabulary.encode(refused))
+    assert np.array_equal(constraint.mask(), mask)
+    assert (constraint.forced(), constraint.may_end) == (forced, may_end)
+    assert constraint.consume(vocabulary.encode("z, abc"))
+    constraint.rewind(len(vocabulary.encode("z, abc")))
+    assert np.array_equal(constraint.mask(), mask)
+
+
+def test_an_end_that_is_refused_is_no_end(constraints: Constraints, vocabulary: Vocabulary):
+    constraint = constraints.new(Described(kind="regex", value="ab"))
+    assert not constraint.consume(vocabulary.encode("aba"))
+    assert not constraint.is_complete
+    assert constraint.consume(vocabulary.encode("ab"))
+    assert constraint.is_complete
+    assert not constraint.consume(vocabulary.encode("a"))
+    constraint.rewind(len(vocabulary.encode("ab")))
     assert constraint.mask().any()
 
 
