@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,9 +26,11 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
     """Return a formula as it is written in `colour`; None where it can't be set, and its source must do."""
     if len(latex) > _LONGEST:
         return None
-    # Its fonts are read when it is first wanted.
-    from ziamath.config import config
-    from ziamath.zmath import Latex
+    # Its fonts are read when it is first wanted, in a way that Python calls old.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from ziamath.config import config
+        from ziamath.zmath import Latex
 
     # Qt's SVG has no symbols that are used again.
     config.svg2 = False

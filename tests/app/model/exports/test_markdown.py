@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
-from app.model.exports.markdown import to_markdown
-from app.model.message import Message, Record, Role
+from app.model.exports.markdown import markdown, to_markdown
+from app.model.exports.part import Options, Part
+from app.model.imports.transcript import conversation as transcript_of
+from app.model.message import Conversation, Message, Record, Role
+from tests.app.model.exports.parts import parts, spoken
 
 _PIECES = (
     "```", "````", "~~~", "```python", "``` a`b", "   ```", "    ```", "> ```", "- ```", "1. ```", "\t~~~", "`", "word",
@@ -93,3 +97,71 @@ def test_roles_and_texts_of_any_content_are_kept(seed: int) -> None:
             place = document.index(text.strip("\n"), place) + len(text.strip("\n"))
         own = [heading for heading in _headings(document) if heading in {"## You", "## Answer"}]
         assert own == ["## You", "## Answer", "## You", "## Answer"], document
+
+
+def _documented(part: Part, **options: bool) -> str:
+    return "".join(piece.text for piece in markdown(part, Options(**options)))
+
+
+@given(part=parts())
+@settings(max_examples=150, deadline=None)
+def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> None:
+    theirs = transcript_of(_documented(part)) if spoken(part.messages) else None
+    told = [message for message in part.messages if spoken([message])]
+    if theirs is None:
+        return
+    back = {message.id: message for message in theirs.messages}
+    if len(back) == len(told) and all(str(message.id) in back for message in told):
+        for message in told:
+            above = message.parent_id
+            while above is not None and not spoken([part.tree[above]]):
+                above = part.tree[above].parent_id
+            assert back[str(message.id)].role == message.role
+            assert back[str(message.id)].text == message.text
+            assert back[str(message.id)].parent == (None if above is None else str(above))
+    else:
+        # A single branch that can be read without comments has none.
+        assert [(message.role, message.text) for message in theirs.messages] == spoken(told)
+
+
+@given(part=parts())
+@settings(max_examples=60, deadline=None)
+def test_statistics_stand_beside_the_texts_and_not_in_them(part: Part) -> None:
+    if spoken(part.messages):
+        theirs = transcript_of(_documented(part, statistics=True))
+        assert sorted((message.role, message.text) for message in theirs.messages) == sorted(spoken(part.messages))
+
+
+def test_a_branch_that_can_be_read_as_it_is_has_no_comments() -> None:
+    part = _line("Why?", "Because:\n\n```py\nx = 1\n```\n\n# A heading\n\nEnd.")
+    assert _documented(part) == (
+        "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause:\n\n```py\nx = 1\n```\n\n# A heading\n\nEnd.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["## You", "```\nopen", "\nbegins empty", "ends empty\n", "a\r\nb", "## Answer · m · now"]
+)
+def test_a_text_that_could_be_misread_stands_between_comments(text: str) -> None:
+    document = _documented(_line("Why?", text))
+    assert document.startswith('<!-- bough {"format":"bough-markdown","version":1,"name":"n"} -->\n# n\n')
+    assert [message.text for message in transcript_of(document).messages] == ["Why?", text]
+
+
+def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for() -> None:
+    part = _line("Why?", "<think>\nHm.\n</think>\n\nBecause.", system="Be brief.")
+    assert "Hm." in _documented(part)
+    assert "Be brief." in _documented(part)
+    document = _documented(part, reasoning=False, system_prompts=False)
+    assert document == "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause.\n"
+
+
+def _line(question: str, answer: str, system: str = "") -> Part:
+    messages = [
+        Message(id=1, parent_id=None, role="root", text=""),
+        Message(id=2, parent_id=1, role="system", text=system),
+        Message(id=3, parent_id=2, role="user", text=question),
+        Message(id=4, parent_id=3, role="assistant", text=answer),
+    ]
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    return Part(conversation, messages, {}, messages)

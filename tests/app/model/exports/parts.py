@@ -1,0 +1,126 @@
+"""Conversations to export: any tree, and what is read back of it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from app.model.exports.part import Part
+from app.model.grafts import Graft
+from app.model.imports.importing import Progress, Summary, imported
+from app.model.message import Alternative, Conversation, Figures, Message, Record, Role, Sampling
+from app.model.store import Store
+from app.model.tree import Tree
+
+_R = TypeVar("_R")
+
+PIECES = (
+    "```", "````", "~~~", "```python", "``` a`b", "   ```", "    ```", "> ```", "- ```", "`", "word", "# heading",
+    "## You", "## Answer", "## Answer · guide · 2023-11-14 22:13 UTC", "## System", "# Branch 2", "---", "===",
+    "<!-- bough {} -->", '<!-- bough {"id":1,"parent":null,"role":"user","lines":2} -->', "<!-- bough-2 x -->",
+    "| a | b |", "|---|---|", "<div>", "</div>", "<!--", "-->", "<pre>", "<script>", "</textarea>", "<?php", "]]>",
+    "[a]: /x 'title", "\\", "$$", "$a_b$", "\\(x\\)", "\\[", "&amp;", "&lt;", "", " ", "  ", "\t", "\r", "\r\n", "\f",
+    "\0", "\u2028", "\u0085", "\ufeff", "😀", "שלום", "漢字", "e\u0301", "\U000f0000", "\\u0041", '"', "'", "{", "}",
+)  # fmt: skip
+
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=7).map("\n".join)
+"""Text that is hard to keep in any format."""
+
+_ALTERNATIVES = st.builds(Alternative, st.integers(0, 9), TEXTS, st.none())
+_RECORDS = st.builds(
+    Record,
+    model=st.sampled_from(["", "guide", "a · b", "<m> & n"]),
+    model_identity=st.text(string.hexdigits, max_size=8),
+    versions=st.dictionaries(st.sampled_from(["mlx", "mlx-lm"]), st.just("1.0")),
+    token_ids=st.lists(st.integers(0, 2**31), max_size=4).map(tuple),
+    logprobs=st.lists(st.none() | st.floats(-50, 0), max_size=3).map(tuple),
+    alternatives=st.lists(st.tuples(st.builds(Alternative, st.integers(0, 9), TEXTS, st.none())), max_size=2).map(
+        tuple
+    ),
+    sampling=st.builds(Sampling, temperature=st.floats(0, 2), seed=st.none() | st.integers(0, 2**63 - 1)),
+    seed=st.none() | st.integers(0, 2**63 - 1),
+    error=st.none() | TEXTS,
+    figures=st.builds(Figures, new_tokens=st.integers(0, 99), tokens_per_s=st.floats(0, 999)),
+)
+
+
+@st.composite
+def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Part:
+    """Draw a conversation with any tree below its root and a system prompt."""
+    root, system = first_id, first_id + 1
+    messages = [
+        Message(id=root, parent_id=None, role="root", text="", created_ms=1_700_000_000_000),
+        Message(id=system, parent_id=root, role="system", text=draw(texts), created_ms=1_700_000_000_000),
+    ]
+    message_id = system
+    for _ in range(draw(st.integers(0, 9))):
+        message_id += draw(st.integers(1, 3))
+        above = draw(st.sampled_from(messages))
+        role: Role = "system" if above.role == "root" else draw(st.sampled_from(["user", "assistant", "note"]))
+        messages.append(
+            Message(
+                id=message_id,
+                parent_id=above.id,
+                role=role,
+                text=draw(texts),
+                state=draw(st.sampled_from(["complete", "stopped", "cut", "failed"])),
+                created_ms=draw(st.integers(0, 2_000_000_000_000)),
+                record=draw(_RECORDS) if role == "assistant" else None,
+                name=draw(st.sampled_from(["", "a name"])),
+                starred_ms=draw(st.none() | st.integers(0, 9)),
+            )
+        )
+    choices: dict[int, int | None] = {}
+    for message in messages:
+        below = [other.id for other in messages if other.parent_id == message.id]
+        if below and draw(st.booleans()):
+            choices[message.id] = draw(st.sampled_from([None, *below]))
+    conversation = Conversation(
+        id=draw(st.integers(1, 99)), name=draw(texts), root_id=root, created_ms=1, updated_ms=2, pinned_ms=None
+    )
+    return Part(conversation, messages, choices, Tree(messages, root).path(choices))
+
+
+def stored(store: Store, part: Part) -> int:
+    """Put a conversation into a store; return its id there."""
+    (conversation_id,) = store.grafts.add([graft(part)], store.grafts.offset())
+    return conversation_id
+
+
+def graft(part: Part) -> Graft:
+    conversation = part.conversation
+    return Graft(
+        name=conversation.name,
+        messages=part.messages,
+        root_id=conversation.root_id,
+        choices=part.choices,
+        created_ms=conversation.created_ms,
+        updated_ms=conversation.updated_ms,
+        id=conversation.id,
+    )
+
+
+def brought_in(store: Store, *paths: Path) -> Summary:
+    """Import files, and return what was imported."""
+    return finished(imported(store, paths))
+
+
+def finished(work: Generator[Progress, None, _R]) -> _R:
+    try:
+        while True:
+            next(work)
+    except StopIteration as end:
+        return end.value
+
+
+def spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Roles and texts, without the root and system prompts that say nothing."""
+    return [
+        (message.role, message.text)
+        for message in messages
+        if message.role != "root" and (message.role != "system" or message.text.strip())
+    ]

@@ -1,0 +1,90 @@
+"""JSON Lines for tuning: one record a branch, and one for each answer that another was shown instead of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
+from app.model.exports.part import Options, Part, branch, whole_tree
+from app.model.store import Store
+from tests.app.trees import Planted, plant
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Any:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def planted(store: Store) -> Planted:
+    return plant(store, "u1-a1-u2-a2 | u1-a3 | u1-a1-u2-a4 | u1-a1-u5")
+
+
+def _records(kind: Any, part: Part, options: Options | None = None) -> list[Any]:
+    lines = "".join(piece.text for piece in kind(part, options or Options())).splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_each_branch_is_a_record_up_to_its_last_answer(store: Store, planted: Planted) -> None:
+    records = _records(openai_records, whole_tree(store, planted.conversation_id))
+    # What ends in a question is told as far as it was answered.
+    assert ["-".join(turn["content"] for turn in record["messages"]) for record in records] == [
+        "u1-a1-u2-a2",
+        "u1-a3",
+        "u1-a1-u2-a4",
+        "u1-a1",
+    ]
+    assert [turn["role"] for turn in records[0]["messages"]] == ["user", "assistant", "user", "assistant"]
+
+
+def test_one_branch_is_one_record(store: Store, planted: Planted) -> None:
+    part = branch(store, planted.conversation_id, planted.ids["a2"])
+    assert _records(sharegpt_records, part) == [
+        {
+            "id": f"{planted.conversation_id}-{planted.ids['a2']}",
+            "conversations": [
+                {"from": "human", "value": "u1"},
+                {"from": "gpt", "value": "a1"},
+                {"from": "human", "value": "u2"},
+                {"from": "gpt", "value": "a2"},
+            ],
+        }
+    ]
+
+
+def test_of_siblings_the_one_that_is_shown_was_chosen(store: Store, planted: Planted) -> None:
+    store.choose(planted.conversation_id, {planted.ids["u1"]: planted.ids["a1"]})
+    records = _records(preference_records, whole_tree(store, planted.conversation_id))
+    told = [
+        tuple("-".join(turn["content"] for turn in record[side]) for side in ("prompt", "chosen", "rejected"))
+        for record in records
+    ]
+    assert told == [("u1", "a1", "a3"), ("u1-a1-u2", "a4", "a2")]
+
+
+def test_answers_that_failed_and_notes_teach_nothing(store: Store) -> None:
+    conversation, question = store.create_conversation("n", "Be brief.", "q")
+    note = store.add(conversation.id, question.id, "note", "Tool result\n\n1")
+    store.add(conversation.id, note.id, "assistant", "half", state="failed")
+    store.add(conversation.id, note.id, "assistant", "<think>\nhm\n</think>\n\nwhole ✓")
+    (record,) = _records(openai_records, whole_tree(store, conversation.id), Options(reasoning=False))
+    assert [(turn["role"], turn["content"]) for turn in record["messages"]] == [
+        ("system", "Be brief."),
+        ("user", "q"),
+        ("assistant", "whole ✓"),
+    ]
+    assert _records(preference_records, whole_tree(store, conversation.id)) == []
+
+
+def test_characters_are_not_escaped(store: Store) -> None:
+    conversation, question = store.create_conversation("n", "", "Grüße <&> 漢字")
+    store.add(conversation.id, question.id, "assistant", "שלום")
+    text = "".join(piece.text for piece in openai_records(whole_tree(store, conversation.id), Options()))
+    assert "Grüße <&> 漢字" in text
+    assert "שלום" in text

@@ -1,0 +1,192 @@
+"""The HTML export, read back by a parser: every text is there as it was, and nothing else is needed to read it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from hypothesis import given, settings
+
+from app.model.exports.colours import code_looks, contrast, theme
+from app.model.exports.html import html
+from app.model.exports.part import Options, Part, Scheme
+from app.model.message import Conversation, Message, Role
+from app.model.tree import Tree
+from tests.app.model.exports.parts import parts, spoken
+
+_VOID = {"meta", "img", "br", "hr"}
+_CODE = """def f(x):
+    # a <comment> & more
+    return "a" if x < 3 else 'b'"""
+
+
+class _Page(HTMLParser):
+    """The articles of a page by their ids, with their texts; and every tag."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+        self.roles: dict[str, str] = {}
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.deepest = 0
+        self._open: list[str] = []
+        self._article = ""
+        self._is_text = 0
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.append((tag, found))
+        if tag in _VOID or (tag in {"path", "rect"}):
+            return
+        self._open.append(tag)
+        self.deepest = max(self.deepest, self._open.count("details"))
+        if tag == "article":
+            self._article = found["id"] or ""
+            self.texts[self._article] = ""
+            self.roles[self._article] = (found["class"] or "").split()[0]
+        if self._is_text or (tag == "div" and "text" in (found.get("class") or "").split()):
+            self._is_text += 1
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+        self._is_text -= bool(self._is_text)
+
+    def handle_data(self, data: str) -> None:
+        if self._is_text:
+            self.texts[self._article] += data
+
+
+def _page(part: Part, options: Options | None = None) -> str:
+    return "".join(piece.text for piece in html(part, options or Options()))
+
+
+def _of(*said: tuple[Role, str]) -> Part:
+    messages = [Message(id=1, parent_id=None, role="root", text="")]
+    messages += [
+        Message(id=place + 2, parent_id=place + 1, role=role, text=text) for place, (role, text) in enumerate(said)
+    ]
+    return Part(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages)
+
+
+@given(part=parts())
+@settings(max_examples=80, deadline=None)
+def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it_was(part: Part) -> None:
+    page = _Page(_page(part))
+    told = [message for message in part.messages if spoken([message])]
+    assert {int(name.removeprefix("m")): role for name, role in page.roles.items()} == {
+        message.id: message.role for message in told
+    }
+    for message in told:
+        if message.role in {"user", "system"}:
+            # A parser of HTML takes these for line breaks and for nothing.
+            assert page.texts[f"m{message.id}"] == message.text
+    assert {tag for tag, _ in page.tags} <= _KNOWN_TAGS
+
+
+_KNOWN_TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "h4", "h5", "h6", "article", "div", "p",
+    "details", "summary", "span", "svg", "path", "rect", "code", "pre", "a", "img", "ul", "ol", "li", "blockquote",
+    "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "br", "hr", "g",
+}  # fmt: skip
+
+
+def test_code_and_formulas_are_whole_and_html_is_text() -> None:
+    formulas = "$\\frac{a}{b}$ and\n\n$$x < y$$\n\n\\(\\nosuch{\\)"
+    text = f"A <b>tag</b> &amp; `a<b`.\n\n```python\n{_CODE}\n```\n\n{formulas}"
+    page = _Page(_page(_of(("user", "q"), ("assistant", text))))
+    shown = page.texts["m3"]
+    assert "A <b>tag</b> & a<b." in shown
+    assert _CODE in shown
+    assert "$\\frac{a}{b}$" in shown
+    assert "$$x < y$$" in shown
+    assert "$\\nosuch{$" in shown
+    assert [tag for tag, _ in page.tags].count("svg") == 2
+    assert any((found.get("class") or "").startswith("c-") for _, found in page.tags)
+
+
+def test_nothing_is_fetched_and_nothing_is_run() -> None:
+    text = (
+        "![a](https://example.org/a.png) ![b](data:image/png;base64,iVBORw0KGgo=) [c](javascript:alert(1)) "
+        "[d](file:///etc/passwd) <script>alert(1)</script> <img src=x onerror=alert(1)>"
+    )
+    page = _Page(_page(_of(("user", text), ("assistant", text))))
+    addresses = [found[key] or "" for _, found in page.tags for key in ("src", "href") if key in found]
+    assert [found["src"] for tag, found in page.tags if tag == "img"] == ["data:image/png;base64,iVBORw0KGgo="]
+    assert all(address.startswith(("data:image/", "https://", "#m")) for address in addresses), addresses
+    assert not any(name.startswith("on") for _, found in page.tags for name in found)
+    assert not any(tag in {"script", "link", "iframe", "object"} for tag, _ in page.tags)
+    assert "[image: a]" in page.texts["m3"]
+
+
+def test_branches_fold_where_they_part() -> None:
+    page = _page(_tree())
+    # The branch that is shown, and before its next message the one that is not.
+    assert re.findall(r'id="(m\d)"|(<details|</details)', page) == [
+        ("m2", ""),
+        ("m3", ""),
+        ("", "<details"),
+        ("m4", ""),
+        ("", "</details"),
+        ("m5", ""),
+    ]
+    assert "Another branch: “first”, after <a href='#m3'>“q”</a>" in page
+
+
+def _tree() -> Part:
+    messages = [
+        Message(id=1, parent_id=None, role="root", text=""),
+        Message(id=2, parent_id=1, role="system", text="s"),
+        Message(id=3, parent_id=2, role="user", text="q"),
+        Message(id=4, parent_id=3, role="assistant", text="first"),
+        Message(id=5, parent_id=3, role="assistant", text="second"),
+    ]
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    return Part(conversation, messages, {}, Tree(messages, 1).path({}))
+
+
+def test_branches_of_branches_do_not_fold_deeper_than_browsers_can() -> None:
+    messages = [Message(id=1, parent_id=None, role="root", text="")]
+    for number in range(400):
+        # Each second child is a branch of the one before.
+        messages.append(Message(id=2 * number + 2, parent_id=max(1, 2 * number), role="user", text=f"a{number}"))
+        messages.append(Message(id=2 * number + 3, parent_id=max(1, 2 * number), role="user", text=f"b{number}"))
+    choices = {message.parent_id: message.id for message in messages if message.id % 2 and message.parent_id}
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    page = _Page(_page(Part(conversation, messages, choices, Tree(messages, 1).path(choices))))
+    assert len(page.texts) == 800
+    assert page.deepest < 40
+
+
+def test_the_colours_are_the_ones_that_are_asked_for_and_code_can_be_read_in_them() -> None:
+    schemes: tuple[Scheme, ...] = ("light", "dark", "both")
+    pages = {scheme: _page(_tree(), Options(scheme=scheme)) for scheme in schemes}
+    assert "prefers-color-scheme: dark" in pages["both"]
+    assert "prefers-color-scheme" not in pages["light"]
+    light, dark = theme("light"), theme("dark")
+    assert light["page"] in pages["light"]
+    assert dark["page"] not in pages["light"]
+    assert dark["page"] in pages["dark"]
+    for scheme, colours in (("light", light), ("dark", dark)):
+        looks = code_looks(scheme)  # pyright: ignore[reportArgumentType]
+        assert all(contrast(look.colour, colours["sunken"]) >= 4.5 for look in looks.values() if look.colour)
+
+
+def test_reasoning_folds_and_is_left_out_where_it_is_not_asked_for() -> None:
+    part = _of(("user", "q"), ("assistant", "<think>\nHm <b>.\n</think>\n\nBecause."))
+    assert "<summary>Reasoning</summary>" in _page(part)
+    assert "Hm &lt;b&gt;." in _page(part)
+    assert "Hm" not in _page(part, Options(reasoning=False))
+    assert "Because." in _page(part, Options(reasoning=False))
+
+
+def test_a_note_folds_and_shows_its_picture() -> None:
+    address = "data:image/png;base64,iVBORw0KGgo="
+    page = _Page(_page(_of(("note", f"Picture: a\n\n![a.png]({address})"), ("note", "Tool result: f\n\n`x`"))))
+    assert [found["src"] for tag, found in page.tags if tag == "img"] == [address]
+    assert page.texts["m3"].strip() == "x"

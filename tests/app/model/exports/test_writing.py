@@ -1,0 +1,103 @@
+"""Files of exports: whole or not at all, with progress, and called as their conversations are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.export.formats import export
+from app.model.exports.format_names import FORMATS, NEEDS_QT
+from app.model.exports.names import file_name
+from app.model.exports.part import Options, branch, selection, whole_tree
+from app.model.exports.writing import Piece, Progress, written
+from app.model.store import Store
+from tests.app.trees import drawn, labels, plant
+
+
+def test_progress_counts_messages_and_the_file_is_there_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    work = written(path, [Piece("head"), Piece("a", 1), Piece("ü", 2)], 3)
+    seen = [(progress, path.exists()) for progress in work]
+    assert seen == [(Progress(1, 3), False), (Progress(3, 3), False)]
+    assert path.read_text(encoding="utf-8") == "headaü"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_who_stops_halfway_leaves_what_was_there(tmp_path: Path, format_: str, qapp: object) -> None:
+    assert qapp is not None
+    store = Store(tmp_path / "c.sqlite3")
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3")
+    path = tmp_path / "out" / "file"
+    path.parent.mkdir()
+    path.write_text("what was there")
+    work = export(whole_tree(store, planted.conversation_id), format_, path, Options())  # pyright: ignore[reportArgumentType]
+    next(work)
+    work.close()
+    assert path.read_text() == "what was there"
+    assert list(path.parent.iterdir()) == [path]
+    store.close()
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path, format_: str, qapp: object) -> None:
+    assert qapp is not None
+    store = Store(tmp_path / "c.sqlite3")
+    planted = plant(store, "u1-a1")
+    part = whole_tree(store, planted.conversation_id)
+    with pytest.raises(OSError, match=r"."):
+        list(export(part, format_, tmp_path / "no" / "file", Options()))  # pyright: ignore[reportArgumentType]
+    store.close()
+
+
+def test_an_error_halfway_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("what was there")
+
+    def pieces() -> object:
+        yield Piece("a", 1)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        list(written(path, pieces(), 1))  # pyright: ignore[reportArgumentType]
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["what was there"]
+
+
+def test_a_branch_and_a_selection_keep_their_links(tmp_path: Path) -> None:
+    store = Store(tmp_path / "c.sqlite3")
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3-u4")
+    ids = planted.ids
+    assert labels(branch(store, planted.conversation_id).path) == "u1-a3-u4"
+    assert labels(branch(store, planted.conversation_id, ids["u2"]).path) == "u1-a1-u2"
+    chosen = selection(store, planted.conversation_id, [ids["u1"], ids["a2"], ids["u4"]])
+    # Each stands below the nearest one above it that was chosen.
+    assert drawn(chosen.messages) == "u1-a2 | u1-u4"
+    assert labels(chosen.path) == "u1-u4"
+    assert [labels(section.messages) for section in chosen.sections()] == ["u1-u4", "a2"]
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("Trip plans", "Trip plans.md"),
+        ("a/b\\c:d", "a b c d.md"),
+        ("..", "Conversation.md"),
+        ("", "Conversation.md"),
+        ("con", "con (conversation).md"),
+        ("漢字" * 99, "漢字" * 20 + ".md"),
+        ("a\nb\0c", "a b c.md"),
+    ],
+)
+def test_a_conversation_of_any_name_has_a_file(name: str, file: str) -> None:
+    assert file_name(name, ".md", set()) == file
+
+
+def test_conversations_of_one_name_have_files_of_their_own() -> None:
+    taken: set[str] = set()
+    names = [file_name(name, ".md", taken) for name in ("Trip", "trip", "Trip", "Trip (2)")]
+    assert names == ["Trip.md", "trip (2).md", "Trip (3).md", "Trip (2) (2).md"]
+
+
+def test_the_formats_that_need_qt_are_told() -> None:
+    assert set(FORMATS) >= NEEDS_QT == {"pdf", "odt"}
