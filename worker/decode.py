@@ -442,6 +442,9 @@ class Decoder:
         logits, numbers = self._forward()
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
             branch.go_on(after, number)
+        if any(branch.is_masked for branch in self.branches):
+            # Masks are computed meanwhile.
+            mx.async_eval(logits)
         mx.eval(logits, [branch.draw() for branch in self.branches])
         self._note_read(numbers)
         return self._look(self.branches)

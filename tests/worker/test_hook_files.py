@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from tests.driver import Event, StdioWorker, shown_text
+from tests.driver import ROOT, Event, StdioWorker, shown_text
 from tests.models import write_scripted_model
+from worker.decision import Decision
+from worker.hook_folder import HookFolder
 from worker.hooks.banned_phrases import Hook
 from worker.step import Draw, Step
 
@@ -61,6 +65,28 @@ def test_a_function_in_a_file_is_a_hook(worker: StdioWorker, folder: Path):
     [use] = finished["hooks"]
     assert (use["name"], use["choice"], use["is_off"]) == ("no d", 0, False)
     assert use["calls"] >= 13
+
+
+class Words:
+    """A vocabulary of three words."""
+
+    def encode(self, text: str) -> list[int]:
+        raise NotImplementedError
+
+    def text_of(self, token_ids: Any) -> str:
+        return "".join(("calm", "LOUD", "I")[token_id] for token_id in token_ids)
+
+
+def test_the_readmes_hook_does_what_it_says(tmp_path: Path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(# no_shouting\.py\n.*?)```", readme, flags=re.DOTALL)
+    (tmp_path / "no_shouting.py").write_text(code)
+    hooks = HookFolder(tmp_path).new(["no shouting"], {})
+    for token_id, is_drawn_again in ((0, False), (1, True), (2, False)):
+        draw = Draw(token_id, None, lambda: np.zeros(3, dtype=np.float32), None)
+        decisions = hooks.ask(Step("after", 0, [], lambda: "", Words(), draw=draw))
+        assert decisions == ([Decision(resample=True)] if is_drawn_again else None)
+    assert hooks.ask(Step("before", 0, [], lambda: "", Words())) is None
 
 
 def test_a_file_that_was_changed_is_read_again(worker: StdioWorker, folder: Path):
