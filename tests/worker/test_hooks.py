@@ -558,12 +558,17 @@ class Chance:
         self.mask: Any = None
         self.temperature: float | None = None
         self.tried: list[int] = []
+        self.place = 0
+
+    def _forget(self, place: int) -> None:
+        self.mask = self.temperature = None
+        self.tried = []
+        self.place = place
 
     def __call__(self, step: Step) -> Verdict:
         chance, chosen = self.random, self.random.random()
         if step.phase == "before":
-            self.mask = self.temperature = None
-            self.tried = []
+            self._forget(step.position)
             if chosen < 0.06:
                 return Decision(backtrack=chance.randint(1, 6))
             if chosen < 0.1:
@@ -579,6 +584,8 @@ class Chance:
                 self.num_forks += 1
                 return [Decision(), Decision(token=chance.randrange(40, self.size))]
             return None
+        if step.position != self.place:
+            self._forget(step.position)  # somewhere else, and nobody was asked how to draw there
         left = np.ones(self.size, dtype=np.bool_) if self.mask is None else self.mask.copy()
         left[self.tried] = False
         self.draws.made.append((list(step.tokens), step.branch, step.visit, left, self.temperature, step.token))
@@ -586,6 +593,7 @@ class Chance:
             self.tried.append(step.token)
             return Decision(resample=True)
         if chosen < 0.2:
+            self._forget(-1)
             return Decision(backtrack=chance.randint(1, 5))
         if chosen < 0.23:
             return Decision(token=chance.randrange(40, self.size))
