@@ -130,12 +130,14 @@ def _merged(before: Decision | None, decision: Decision) -> Decision:
     if before is None:
         return decision
     masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
+    # A token that was put before is gone with whatever is done to its place.
+    puts = decision if decision.is_structural else before
     return replace(
         decision,
         mask=np.logical_and.reduce(masks) if masks else None,
         temperature=before.temperature if decision.temperature is None else decision.temperature,
-        token=before.token if decision.token is None else decision.token,
-        feed_constraint=before.feed_constraint and decision.feed_constraint,
+        token=puts.token,
+        feed_constraint=puts.feed_constraint,
         splices=[*before.splices, *decision.splices],
     )
 

@@ -473,6 +473,14 @@ def test_a_hook_after_one_that_puts_a_token_is_shown_that_token(counting: Langua
     assert set(shown) == {"x"}
 
 
+def test_a_token_that_was_put_can_be_taken_away_by_a_later_hook(counting: LanguageModel) -> None:
+    x = ids(counting, "x")[0]
+    back = once(2, Decision(backtrack=1))
+    assert text_of(count(counting, {"x": once(2, Decision(token=x)), "back": back})) == "bcdefg"
+    again = once(2, Decision(resample=True))
+    assert text_of(count(counting, {"x": once(2, Decision(token=x)), "again": again}))[2] not in "xd"
+
+
 def test_a_mask_goes_with_what_a_later_hook_decides(counting: LanguageModel) -> None:
     mask = once(3, Decision(mask=letters_mask(counting, "q")), "before")
     back = once(3, Decision(backtrack=1), "before")
