@@ -4,7 +4,7 @@ Everything happens in the process and the thread that calls; no window and no st
 
 **A model** is opened once. It remembers what it has read, for as long as there is memory:
 
->>> from worker.library import Sampling, open_model
+>>> from worker.library import Constraint, Sampling, open_model
 >>> model = open_model("guide")  # or a model's folder, or a downloaded model's name
 
 **A generator** is one way to go on: `text`, `choice`, `regex`, `json`, `grammar`. It takes a string, a list of strings,
@@ -84,6 +84,19 @@ True
 >>> bool((draw(several).weights <= several.weights).all())
 True
 
+**Beam search** finds what is likeliest as a whole, where a generator takes what is likeliest token by token. The best
+beams of each prompt are its samples, best first, and their weights are the log-probabilities of all that was written:
+
+>>> beams = model.beams(width=6, samples=3, max_tokens=5)
+>>> found = beams("A branch is")
+>>> found.shape, bool(found.weights[0, 0] >= found.weights[0, 1] >= found.weights[0, 2])
+((1, 3), True)
+>>> bool(found.weights[0, 0] >= model.text(max_tokens=5)("A branch is").weights[0, 0])
+True
+>>> form = Constraint(kind="choice", value=[" yes", " no", " perhaps"])
+>>> str(model.beams(constraint=form)(found[0, :])).split()[-1] in {"yes", "no", "perhaps"}
+True
+
 **Sums** join states and strings. Shapes go together where they are equal or 1:
 
 >>> joined = "Listen: " + several + [" One.", " Two."]
@@ -121,6 +134,9 @@ True
 >>> rated = model.json({**schema, "additionalProperties": False})(answer)
 >>> json.loads(rated.endings[0][0].text)["stars"] in {1, 2, 3}
 True
+
+**Logits from elsewhere**: whoever computes them with a model of their own has sampler, constraint, hooks, stop strings
+and text without any model here, by `worker.stepping`.
 """
 
 from __future__ import annotations
@@ -131,7 +147,7 @@ import msgspec
 
 from worker.blas import preload
 from worker.errors import BadRequestError
-from worker.protocol import CacheOptions, Sampling, Usage
+from worker.protocol import CacheOptions, Constraint, Sampling, Usage
 from worker.sequence_state import BatchMismatch, SampleMismatch, SequenceState
 from worker.token_sequence import Ending, SlicingError
 
@@ -141,6 +157,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchMismatch",
     "CacheOptions",
+    "Constraint",
     "Ending",
     "SampleMismatch",
     "Sampling",
