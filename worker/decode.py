@@ -78,12 +78,16 @@ class Drawn(NamedTuple):
 class Guesses(Protocol):
     """What may guess tokens that follow."""
 
+    def is_on(self, length: int) -> bool:
+        """Whether to guess what follows so many tokens."""
+        ...
+
     def guess(self, sequence: Sequence[int], most: int) -> list[int]:
         """Return guesses of what follows a sequence."""
         ...
 
-    def note(self, num_right: int) -> None:
-        """Say how many of the last ones came true."""
+    def note(self, num_right: int, length: int) -> None:
+        """Say how many of the last ones came true, and how many tokens there are now."""
         ...
 
 
@@ -188,8 +192,8 @@ class Branch:
 
     @property
     def guesses_ahead(self) -> bool:
-        """Whether anything guesses what follows."""
-        return self._guesses is not None
+        """Whether anything guesses what follows now."""
+        return self._guesses is not None and self._guesses.is_on(len(self.ids) + len(self._unread))
 
     @property
     def is_ahead(self) -> bool:
@@ -199,7 +203,9 @@ class Branch:
     def guess(self) -> list[int]:
         """Return guesses of what follows all that is known."""
         # The last token is not read.
-        return [] if self._guesses is None else self._guesses.guess(self.sequence, self.num_left - 1)
+        if self._guesses is None or not self.guesses_ahead:
+            return []
+        return self._guesses.guess(self.sequence, self.num_left - 1)
 
     def note_ahead(self, guesses: Sequence[int], logits: Sequence[mx.array]) -> None:
         """Note that its layers hold these guesses, too, and the logits after each, shape [1, vocabulary]."""
@@ -225,7 +231,7 @@ class Branch:
         """Note that its layers hold no guesses any more."""
         self._ahead.clear()
         if self._guesses is not None:
-            self._guesses.note(self._num_right)
+            self._guesses.note(self._num_right, len(self.ids) + len(self._unread))
         self._num_right = 0
 
     def forget(self, num_tokens: int) -> None:
@@ -491,6 +497,8 @@ class Decoder:
             return False
         if num_back:
             self._drop_guesses()
+            # Of the guesses some may have come true, which are read now.
+            num_back = len(branch.ids) - _num_common(branch.ids, sequence)
             if self._batch is not None or not self._cache.take_back(num_back):
                 return False
             branch.forget(num_back)

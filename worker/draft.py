@@ -18,6 +18,8 @@ from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache
 
 _FIRST = 4
+_LONGEST_PAUSE = 64
+"""Tokens."""
 _GRAM = 3
 """So many tokens alike make a place where the same may follow."""
 _CHUNK = 512
@@ -45,6 +47,12 @@ class Drafting:
         self._constraint = constraint
         self._most = _FIRST
         self._num_open = 0
+        self._pause = 0
+        self._resumes_at = 0
+
+    def is_on(self, length: int) -> bool:
+        """Whether to guess what follows so many tokens: not for a while where guesses were all wrong."""
+        return length >= self._resumes_at
 
     def guess(self, sequence: Sequence[int], most: int) -> list[int]:
         """Return guesses of what follows; all of them fit the constraint."""
@@ -59,9 +67,14 @@ class Drafting:
         self.num_guessed += len(token_ids)
         return token_ids
 
-    def note(self, num_right: int) -> None:
-        """Say how many of the last guesses came true."""
+    def note(self, num_right: int, length: int) -> None:
+        """Say how many of the last guesses came true, and how many tokens there are now."""
         self.num_right += num_right
+        if num_right:
+            self._pause = 0
+        else:
+            self._pause = min(max(2 * self._pause, _FIRST), _LONGEST_PAUSE)
+            self._resumes_at = length + self._pause
         if num_right == self._num_open:
             self._most = min(2 * self._most, MOST_GUESSES)
         elif num_right * 2 < self._num_open:
