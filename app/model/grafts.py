@@ -217,6 +217,11 @@ def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
         yield seen[message.id]
 
 
+def whole_print(graft: Graft) -> bytes:
+    """Return what tells a conversation by all that it says."""
+    return _digest(*(found.hex() for found in sorted(prints(graft.messages))))
+
+
 def opening(graft: Graft) -> bytes:
     """As `_OPENINGS` has it."""
     children: dict[MessageId | None, list[Message]] = {}

@@ -36,7 +36,8 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     remarks: Counter[str] = Counter()
     if "chosen" in item and "rejected" in item:
         return _preference(item, remarks)
-    found = next(list_of(item[key]) for key in ("messages", "conversations", "conversation") if list_of(item.get(key)))
+    keys = ("messages", "conversations", "conversation")
+    found = next((list_of(item[key]) for key in keys if list_of(item.get(key))), [])
     messages = blocks.chained(_messages(found, remarks))
     system = text_of(item.get("system"))
     if system and not any(message.role == "system" for message in messages):

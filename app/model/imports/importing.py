@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from app.model.grafts import Graft, opening
+from app.model.grafts import Graft, opening, whole_print
 from app.model.imports.source import Found, Problem, found_in, num_bytes
 from app.model.message import Message
 from app.model.store import Store
@@ -104,6 +104,9 @@ def _take(store: Store, writer: _Writer, summary: Summary, found: Found, *, is_w
     if twin is not None:
         summary.twins.append(Twin(graft.name, twin.name))
         return
+    if not is_written and (there := writer.planned_twin(graft)) is not None:
+        summary.twins.append(Twin(graft.name, there))
+        return
     summary.programs[found.program] += 1
     summary.num_conversations += 1
     summary.num_messages += sum(_is_shown(message) for message in graft.messages)
@@ -133,6 +136,7 @@ class _Writer:
         self._summary = summary
         self._waiting: list[Graft] = []
         self._openings: set[bytes] = set()
+        self._planned: dict[bytes, str] = {}
         self._num_messages = 0
         self._offset = 0
 
@@ -142,6 +146,17 @@ class _Writer:
     def is_waiting(self, graft: Graft) -> bool:
         """Whether one that is not written yet begins alike."""
         return opening(graft) in self._openings
+
+    def planned_twin(self, graft: Graft) -> str | None:
+        """Return the name of one that would be written and says the same; else remember this one."""
+        if not self.is_waiting(graft):
+            self._openings.add(opening(graft))
+            self._planned[whole_print(graft)] = graft.name
+            return None
+        found = whole_print(graft)
+        there = self._planned.get(found)
+        self._planned.setdefault(found, graft.name)
+        return there
 
     def add(self, graft: Graft) -> None:
         self._waiting.append(graft)

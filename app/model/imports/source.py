@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 import zipfile
 from collections import Counter
@@ -34,6 +35,8 @@ from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
 from app.model.imports.json_values import Json, object_of, text_of
 
+_log = logging.getLogger(__name__)
+
 SUFFIXES = (".bough", ".json", ".jsonl", ".ndjson", ".md", ".markdown", ".zip")
 
 _READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
@@ -46,6 +49,7 @@ _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
+_FIRST_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _LONGEST_ESCAPE = len(rb"\ud83d\ude00")
 
 
@@ -126,11 +130,11 @@ def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attac
         except BrokenError as error:
             yield Problem(where, str(error))
             return
-        items = _items(file, "conversations.item", where)
+        items = _items(file, where, num_levels=2)
     elif suffix in {".jsonl", ".ndjson"}:
         items = _lines(file, where)
     else:
-        items = _items(file, "item" if begin == b"[" else "", where)
+        items = _items(file, where, num_levels=1 if begin == b"[" else 0)
     is_bough = _BOUGH_HEAD.match(head) is not None
     is_empty = True
     for number, item in enumerate(items, 1):
@@ -148,6 +152,9 @@ def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attac
                 yield _of_another(found, now_ms, attached)
         except BrokenError as error:
             yield Problem(place, str(error))
+        except Exception as error:  # noqa: BLE001 (whatever it is, the other conversations must come)
+            _log.exception("A conversation could not be read")
+            yield Problem(place, f"it could not be read ({type(error).__name__})")
     if is_empty:
         yield Problem(where, "there are no conversations in it")
 
@@ -180,16 +187,82 @@ def _place(where: str, number: int, item: dict[str, Json]) -> str:
     return f"{where}, conversation {number}" + (f" (“{' '.join(name.split())[:60]}”)" if name else "")
 
 
-def _items(file: _Counted, prefix: str, where: str) -> Iterator[Json | Problem]:
+def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
     number = 0
     try:
-        for item in ijson.items(_Mended(file), prefix, use_float=True, multiple_values=not prefix):
+        for item in _values(file, num_levels):
             number += 1
             yield item
     except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
         told = " ".join(str(error).split())[:120]
         before = f"; {number} before that could be read" if number else ""
         yield Problem(where, f"its JSON breaks off or is damaged after {file.num_bytes:,} bytes ({told}){before}")
+
+
+def _values(file: _Counted, num_levels: int) -> Iterator[Json]:
+    """Yield the values that stand `num_levels` deep: 0: all there are; 1: of a list; 2: of the list `conversations`.
+
+    However deep they are, a level costs no more than another one.
+    """
+    above = 0
+    key = ""
+    keys: list[str] = []
+    stack: list[Json] = []
+    events: Iterator[tuple[str, Json]]
+    events = ijson.basic_parse(_Mended(file), use_float=True, multiple_values=num_levels == 0)
+    for event, value in events:
+        if not stack and above < num_levels:
+            # Outside of what is wanted.
+            match event:
+                case "map_key":
+                    key = value
+                case "start_array" if above == num_levels - 1 and (num_levels == 1 or key == "conversations"):
+                    above = num_levels
+                case "start_map" if num_levels == 2 and above == 0:
+                    above = 1
+                case "start_map" | "start_array":
+                    stack.append(_SKIPPED)
+                case _:
+                    pass
+            continue
+        if stack and stack[0] is _SKIPPED:
+            if event in {"start_map", "start_array"}:
+                stack.append(_SKIPPED)
+            elif event in {"end_map", "end_array"}:
+                stack.pop()
+            continue
+        match event:
+            case "map_key":
+                keys[-1] = value
+            case "start_map" | "start_array":
+                made: Json = {} if event == "start_map" else []
+                if stack:
+                    _put(stack[-1], keys[-1], made)
+                stack.append(made)
+                keys.append("")
+            case "end_map" | "end_array":
+                if not stack:
+                    # The list that they stand in is over.
+                    above -= 1
+                    continue
+                done = stack.pop()
+                keys.pop()
+                if not stack:
+                    yield done
+            case _ if stack:
+                _put(stack[-1], keys[-1], value)
+            case _:
+                yield value
+
+
+_SKIPPED = object()
+
+
+def _put(container: Json, key: str, value: Json) -> None:
+    if isinstance(container, dict):
+        container[key] = value
+    else:
+        container.append(value)
 
 
 def _lines(file: _Counted, where: str) -> Iterator[Json | Problem]:
@@ -258,18 +331,23 @@ class _Mended:
         self._rest = b""
         if b"\\u" not in data and not data.endswith(b"\\"):
             return data
-        # An escape may be cut by the chunk's end; it is mended with the next one.
+        # An escape may be cut by the chunk's end, or parted from its other half; it is mended with the next chunk.
         end = data.rfind(b"\\", -_LONGEST_ESCAPE) if chunk else -1
         if end >= 0:
-            while end > 0 and data[end - 1 : end] == b"\\":
-                end -= 1
-            before = _ESCAPE.match(data, end - 6) if end >= 6 else None
-            if before is not None and before[1] is not None:
-                end -= 6
+            end = _run_start(data, end)
+            while end >= 6 and _FIRST_HALF.fullmatch(data, end - 6, end):
+                end = _run_start(data, end - 6)
             data, self._rest = data[:end], data[end:]
-            if not data and chunk:
+            if not data:
                 return self.read(size)
         return _ESCAPE.sub(_mended, data)
+
+
+def _run_start(data: bytes, end: int) -> int:
+    """Where the backslashes before a place begin: no escape goes on across that."""
+    while end > 0 and data[end - 1 : end] == b"\\":
+        end -= 1
+    return end
 
 
 def _mended(found: re.Match[bytes]) -> bytes:

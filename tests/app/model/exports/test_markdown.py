@@ -99,8 +99,8 @@ def test_roles_and_texts_of_any_content_are_kept(seed: int) -> None:
         assert own == ["## You", "## Answer", "## You", "## Answer"], document
 
 
-def _documented(part: Part, **options: bool) -> str:
-    return "".join(piece.text for piece in markdown(part, Options(**options)))
+def _documented(part: Part, options: Options | None = None) -> str:
+    return "".join(piece.text for piece in markdown(part, options or Options()))
 
 
 @given(part=parts())
@@ -128,7 +128,7 @@ def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> 
 @settings(max_examples=60, deadline=None)
 def test_statistics_stand_beside_the_texts_and_not_in_them(part: Part) -> None:
     if spoken(part.messages):
-        theirs = transcript_of(_documented(part, statistics=True))
+        theirs = transcript_of(_documented(part, Options(statistics=True)))
         assert sorted((message.role, message.text) for message in theirs.messages) == sorted(spoken(part.messages))
 
 
@@ -152,7 +152,7 @@ def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(
     part = _line("Why?", "<think>\nHm.\n</think>\n\nBecause.", system="Be brief.")
     assert "Hm." in _documented(part)
     assert "Be brief." in _documented(part)
-    document = _documented(part, reasoning=False, system_prompts=False)
+    document = _documented(part, Options(reasoning=False, system_prompts=False))
     assert document == "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause.\n"
 
 

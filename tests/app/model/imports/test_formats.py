@@ -1,0 +1,232 @@
+"""Each format that is imported, from a small sample of it: branches, times, models, and nothing dropped silently."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.exports.part import Part, whole_tree
+from app.model.store import Store
+from tests.app.model.exports.parts import brought_in
+from tests.app.model.imports import samples
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+def _imported(store: Store, tmp_path: Path, content: Any, name: str = "in.json") -> Part:
+    (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    summary = brought_in(store, tmp_path / name)
+    assert summary.problems == []
+    return whole_tree(store, summary.conversation_ids[0])
+
+
+def _told(part: Part) -> list[str]:
+    """Each message as `parent's place < its own: role text`; the root is 0."""
+    places = {message.id: place for place, message in enumerate(part.messages)}
+    return [
+        f"{'' if message.parent_id is None else places[message.parent_id]}<{place} {message.role}: {message.text}"
+        for place, message in enumerate(part.messages)
+    ]
+
+
+def _path(part: Part) -> list[str]:
+    return [message.text for message in part.path if message.role != "note" and message.text]
+
+
+def test_chatgpt_keeps_branches_models_times_and_tool_calls(store: Store, tmp_path: Path) -> None:
+    part = _imported(store, tmp_path, [samples.CHATGPT])
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: ",
+        "1<2 user: How do I roll back?",
+        "2<3 assistant: Run `helm rollback`.",
+        "2<4 assistant: Ask SRE.",
+        "3<5 note: Tool call: python\n\n```python\nprint(1)\n```",
+        "5<6 note: Tool result: python\n\n```\n1\n\n```",
+        "6<7 user: [file: file-CAT]\n\nWhat is this?",
+        "7<8 note: File: file-CAT\n\nIt is not in the file that was imported.",
+        "8<9 note: File: x.pdf\n\nIt is not in the file that was imported.",
+    ]
+    assert _path(part) == ["How do I roll back?", "Ask SRE."]
+    answers = [message for message in part.messages if message.role == "assistant"]
+    assert [(answer.record and answer.record.model, answer.created_ms) for answer in answers] == [
+        ("gpt-5", 1_756_000_002_500),
+        ("o4-mini", 1_756_000_003_000),
+    ]
+    assert (part.conversation.name, part.conversation.created_ms) == (
+        "Roll back <the> deploy & more",
+        1_756_000_000_123,
+    )
+    assert part.conversation.updated_ms == 1_756_000_400_500
+
+
+def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps([samples.CHATGPT]))
+        archive.writestr("user.json", "{}")
+        archive.writestr("file-CAT-cat.png", base64.b64decode(samples.PNG))
+    summary = brought_in(store, tmp_path / "export.zip")
+    assert summary.problems == []
+    notes = [message.text for message in store.messages(summary.conversation_ids[0]) if message.role == "note"]
+    assert f"Picture: file-CAT-cat.png\n\n![file-CAT-cat.png](data:image/png;base64,{samples.PNG})" in notes
+    assert summary.remarks["pictures and files, kept with their messages"] == 1
+    assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 1
+
+
+def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_path: Path) -> None:
+    part = _imported(store, tmp_path, [samples.CLAUDE])
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: ",
+        "1<2 user: Read this\n\nFile: a.txt\n\n````\n```\ninside\n```\n````",
+        "2<3 note: File: photo.jpg\n\nIt is not in the file that was imported.",
+        "3<4 assistant: <think>\nHm.\n</think>\n\nDone",
+        '4<5 note: Tool call: search\n\n```json\n{\n  "q": "ä"\n}\n```',
+        "5<6 note: Tool result: search\n\nfound",
+        "6<7 user: Thanks",
+    ]
+    assert part.messages[2].created_ms == 1_748_772_000_000
+
+
+def test_open_webui_keeps_branches_and_unfolds_what_it_folded(store: Store, tmp_path: Path) -> None:
+    part = _imported(store, tmp_path, [samples.OPEN_WEBUI])
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: Be exact.",
+        "1<2 user: 15·17?",
+        f"2<3 note: Picture: p.png\n\n![p.png](data:image/png;base64,{samples.PNG})",
+        "3<4 assistant: <think>\n10·17 < 255\n</think>\n\n255",
+        "3<5 assistant: It is 255.",
+        '5<6 note: Tool call: calc\n\n```\n{"x":1}\n```',
+        "6<7 note: Tool result\n\n255",
+    ]
+    assert _path(part) == ["Be exact.", "15·17?", "It is 255."]
+
+
+@pytest.mark.parametrize("sample", [samples.LIBRECHAT_TREE, samples.LIBRECHAT_LIST])
+def test_librechat_is_the_same_as_a_tree_and_as_a_list(store: Store, tmp_path: Path, sample: Any) -> None:
+    part = _imported(store, tmp_path, sample)
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: You are an engineer.",
+        "1<2 user: venv?",
+        "2<3 assistant: <think>\nHm.\n</think>\n\nMake it.",
+        "3<4 note: Tool call: sh\n\n```\nls\n```",
+        "4<5 note: Tool result: sh\n\n```\nvenv\n```",
+        "2<6 assistant: Or so.",
+    ]
+    assert part.messages[6].record is not None
+    assert part.messages[6].record.model == "gpt-4-turbo"
+
+
+@pytest.mark.parametrize("content", [samples.LLAMA_CPP, [samples.LLAMA_CPP]])
+def test_llama_cpp_keeps_branches_attachments_and_reasoning(store: Store, tmp_path: Path, content: Any) -> None:
+    part = _imported(store, tmp_path, content)
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: Brief.",
+        "1<2 user: A scene\n\nFile: n.txt\n\n```\nwords\n```",
+        f"2<3 note: Picture: p.png\n\n![p.png](data:image/png;base64,{samples.PNG})",
+        "3<4 assistant: One",
+        "3<5 assistant: <think>\nHm.\n</think>\n\nTwo",
+        "5<6 note: Tool call: f\n\n```\n{}\n```",
+    ]
+    assert _path(part)[-1].endswith("Two")
+
+
+def test_lm_studio_keeps_the_versions_of_each_message(store: Store, tmp_path: Path) -> None:
+    part = _imported(store, tmp_path, samples.LM_STUDIO, "1700000000000.conversation.json")
+    assert _told(part) == [
+        "<0 root: ",
+        "0<1 system: Be kind.",
+        "1<2 user: Hi",
+        "2<3 note: File: 17 - 4.jpg\n\nIt is not in the file that was imported.",
+        "3<4 assistant: One",
+        "3<5 assistant: <think>\nHm.\n</think>\n\nTwo",
+        "5<6 user: And?",
+    ]
+    assert [message.record and message.record.model for message in part.messages[4:6]] == ["gpt-oss-20b", "qwen"]
+    assert _path(part)[-1] == "And?"
+
+
+def test_chat_records_are_read_a_line_each_and_a_bad_line_stops_nothing(store: Store, tmp_path: Path) -> None:
+    lines = [json.dumps(samples.OPENAI), "{no json", "", json.dumps(samples.SHAREGPT), json.dumps(samples.PREFERENCE)]
+    (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    summary = brought_in(store, tmp_path / "in.jsonl")
+    assert [problem.where for problem in summary.problems] == [f"{tmp_path / 'in.jsonl'}, line 2"]
+    first, second, third = (whole_tree(store, found) for found in summary.conversation_ids)
+    assert _told(first) == [
+        "<0 root: ",
+        "0<1 system: Be brief.",
+        "1<2 user: Look",
+        "2<3 note: Picture: picture\n\nhttps://example.org/a.png",
+        "3<4 assistant: ",
+        '4<5 note: Tool call: f\n\n```\n{"a": 1}\n```',
+        "5<6 note: Tool result\n\n2",
+        "6<7 assistant: It is 2.",
+    ]
+    assert _path(second) == ["Be brief.", "Hi", "Hello"]
+    assert _told(third)[2:] == ["1<2 user: Why?", "2<3 assistant: No.", "2<4 assistant: Because."]
+    assert _path(third) == ["Why?", "Because."]
+
+
+def test_conversations_of_several_programs_are_told_by_their_shape(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(list(samples.ALL.values())), encoding="utf-8")
+    summary = brought_in(store, tmp_path / "in.json")
+    assert summary.problems == []
+    # LibreChat's two say the same.
+    assert [twin.name for twin in summary.twins] == ["Environment"]
+    assert dict(summary.programs) == {
+        "ChatGPT": 1,
+        "Claude": 1,
+        "Open WebUI": 1,
+        "LibreChat": 1,
+        "llama.cpp": 1,
+        "LM Studio": 1,
+        "chat records (OpenAI, ShareGPT)": 3,
+    }
+
+
+def test_a_folder_is_read_with_all_below(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "conversations" / "work"
+    folder.mkdir(parents=True)
+    (folder / "1.conversation.json").write_text(json.dumps(samples.LM_STUDIO), encoding="utf-8")
+    (tmp_path / "conversations" / "2.json").write_text(json.dumps(samples.CLAUDE), encoding="utf-8")
+    (tmp_path / "conversations" / "picture.png").write_bytes(b"\x89PNG")
+    summary = brought_in(store, tmp_path / "conversations")
+    assert (summary.num_conversations, summary.problems) == (2, [])
+
+
+def test_a_conversation_without_its_messages_does_not_stop_the_rest(store: Store, tmp_path: Path) -> None:
+    broken = {"title": "Corrupted entry", "mapping": {}, "id": "x"}
+    content = [broken, samples.CHATGPT, {"title": "what is this"}, 7, samples.CHATGPT | {"mapping": 7, "title": "t"}]
+    (tmp_path / "in.json").write_text(json.dumps(content), encoding="utf-8")
+    summary = brought_in(store, tmp_path / "in.json")
+    assert summary.num_conversations == 1
+    file = tmp_path / "in.json"
+    assert [f"{problem.where}: {problem.why}" for problem in summary.problems] == [
+        f"{file}, conversation 1 (“Corrupted entry”): its messages are missing",
+        f"{file}, conversation 3 (“what is this”): it is no conversation in a form that Bough knows",
+        f"{file}, conversation 4: it is no conversation in a form that Bough knows",
+        f"{file}, conversation 5 (“t”): its messages are missing",
+    ]
+
+
+def test_half_characters_become_replacement_characters_and_whole_ones_stay(store: Store, tmp_path: Path) -> None:
+    text = '{"messages": [{"role": "user", "content": "a\\ud83d b\\udc00\\ud83d\\ude00 \\\\ud83d \\u00fc"}]}'
+    for name in ("in.json", "in.jsonl"):
+        (tmp_path / name).write_text(text, encoding="ascii")
+        summary = brought_in(store, tmp_path / name)
+        assert summary.problems == []
+    assert [conversation.name for conversation in store.conversations()] == ["a\ufffd b\ufffd😀 \\ud83d ü"]

@@ -1,0 +1,273 @@
+"""Importing: a plan before, a report after, nothing twice, nothing halfway, whatever is in the file."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.database import StoreError
+from app.model.exports.part import whole_tree
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
+from app.model.imports.importing import imported, planned
+from app.model.store import Store
+from tests.app.model.exports.parts import brought_in, finished
+from tests.app.model.imports import samples
+from tests.app.trees import plant
+
+_DEEP = 100_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+def _file(tmp_path: Path, content: Any, name: str = "in.json") -> Path:
+    path = tmp_path / name
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def _records(number: int) -> list[Any]:
+    return [
+        {"messages": [{"role": "user", "content": f"q{place}"}, {"role": "assistant", "content": f"a{place}"}]}
+        for place in range(number)
+    ]
+
+
+def test_a_plan_says_what_an_import_does_and_changes_nothing(store: Store, tmp_path: Path) -> None:
+    path = _file(tmp_path, [*samples.ALL.values(), {"mapping": {}}])
+    plan = finished(planned(store, [path]))
+    assert store.conversations() == []
+    report = brought_in(store, path)
+    assert (report.num_conversations, report.num_messages) == (plan.num_conversations, plan.num_messages)
+    assert report.problems == plan.problems
+    assert report.remarks == plan.remarks
+    # Afterwards all of it is there.
+    plan = finished(planned(store, [path]))
+    assert (plan.num_conversations, len(plan.twins)) == (0, len(samples.ALL))
+
+
+def test_what_is_there_already_is_left_out_even_if_it_was_renamed_and_grew(store: Store, tmp_path: Path) -> None:
+    path = _file(tmp_path, [samples.CHATGPT])
+    (conversation_id,) = brought_in(store, path).conversation_ids
+    store.rename(conversation_id, "mine")
+    leaf = whole_tree(store, conversation_id).path[-1]
+    store.add(conversation_id, leaf.id, "user", "And then?")
+    summary = brought_in(store, path, path)
+    assert [(twin.name, twin.there) for twin in summary.twins] == [("Roll back <the> deploy & more", "mine")] * 2
+    assert len(store.conversations()) == 1
+    # One that says more than what is there is another.
+    longer = json.loads(json.dumps(samples.CHATGPT))
+    longer["mapping"]["u3"] = {"id": "u3", "parent": "a2", "message": longer["mapping"]["u1"]["message"]}
+    assert brought_in(store, _file(tmp_path, [longer])).num_conversations == 1
+
+
+def test_what_lies_in_the_trash_is_not_there(store: Store, tmp_path: Path) -> None:
+    path = _file(tmp_path, _records(1))
+    (conversation_id,) = brought_in(store, path).conversation_ids
+    store.trash(conversation_id)
+    assert brought_in(store, path).num_conversations == 1
+
+
+@pytest.mark.parametrize("num_steps", [1, 700, 2_999])
+def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num_steps: int) -> None:
+    planted = plant(store, "u1-a1-u2 | u1-a3")
+    before = (store.conversations(), store.messages(planted.conversation_id))
+    work = imported(store, [_file(tmp_path, _records(3_000))])
+    for _ in range(num_steps):
+        next(work)
+    work.close()
+    assert (store.conversations(), store.messages(planted.conversation_id)) == before
+    assert store.search("q1 q2 q700 a2") == []
+    assert brought_in(store, tmp_path / "in.json").num_conversations == 3_000
+
+
+def test_what_somebody_forked_meanwhile_stays(store: Store, tmp_path: Path) -> None:
+    work = imported(store, [_file(tmp_path, _records(3_000))])
+    for _ in range(2_500):
+        next(work)
+    first = min(store.conversations(), key=lambda conversation: conversation.id)
+    answer = whole_tree(store, first.id).path[-1]
+    fork = store.fork_conversation("mine", answer.id)
+    work.close()
+    assert [conversation.name for conversation in store.conversations()] == ["mine"]
+    assert [message.text for message in store.messages(fork.id)] == ["", "", "q0", "a0"]
+
+
+def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_path: Path) -> None:
+    path = _file(tmp_path, _records(3_000))
+    add, calls = store.grafts.add, 0
+
+    def failing(*arguments: Any) -> list[int]:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise StoreError("The disk is full.")
+        return add(*arguments)
+
+    store.grafts.add = failing  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(StoreError, match="disk is full"):
+        brought_in(store, path)
+    assert calls == 2
+    assert store.conversations() == []
+
+
+def test_a_chain_of_a_hundred_thousand_messages_is_one_conversation(store: Store, tmp_path: Path) -> None:
+    mapping = {
+        str(number): {
+            "id": str(number),
+            "parent": str(number - 1) if number else None,
+            "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [f"m{number}"]}},
+        }
+        for number in range(_DEEP)
+    }
+    summary = brought_in(store, _file(tmp_path, [{"title": "deep", "mapping": mapping}]))
+    assert (summary.num_messages, summary.num_branches, summary.problems) == (_DEEP, 1, [])
+    part = whole_tree(store, summary.conversation_ids[0])
+    assert part.path[-1].text == f"m{_DEEP - 1}"
+    assert [len(section.messages) for section in part.sections()] == [_DEEP + 1]
+
+
+def test_a_tree_that_is_nested_twenty_thousand_deep_in_the_file_is_read(store: Store, tmp_path: Path) -> None:
+    depth = 20_000
+    head = '{"conversationId": "c", "title": "t", "recursive": true, "messages": '
+    opened = "".join(f'[{{"messageId": "{n}", "text": "m{n}", "sender": "User", "children": ' for n in range(depth))
+    path = tmp_path / "in.json"
+    path.write_text(head + opened + "[]" + "}]" * depth + "}", encoding="utf-8")
+    summary = brought_in(store, path)
+    assert (summary.num_messages, summary.problems) == (depth, [])
+
+
+def test_circles_and_missing_parents_lose_no_message() -> None:
+    draw = random.Random(5)
+    for _ in range(300):
+        number = draw.randint(1, 9)
+        messages = [
+            ForeignMessage(
+                id=str(draw.randint(0, number)),
+                parent=draw.choice([None, *(str(other) for other in range(number + 3))]),
+                role=draw.choice(["system", "user", "assistant", "note"]),
+                text=f"text {place}",
+                created_ms=draw.choice([None, -5, 10**18, draw.randint(0, 99)]),
+                notes=draw.choice([[], ["Tool call\n\nx"]]),
+            )
+            for place in range(number)
+        ]
+        conversation = ForeignConversation(name="", messages=messages, current=str(draw.randint(0, number)))
+        graft = grafted(conversation, now_ms=1000)
+        texts = [message.text for message in graft.messages]
+        assert all(sum(f"text {place}" in text for text in texts) == 1 for place in range(number))
+        seen: set[int] = set()
+        for message in graft.messages:
+            assert (message.parent_id in seen) == (message.role != "root")
+            assert message.role != "system" or message.parent_id == graft.root_id
+            seen.add(message.id)
+
+
+@pytest.mark.parametrize("sample", samples.ALL.values(), ids=samples.ALL.keys())
+def test_a_file_that_is_cut_anywhere_is_told_and_what_stands_before_is_imported(
+    store: Store, tmp_path: Path, sample: Any
+) -> None:
+    data = json.dumps([_records(1)[0], sample]).encode()
+    draw = random.Random(1)
+    for end in [0, 1, 2, *(draw.randrange(3, len(data)) for _ in range(12)), len(data) - 1]:
+        path = tmp_path / "cut.json"
+        path.write_bytes(data[:end])
+        plan = finished(planned(store, [path]))
+        assert len(plan.problems) == 1
+        assert plan.num_conversations <= 2
+        assert (plan.num_conversations >= 1) == (end > data.index(b"}]}"))
+
+
+@pytest.mark.parametrize("sample", samples.ALL.values(), ids=samples.ALL.keys())
+def test_values_of_wrong_types_break_one_conversation_at_most(store: Store, tmp_path: Path, sample: Any) -> None:
+    draw = random.Random(2)
+    wrong: list[Any] = [None, 7, -1.5, 1e300, True, "text", "", [], {}, [[]], [None], {"a": None}, "\ud800", "0" * 5000]
+    changed = [_changed(sample, draw, wrong) for _ in range(60)]
+    path = _file(tmp_path, [*changed, _records(1)[0]])
+    summary = brought_in(store, path)
+    assert summary.num_conversations + len(summary.twins) + len(summary.problems) == 61
+    # The last one was sound.
+    assert store.search("a0") or any(twin.name == "q0" for twin in summary.twins)
+    for conversation_id in summary.conversation_ids:
+        part = whole_tree(store, conversation_id)
+        assert sum(len(section.messages) for section in part.sections()) == len(part.messages) - 1
+
+
+def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
+    """A copy with something else somewhere."""
+    copy = json.loads(json.dumps(value))
+    here = copy
+    while True:
+        keys = list(here) if isinstance(here, dict) else list(range(len(here)))
+        key = draw.choice(keys)
+        if not isinstance(here[key], dict | list) or not here[key] or draw.random() < 0.15:
+            here[key] = draw.choice(wrong)
+            return copy
+        here = here[key]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.json", b"", "neither JSON nor text of ours"),
+        ("a.json", b"[]", "there are no conversations in it"),
+        ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor text in UTF-8"),
+        ("a.json", b'["\xff"]', "its JSON breaks off or is damaged"),
+        ("a.json", b'{"a": ' * 3, "its JSON breaks off or is damaged"),
+        ("a.md", b"# A heading\n\nand text", "no transcript of Bough's"),
+        ("a.md", b"", "no transcript of Bough's"),
+        ("a.zip", b"PK\x03\x04 and then nothing", "no transcript of Bough's"),
+        ("a.bough", b'{"format": "bough", "version": 9, "conversations": []}', "a newer Bough wrote it"),
+        ("a.bough", b'{"format": "bough", "conversations": []}', "which version"),
+        ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
+    ],
+)
+def test_what_is_no_export_is_told_in_a_line(store: Store, tmp_path: Path, name: str, data: bytes, why: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    summary = brought_in(store, tmp_path / name)
+    (problem,) = summary.problems
+    if data:
+        assert why in problem.why
+    assert "\n" not in problem.why
+    assert store.conversations() == []
+
+
+def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
+    (problem,) = brought_in(store, tmp_path / "none.json").problems
+    assert problem.why == "it can't be read (No such file or directory)"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "in.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(_records(2)).encode())
+    assert brought_in(store, tmp_path / "in.json").num_conversations == 2
+
+
+def test_a_huge_text_is_one_message(store: Store, tmp_path: Path) -> None:
+    text = "ä b\n" * 100_000
+    summary = brought_in(store, _file(tmp_path, {"messages": [{"role": "user", "content": text}]}))
+    assert store.messages(summary.conversation_ids[0])[-1].text == text
+
+
+def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, store: Store) -> None:
+    draw = random.Random(3)
+    pieces = ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\\\", "\\\\ud83d", "\\n", "\\u00fc", "x", '\\"']
+    whole = ["".join(draw.choices(pieces, k=9_000)) for _ in range(4)]
+    text = json.dumps([{"messages": [{"role": "user", "content": "@"}]} for _ in whole])
+    for part in whole:
+        text = text.replace('"@"', f'"{part}"', 1)
+    path = tmp_path / "in.json"
+    path.write_text(text, encoding="ascii")
+    summary = brought_in(store, path)
+    assert summary.problems == []
+    found = [store.messages(conversation_id)[-1].text for conversation_id in summary.conversation_ids]
+    mended = [json.loads(f'"{part}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in whole]
+    assert found == mended
