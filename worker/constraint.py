@@ -70,7 +70,10 @@ class Constraint:
     def __init__(self, matcher: LLMatcher, size: int) -> None:
         self._matcher = matcher
         self._size = size
-        self._bits = np.zeros(-(-size // _BITS), dtype=np.int32)
+        bits = np.zeros(-(-size // _BITS), dtype=np.int32)
+        self._bytes = bits.view(np.uint8)
+        """One bit a token. Where they lie is asked once: it costs as much as the mask."""
+        self._place = (bits.ctypes.data, bits.nbytes)
         self._num_consumed = 0
 
     @property
@@ -90,9 +93,8 @@ class Constraint:
 
     def mask(self) -> npt.NDArray[np.bool_]:
         """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may."""
-        self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
-        bits = np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little")
-        return bits.view(np.bool_)
+        self._matcher.unsafe_compute_mask_ptr(*self._place)
+        return np.unpackbits(self._bytes, count=self._size, bitorder="little").view(np.bool_)
 
     def forced(self) -> list[int]:
         """Return the tokens that must come next, as the tokenizer would cut them; often none."""

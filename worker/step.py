@@ -5,6 +5,7 @@ What costs something is computed when it is looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -113,8 +114,8 @@ class Step:
     def probability(self) -> float:
         """The drawn token's probability by the model, before temperature, filters and masks."""
         if self._drawn.logprob is not None:
-            return float(np.exp(self._drawn.logprob))
-        return float(np.exp(np.float64(self.logits[self.token]) - _log_sum_exp(self.logits)))
+            return math.exp(self._drawn.logprob)
+        return math.exp(float(self.logits[self.token]) - _log_sum_exp(self.logits))
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -152,8 +153,9 @@ class Step:
         return self._draw
 
 
-def _log_sum_exp(logits: npt.NDArray[np.floating]) -> np.float64:
-    highest = np.max(logits)
-    if not np.isfinite(highest):
-        return np.float64(highest)
-    return np.float64(highest) + np.log(np.sum(np.exp(logits - highest), dtype=np.float64))
+def _log_sum_exp(logits: npt.NDArray[np.floating]) -> float:
+    # The functions beneath numpy's own: for a few thousand logits the way to them takes as long as they do.
+    highest = float(np.maximum.reduce(logits))
+    if not math.isfinite(highest):
+        return highest
+    return highest + math.log(float(np.add.reduce(np.exp(logits - highest), dtype=np.float64)))
