@@ -140,7 +140,7 @@ class _Writer:
         if level:
             look.setForeground(QColor(theme("light")["quiet_text"]))
         self._start(block, look)
-        self._document.marks.append(Mark(mark or text, level, self._cursor.position()))
+        self._document.marks.append(Mark((mark or text).translate(_BAD), level, self._cursor.position()))
         self._cursor.insertText(text.translate(_BAD), look)
 
     def message(self, message: Message) -> None:

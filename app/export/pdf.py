@@ -37,6 +37,8 @@ _PRINTER_DPI = 1200
 _MARGIN_MM = 20
 _FOOTER_PX = 28
 _MM_PER_INCH = 25.4
+_MEANT = {0x0009: " ", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
+"""Blanks and tabs look alike, and so do ligatures and their letters."""
 
 
 def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
@@ -126,7 +128,7 @@ def _add_outline(document: PaperDocument, page: QSizeF, painted: Path, path: Pat
     reader = PdfReader(painted)
     writer.append(reader, import_outline=False)
     writer.add_metadata({"/Title": name, "/Creator": "Bough"})
-    _let_spaces_be_spaces(writer)
+    _name_characters(writer)
     height_pt = float(reader.pages[0].mediabox.height)
     margin_pt = _MARGIN_MM / _MM_PER_INCH * 72
     branch: IndirectObject | None = None
@@ -135,15 +137,16 @@ def _add_outline(document: PaperDocument, page: QSizeF, painted: Path, path: Pat
         number = min(int(top // page.height()), len(reader.pages) - 1)
         top_pt = height_pt - margin_pt - (top - number * page.height()) * 72 / _DPI
         fit = Fit("/XYZ", (0, round(top_pt, 1), 0))
-        item = writer.add_outline_item(mark.title, number, parent=branch if mark.level else None, fit=fit)  # pyright: ignore[reportCallIssue] (its decorator hides its parameters)
+        parent = branch if mark.level else None
+        item = writer.add_outline_item(title=mark.title, page_number=number, parent=parent, fit=fit)
         if not mark.level:
             branch = item
     with path.open("xb") as file:
         writer.write(file)
 
 
-def _let_spaces_be_spaces(writer: PdfWriter) -> None:
-    """Blanks and tabs are one glyph, and Qt says that it is a tab to who copies it."""
+def _name_characters(writer: PdfWriter) -> None:
+    """Let who copies text get its characters: of a glyph that stands for several, Qt names another one."""
     seen: set[int] = set()
     for page in writer.pages:
         resources = cast(DictionaryObject, page["/Resources"])
@@ -153,7 +156,10 @@ def _let_spaces_be_spaces(writer: PdfWriter) -> None:
             if isinstance(reference, IndirectObject) and reference.idnum not in seen:
                 seen.add(reference.idnum)
                 stream = cast(EncodedStreamObject, reference.get_object())
-                stream.set_data(stream.get_data().replace(b"<0009>", b"<0020>"))
+                data = stream.get_data()
+                for named, meant in _MEANT.items():
+                    data = data.replace(b"<%04X>" % named, b"<%s>" % meant.encode("utf-16-be").hex().upper().encode())
+                stream.set_data(data)
 
 
 class _Pictures(QPyTextObject):

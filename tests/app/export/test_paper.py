@@ -1,0 +1,132 @@
+"""PDF and ODT, read back: all text is there, can be selected, and is found by an outline."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from pypdf import PdfReader
+from PySide6.QtWidgets import QApplication
+
+from app.export.formats import export
+from app.model.exports.part import Options, Part, whole_tree
+from app.model.message import Record
+from app.model.store import Store
+
+_CODE = "def f(x):\n    if x < 3 and x > 1:\n        return 'a' * x  # & more\n"
+_ANSWER = f"""# A heading
+
+Some *emphasis* and `code`, $5 and $10.
+
+```python
+{_CODE}```
+
+Inline $\\frac{{a}}{{b}}$ and
+
+$$\\int_0^1 f(x)\\,dx$$
+
+| a | b |
+|---|---|
+| one | two |
+
+- first
+- second
+
+![pic](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==)
+"""
+
+
+@pytest.fixture
+def part(tmp_path: Path, qapp: QApplication) -> Iterator[Part]:
+    assert qapp is not None
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Trip & <plans>", "Be brief.", "Why\n  is it so? <b>&amp;")
+    answer = store.add(conversation.id, question.id, "assistant", _ANSWER, record=Record(model="guide", seed=7))
+    store.add(conversation.id, question.id, "assistant", "Another \x01 answer.")
+    store.choose(conversation.id, {question.id: answer.id})
+    long = "\n\n".join(f"Paragraph number {number} of a long text." for number in range(120))
+    follow_up = store.add(conversation.id, answer.id, "user", "And then?")
+    store.add(conversation.id, follow_up.id, "assistant", long)
+    yield whole_tree(store, conversation.id)
+    store.close()
+
+
+def _written(part: Part, format_: Any, path: Path, options: Options | None = None) -> Path:
+    progress = list(export(part, format_, path, options or Options()))
+    assert [step.done for step in progress] == sorted(step.done for step in progress)
+    assert progress[-1].done == progress[-1].total
+    return path
+
+
+def _squeezed(text: str) -> str:
+    """Where lines break on paper is no part of a text."""
+    return re.sub(r"\s+", "", text)
+
+
+def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Part, tmp_path: Path) -> None:
+    pages = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages
+    text = "".join(page.extract_text() for page in pages)
+    for said in (
+        "Trip & <plans>", "Be brief.", "Why is it so? <b>&amp;", "A heading", "Some emphasis and code, $5 and $10.",
+        _CODE, "$\\frac{a}{b}$", "$$\\int_0^1 f(x)\\,dx$$", "one", "two", "first", "second", "And then?",
+    ):  # fmt: skip
+        assert _squeezed(said) in _squeezed(text), said
+    assert "\t" not in text
+    for number in range(120):
+        assert _squeezed(f"Paragraph number {number} of a long text.") in _squeezed(text)
+
+
+def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Part, tmp_path: Path) -> None:
+    reader = PdfReader(_written(part, "pdf", tmp_path / "out.pdf"))
+    assert len(reader.pages) > 3
+    for number, page in enumerate(reader.pages, 1):
+        assert f"{number}/{len(reader.pages)}" in _squeezed(page.extract_text())
+    outline: list[Any] = list(reader.outline)
+    top, messages, branch, others = outline
+    assert (top.title, branch.title) == ("Trip & <plans>", "Branch 2, after “Why is it so? <b>&amp;”")
+    titles = [item.title for item in messages]
+    assert titles[:2] == ["System: Be brief.", "You: Why is it so? <b>&amp;"]
+    assert titles[2].startswith("Answer · guide · ")
+    assert others[0].title.startswith("Answer: Another")
+    for item in (*messages, *others):
+        number = reader.get_destination_page_number(item)
+        assert number is not None
+        said = item.title.partition(": ")[2].rstrip("…").strip("# ")[:9]
+        assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
+    assert reader.metadata is not None
+    assert reader.metadata.title == "Trip & <plans>"
+
+
+def test_formulas_of_a_pdf_are_drawn_as_lines(part: Part, tmp_path: Path) -> None:
+    page = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages[0]
+    contents = page.get_contents()
+    assert contents is not None
+    # Curves: text and frames have none.
+    assert len(re.findall(rb" c\n", contents.get_data())) > 20
+
+
+def test_an_odt_has_all_text_and_its_pictures(part: Part, tmp_path: Path) -> None:
+    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt", Options(statistics=True))) as archive:
+        names = archive.namelist()
+        content = ET.fromstring(archive.read("content.xml"))  # noqa: S314 (our own)
+    text = "".join(content.itertext())
+    for said in ("Trip & <plans>", "Why", "is it so? <b>&amp;", "emphasis", "if x < 3 and x > 1:", "one", "And then?"):
+        assert _squeezed(said) in _squeezed(text), said
+    assert "Paragraph number 119 of a long text." in text
+    assert "seed 7" in text
+    # A control character is none of XML's.
+    assert "Another \ufffd answer." in text
+    # Two formulas and the picture.
+    assert sum(name.startswith("Pictures/") for name in names) == 3
+
+
+def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(tmp_path: Path, part: Part) -> None:
+    options = Options(system_prompts=False)
+    text = "".join(page.extract_text() for page in PdfReader(_written(part, "pdf", tmp_path / "o", options)).pages)
+    assert "brief" not in text
+    assert "And then?" in text

@@ -1,0 +1,134 @@
+"""`bough import`, `export`, `search`, `list` as programs: what they write, say and return."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.model.exports.format_names import FORMATS
+from app.model.store import Store
+from tests.app.trees import plant
+from tests.driver import ROOT
+
+
+def _bough(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    without = {"DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"}
+    return subprocess.run(
+        [sys.executable, "-m", "app", *map(str, arguments), "--data-dir", str(folder)],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name not in without},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two conversations of one name."""
+    store = Store(tmp_path / "data" / "conversations.sqlite3")
+    plant(store, "u1-a1-u2-a2 | u1-a3")
+    plant(store, "u7-a7")
+    store.close()
+    return tmp_path / "data"
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_every_format_is_written_without_a_display(folder: Path, tmp_path: Path, format_: str) -> None:
+    done = _bough("export", "--all", "--format", format_, "--out", tmp_path / "out", folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    files = sorted((tmp_path / "out").iterdir())
+    assert sorted(done.stdout.splitlines()) == [str(file) for file in files]
+    assert all(file.stat().st_size for file in files)
+    assert len(files) == (1 if "jsonl" in format_ or format_ == "bough" else 2)
+
+
+def test_what_was_exported_is_imported_with_its_branches(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert _bough("export", "--all", "--format", "bough", "--out", out, folder=folder).returncode == 0
+    plan = _bough("import", "--plan", out / "Conversations.bough", folder=folder)
+    assert "2 conversations are here already" in plan.stdout
+    done = _bough("import", out / "Conversations.bough", folder=tmp_path / "new")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "2 conversations with 7 messages in 3 branches were imported (Bough: 2).\n"
+    again = _bough("export", "--all", "--format", "bough", "--out", tmp_path / "again", folder=tmp_path / "new")
+    assert again.returncode == 0
+    assert (tmp_path / "again" / "Conversations.bough").read_bytes() == (out / "Conversations.bough").read_bytes()
+
+
+def test_what_goes_wrong_is_a_line_each_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps([{"messages": [{"role": "user", "content": "hello"}]}, {"mapping": {}}]))
+    done = _bough("import", good, tmp_path / "none.json", folder=folder)
+    assert done.returncode == 1
+    assert done.stdout.startswith("1 conversation with 1 message")
+    assert done.stderr.splitlines() == [
+        f"{good}, conversation 2: its messages are missing.",
+        f"{tmp_path / 'none.json'}: it can't be read (No such file or directory).",
+    ]
+    done = _bough("export", "--conversation", "planted", "--conversation", "nobody", "--format", "md",
+                  "--out", tmp_path / "out", folder=folder)  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "There is no conversation “nobody”.\n")
+    assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["planted (2).md", "planted.md"]
+
+
+def test_a_folder_that_can_not_be_written_is_told(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    done = _bough("export", "--all", "--format", "md", "--out", tmp_path / "file" / "out", folder=folder)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{tmp_path / 'file' / 'out'} can't be made (")
+
+
+def test_search_and_list_answer_as_json(folder: Path) -> None:
+    listed = _bough("list", "--json", folder=folder)
+    assert [conversation["name"] for conversation in json.loads(listed.stdout)] == ["planted", "planted"]
+    found = json.loads(_bough("search", "a7", "--json", folder=folder).stdout)
+    assert [(hit["text"], hit["role"], hit["conversation"]) for hit in found] == [("a7", "assistant", "planted")]
+    assert _bough("search", "nowhere", "--json", folder=folder).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", [("list",), ("search", "x"), ("export", "--all", "--format", "md", "--out", "out")])
+def test_where_there_are_no_conversations_nothing_is_made(tmp_path: Path, command: tuple[str, ...]) -> None:
+    done = _bough(*command, folder=tmp_path / "none")
+    assert done.returncode == 1
+    assert done.stderr == f"There are no conversations in {tmp_path / 'none'}. Name another folder with --data-dir.\n"
+    assert not (tmp_path / "none").exists()
+
+
+def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "in.jsonl"
+    os.mkfifo(pipe)
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", "import", str(pipe), "--data-dir", str(folder)],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as bough:
+        record = json.dumps({"messages": [{"role": "user", "content": "never ends %d"}]})
+        with pipe.open("w") as file:
+            for number in range(20_000):
+                file.write(record % number + "\n")
+            file.flush()
+            # The program has read at least what did not fit into the pipe, and waits for more.
+            bough.send_signal(signal.SIGINT)
+            assert bough.wait(60) == 130
+        assert bough.stderr is not None
+        assert bough.stderr.read() == "Cancelled. What was begun was taken back.\n"
+    store = Store(folder / "conversations.sqlite3")
+    assert len(store.conversations()) == 2
+    store.close()
+
+
+def test_the_shell_imports_no_model_and_only_paper_needs_qt() -> None:
+    code = "import app.shell, sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert not set(done.stdout.split()) & {"PySide6", "shiboken6", "mlx", "mlx_lm", "ziamath", "pypdf"}
