@@ -7,7 +7,7 @@ Not every kind of cache has a batched form, and not every model's code heeds it:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, BatchKVCache, CacheList, KVCache
@@ -41,12 +41,21 @@ class Batch:
         """Drop one of `num_rows` rows; those after it move up."""
         self.take([index for index in range(num_rows) if index != row])
 
-    def take(self, rows: Sequence[int]) -> None:
-        """Hold what these rows hold, in this order, and nothing else; one may be named several times. It is copied."""
+    def take(self, rows: Sequence[int], num_apart: int | None = None) -> None:
+        """Hold what these rows hold, in this order, and nothing else; one may be named several times. It is copied.
+
+        `num_apart`: in how many of their last positions rows may differ at all, where they are of one length; in
+        place of as many others no more than those need be copied.
+        """
         if not rows:
             self.layers = []
+        moved: list[_Moved] = []
         for layer in self.layers:
-            layer.filter(list(rows))
+            moved += _taken(layer, list(rows), num_apart)
+        # Before anything is written: what is written in place must not be read any more.
+        mx.eval([each.stretch for each in moved])
+        for layer, name, start, stretch in moved:
+            getattr(layer, name)[..., start : start + stretch.shape[2], :] = stretch
 
     def row(self, row: int, length: int) -> Layers:
         """Return the layers of one row, which holds `length` tokens. They are views: copy before the batch goes on."""
@@ -97,6 +106,31 @@ def _has_batched_form(layer: Any) -> bool:
 
 def _merged(layers: list[Any]) -> Any:
     return None if layers[0] is None else type(layers[0]).merge(layers)
+
+
+class _Moved(NamedTuple):
+    """A stretch of positions that is written into a layer's keys or values."""
+
+    layer: Any
+    name: str
+    start: int
+    stretch: mx.array
+
+
+def _taken(layer: Any, rows: list[int], num_apart: int | None) -> list[_Moved]:
+    """Have a layer hold these rows; return what is yet to be written."""
+    match layer:
+        case None:
+            return []
+        case CacheList():
+            return [each for part in cast("Any", layer).caches for each in _taken(part, rows, num_apart)]
+        case BatchKVCache() if num_apart is not None and len(rows) == layer.offset.size:
+            held = cast("dict[str, mx.array]", {"keys": layer.keys, "values": layer.values})
+            start, end, order = layer.size() - num_apart, layer.size(), mx.array(rows)
+            return [_Moved(layer, name, start, array[:, :, start:end][order]) for name, array in held.items()]
+        case _:
+            layer.filter(rows)
+            return []
 
 
 def _row(layer: Any, row: int, length: int) -> Any:

@@ -25,10 +25,11 @@ import numpy.typing as npt
 
 from worker.answer import Answer
 from worker.batch import Batch
-from worker.decode import Drawn
+from worker.branch import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.prompt_cache import MOST_MARKS, PromptCache, States
+from worker.token_tree import as_ids, num_common
 from worker.written import Origin
 
 _PREFILL_CHUNK = 512
@@ -105,9 +106,9 @@ class BeamSearch:
             beams = [self._begin]
             while beams:
                 self._num_drawn += 1
-                beams = self._grown(beams, logits)
+                parents, beams = beams, self._grown(beams, logits)
                 if beams:
-                    logits = self._read(beams)
+                    logits = self._read(beams, parents)
         finally:
             self._batch = None
             self._cache.reserve(0)
@@ -212,25 +213,27 @@ class BeamSearch:
             cache.give_up_path()
             raise
 
-    def _read(self, beams: list[Beam]) -> mx.array:
+    def _read(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
         """Read the last token of each beam; return the logits after them, shape [beams, vocabulary]."""
         self._is_apart = self._is_apart or not self._has_memory()
         if not self._is_apart:
             try:
-                return self._read_together(beams)
+                return self._read_together(beams, parents)
             except Exception:  # noqa: BLE001 (whatever several at once do not bear)
                 self._is_apart = True
         self._batch = None
         self._cache.reserve(0)
         return mx.concatenate([self._read_alone(self._sequence + beam.answer.token_ids)[0] for beam in beams])
 
-    def _read_together(self, beams: list[Beam]) -> mx.array:
+    def _read_together(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
         if self._batch is None:
             # All of them go on from the prompt.
             self._batch = Batch()
             self._batch.add(self._cache.layers, len(beams))
-        else:
-            self._batch.take([beam.row for beam in beams])
+        elif (rows := [beam.row for beam in beams]) != list(range(len(parents))):
+            written = [as_ids(parent.answer.token_ids) for parent in parents]
+            # What the first and the last one share in the order of words, all of them share.
+            self._batch.take(rows, self._num_drawn - 1 - num_common(min(written), max(written)))
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
         logits = self._model.forward(last, self._batch.layers)
         mx.eval(logits)

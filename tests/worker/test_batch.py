@@ -152,8 +152,9 @@ def test_rows_that_are_taken_in_any_order_and_several_times_say_what_they_say_al
         tokens = [rng.randrange(10, VOCAB_SIZE) for _ in rows]
         together = forward(model, mx.array(tokens)[:, None], batch.layers)
         rows = [[*row, token_id] for row, token_id in zip(rows, tokens, strict=True)]
-        taken = [rng.randrange(len(rows)) for _ in range(rng.randint(1, 4))]
-        batch.take(taken)
+        taken = [rng.randrange(len(rows)) for _ in range(rng.choice([len(rows), rng.randint(1, 4)]))]
+        num_same = next((at for at, each in enumerate(zip(*rows, strict=True)) if len(set(each)) > 1), len(rows[0]))
+        batch.take(taken, rng.choice([None, len(rows[0]) - num_same, len(rows[0])]))
         rows, together = [rows[row] for row in taken], together[mx.array(taken)]
     for row, ids in enumerate(rows):
         alone = make_prompt_cache(model)
