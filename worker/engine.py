@@ -14,7 +14,8 @@ from itertools import pairwise
 
 import mlx.core as mx
 
-from worker.decode import MOST_GUESSES, Branch, Decoder, Drawn
+from worker.branch import Branch, Drawn
+from worker.decode import MOST_GUESSES, Decoder
 from worker.draft import Draft, DraftModel, LookUp
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from worker.answer import Answer
-from worker.decode import Branch, Drawn
+from worker.branch import Branch, Drawn
 from worker.draft import Draft, Drafting
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_folder import HookFolder

@@ -13,10 +13,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from worker.branch import Drawn
 from worker.decision import Decision, Splice
-from worker.decode import Drawn, both
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_chain import HookChain
+from worker.masks import both
 from worker.protocol import Event, Forked, RequestId, Retract
 from worker.step import Draw, Phase, Step
 from worker.vocabulary import Vocabulary
@@ -54,7 +55,7 @@ class Steering:
     """The hooks of one choice and what they have decided."""
 
     is_active = True
-    """A mask may come at any step (`decode.Mask`)."""
+    """A mask may come at any step (`masks.Mask`)."""
 
     def __init__(
         self,

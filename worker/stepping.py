@@ -74,10 +74,11 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
+from worker.branch import Drawn
 from worker.constraint import Constraint
-from worker.decode import Drawn, both
 from worker.errors import HookFailedError
 from worker.hook_chain import Hook, HookChain
+from worker.masks import both
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
 from worker.sampler import Sampler
 from worker.steering import Steering

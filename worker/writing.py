@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from worker.answer import Answer
+from worker.branch import Drawn
 from worker.constraint import Constraint
-from worker.decode import Drawn
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
 from worker.vocabulary import Vocabulary
 
