@@ -1,0 +1,133 @@
+"""Imports: messages a second and memory; exports of one long conversation: seconds for each format.
+
+`BOUGH_IMPORT_MESSAGES=1000000` imports as many messages as that; by default it is 50,000.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.benchmarks.measure import Row, alone
+from tests.driver import ROOT
+
+_NUM_IMPORTED = int(os.environ.get("BOUGH_IMPORT_MESSAGES", "50000"))
+_NUM_EXPORTED = 10_000
+_A_CONVERSATION = 40
+_ROUNDS = 2
+_KIB_A_MIB = 1024
+
+
+def rows() -> list[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        file = folder / "conversations.json"
+        _write_chatgpt(file, _NUM_IMPORTED)
+        size_mib = file.stat().st_size / 2**20
+        found = [_run("import", str(file), str(folder / f"data-{number}")) for number in range(_ROUNDS)]
+        what = f"{_NUM_IMPORTED:,} messages of ChatGPT's, {size_mib:,.0f} MiB"
+        measured = [
+            alone("export", f"import of {what}: messages/s", [_NUM_IMPORTED / one["seconds"] for one in found]),
+            alone("export", f"import of {what}: MiB of memory above the start", [one["mib"] for one in found]),
+        ]
+        file.unlink()
+        _write_chatgpt(file, _NUM_EXPORTED, a_conversation=_NUM_EXPORTED)
+        _run("import", str(file), str(folder / "one"))
+        from app.model.exports.format_names import FORMATS
+
+        for format_ in FORMATS:
+            seconds = _run("export", format_, str(folder / "one"))["seconds"]
+            measured.append(alone("export", f"a tree of {_NUM_EXPORTED:,} messages as {format_}, s", [seconds]))
+        return measured
+
+
+def _write_chatgpt(path: Path, num_messages: int, a_conversation: int = _A_CONVERSATION) -> None:
+    """Write an export like ChatGPT's: each fifth question is answered twice."""
+    draw = random.Random(1)
+    words = [f"{a}{b}" for a in ("tree", "leaf", "bough", "root", "bark") for b in ("s", "ing", "ed", "y", "", "less")]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(num_messages // a_conversation):
+            mapping: dict[str, object] = {"root": {"id": "root", "parent": None, "message": None}}
+            above = question = "root"
+            for place in range(a_conversation):
+                role = "assistant" if place % 2 else "user"
+                # The other answer stands beside the one before.
+                parent = question if place % 10 == 2 and above != question else above
+                role = "assistant" if place % 10 == 2 else role
+                text = " ".join(draw.choices(words, k=60)) + (
+                    f"\n\n```python\nx = {place}\n```" if place % 4 == 1 else ""
+                )
+                node = str(place)
+                mapping[node] = {
+                    "id": node,
+                    "parent": parent,
+                    "message": {
+                        "author": {"role": role},
+                        "create_time": 1_700_000_000 + number * 60 + place,
+                        "content": {"content_type": "text", "parts": [text]},
+                        "metadata": {"model_slug": "gpt-5"},
+                    },
+                }
+                question = node if role == "user" else question
+                above = node
+            head = "[" if not number else ","
+            one = {"title": f"Conversation {number}", "create_time": 1_700_000_000, "mapping": mapping}
+            file.write(head + json.dumps(one | {"current_node": above}, ensure_ascii=False))
+        file.write("]")
+
+
+def _run(*arguments: str) -> dict[str, float]:
+    """Do it in a process of its own, whose memory is its own."""
+    command = [sys.executable, "-m", "tests.benchmarks.export", *arguments]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    out = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+    return json.loads(out)
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_A_MIB
+
+
+def _import(file: Path, folder: Path) -> dict[str, float]:
+    from app.model.imports.importing import imported
+    from app.model.store import Store
+
+    store = Store(folder / "conversations.sqlite3")
+    before_mib, started = _peak_mib(), time.perf_counter()
+    for _ in imported(store, [file]):
+        pass
+    seconds = time.perf_counter() - started
+    store.close()
+    return {"seconds": seconds, "mib": _peak_mib() - before_mib}
+
+
+def _export(format_: str, folder: Path) -> dict[str, float]:
+    from PySide6.QtGui import QGuiApplication
+
+    from app.export.formats import export
+    from app.model.exports.part import Options, whole_tree
+    from app.model.store import Store
+
+    application = QGuiApplication([])
+    store = Store(folder / "conversations.sqlite3")
+    started = time.perf_counter()
+    part = whole_tree(store, store.conversations()[0].id)
+    for _ in export(part, format_, folder / "out", Options()):  # pyright: ignore[reportArgumentType]
+        pass
+    seconds = time.perf_counter() - started
+    store.close()
+    application.quit()
+    return {"seconds": seconds, "mib": _peak_mib()}
+
+
+if __name__ == "__main__":
+    does = {"import": lambda: _import(Path(sys.argv[2]), Path(sys.argv[3]))}
+    does["export"] = lambda: _export(sys.argv[2], Path(sys.argv[3]))
+    print(json.dumps(does[sys.argv[1]]()))
