@@ -25,7 +25,7 @@ from worker.step import Step
 
 Hook: TypeAlias = Callable[[Step], Verdict]
 
-_SLOW_S = 0.02
+SLOW_S = 0.02
 _MOST_SLOW = 3
 """A hook that takes longer than that, so many times in an answer, is asked no more in it."""
 
@@ -56,9 +56,14 @@ class HookChain:
     """Hooks by their names."""
 
     def __init__(
-        self, hooks: Sequence[tuple[str, Hook]], request_id: RequestId = 0, watch: Watch | None = None
+        self,
+        hooks: Sequence[tuple[str, Hook]],
+        request_id: RequestId = 0,
+        watch: Watch | None = None,
+        slow_s: float = SLOW_S,
     ) -> None:
-        """`request_id`: whose answer it is, as `watch` is told."""
+        """`request_id`: whose answer it is, as `watch` is told. `slow_s`: what is too long for a call."""
+        self._slow_s = slow_s
         self._request_id: RequestId = request_id
         self._hooks = list(hooks)
         self._watch = watch
@@ -68,7 +73,9 @@ class HookChain:
 
     def copy(self) -> HookChain:
         """Return hooks for a fork: what they remember is theirs."""
-        other = HookChain([(name, _copied(name, hook)) for name, hook in self._hooks], self._request_id, self._watch)
+        other = HookChain(
+            [(name, _copied(name, hook)) for name, hook in self._hooks], self._request_id, self._watch, self._slow_s
+        )
         other.figures = [replace(figures) for figures in self.figures]
         return other
 
@@ -107,7 +114,7 @@ class HookChain:
             figures.num_calls += 1
             figures.total_s += took_s
             figures.longest_s = max(figures.longest_s, took_s)
-            figures.num_slow += took_s > _SLOW_S
+            figures.num_slow += took_s > self._slow_s
         return None if verdict is None else _checked(name, verdict)
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from worker.errors import BadRequestError, HookFailedError
-from worker.hook_chain import Hook, HookChain, Watch
+from worker.hook_chain import SLOW_S, Hook, HookChain, Watch
 from worker.protocol import RequestId
 
 _SHIPPED = Path(__file__).parent / "hooks"
@@ -27,11 +27,13 @@ class HookFolder:
         own: Path | None = None,
         watch: Watch | None = None,
         given: Mapping[str, Callable[..., Hook]] | None = None,
+        slow_s: float = SLOW_S,
     ) -> None:
         """`own`: a person's folder, which need not exist; a hook there stands for one of Bough's with its name.
 
-        `given`: what makes hooks that are in no file, by their names.
+        `given`: what makes hooks that are in no file, by their names. `slow_s`: what is too long for a call of one.
         """
+        self._slow_s = slow_s
         self._given = given or {}
         self._folders = [folder for folder in (own, _SHIPPED) if folder is not None]
         self._watch = watch
@@ -50,7 +52,9 @@ class HookFolder:
         for name in options:
             if name not in names:
                 raise BadRequestError(f"`hook_options` names {name!r}, which is none of the `hooks` of this request.")
-        return HookChain([(name, self._made(name, options.get(name, {}))) for name in names], request_id, self._watch)
+        return HookChain(
+            [(name, self._made(name, options.get(name, {}))) for name in names], request_id, self._watch, self._slow_s
+        )
 
     def _made(self, name: str, options: Mapping[str, Any]) -> Hook:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,13 @@ def engine_of(
     model: LanguageModel, draft: LanguageModel | None = None, given: Mapping[str, Callable[..., Hook]] | None = None
 ) -> Engine:
     drafts = None if draft is None else DraftModel(draft, PromptCache(draft.new_layers, PLENTY))
-    return Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=given), drafts, looks_ahead=False)
+    return Engine(
+        model,
+        PromptCache(model.new_layers, PLENTY),
+        HookFolder(given=given, slow_s=math.inf),
+        drafts,
+        looks_ahead=False,
+    )
 
 
 def ask(engine: Engine, **fields: Any) -> list[Event]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +75,12 @@ def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = 
     asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
     heard: list[list[Event]] = []
     for looks_ahead in (False, True):
-        engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=given), looks_ahead=looks_ahead)
+        engine = Engine(
+            model,
+            PromptCache(model.new_layers, PLENTY),
+            HookFolder(given=given, slow_s=math.inf),
+            looks_ahead=looks_ahead,
+        )
         engine.add(Generate(request_id=1, **asked), Ticket(1))
         events: list[Event] = []
         while engine.is_busy:
