@@ -223,17 +223,21 @@ def whole_print(graft: Graft) -> bytes:
 
 
 def opening(graft: Graft) -> bytes:
-    """As `_OPENINGS` has it."""
-    children: dict[MessageId | None, list[Message]] = {}
+    """Return what tells how a conversation begins, as `_OPENINGS` has it."""
+    uppers: set[MessageId] = set()
+    root = question = answer = ""
+    question_id: MessageId | None = None
     for message in graft.messages:
-        children.setdefault(message.parent_id, []).append(message)
-    lower = [below for upper in children.get(graft.root_id, []) for below in children.get(upper.id, [])]
-    root = next((message for message in graft.messages if message.id == graft.root_id), None)
-    question = min(lower, key=lambda message: message.id, default=None)
-    if question is None:
-        return _digest(root.text if root is not None else "", "")
-    answer = min(children.get(question.id, []), key=lambda message: message.id, default=None)
-    return _digest(question.text, answer.text if answer is not None else "")
+        if message.id == graft.root_id:
+            root = message.text
+        elif message.parent_id == graft.root_id:
+            uppers.add(message.id)
+        elif question_id is None and message.parent_id in uppers:
+            question_id, question = message.id, message.text
+        elif question_id is not None and message.parent_id == question_id:
+            answer = message.text
+            break
+    return _digest(root if question_id is None else question, answer)
 
 
 def _digest(*parts: str) -> bytes:
