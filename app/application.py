@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
@@ -91,4 +92,6 @@ class Application(QObject):
         self.store.close()
 
     def _on_store_troubled(self, why: str) -> None:
+        # Also for whoever started it in a terminal.
+        print(f"bough: {why}", file=sys.stderr)  # noqa: T201
         self.controller.noticed.emit(Notice(why, "danger"))

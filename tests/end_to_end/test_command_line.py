@@ -56,7 +56,7 @@ def test_the_app_imports_no_model_libraries(module: str) -> None:
     assert not imported & {"mlx", "mlx_lm", "transformers", "tokenizers", "torch"}
 
 
-def test_a_store_that_can_not_be_opened_is_told_on_standard_error(tmp_path: Path) -> None:
+def test_a_store_that_can_not_be_used_is_told_on_standard_error(tmp_path: Path) -> None:
     (tmp_path / "conversations.sqlite3").write_bytes(b"once upon a time " * 500)
     with subprocess.Popen(
         [sys.executable, "-m", "app", "--data-dir", str(tmp_path)],
@@ -66,7 +66,7 @@ def test_a_store_that_can_not_be_opened_is_told_on_standard_error(tmp_path: Path
         text=True,
     ) as bough:
         assert bough.stderr is not None
-        # The same sentence then stands in a box that waits for somebody.
+        # The same sentence then stands in the window's banner.
         line = next(line for line in bough.stderr if line.startswith("bough: "))
         bough.kill()
     assert line.startswith(f"bough: The conversations in {tmp_path / 'conversations.sqlite3'} are damaged (")
