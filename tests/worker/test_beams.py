@@ -281,6 +281,21 @@ def test_what_ended_a_beam_weighs_until_something_follows_it(model: LocalModel) 
     assert {ending.reason for ending in endings} == {"eos", "length"}
 
 
+def test_a_turn_that_several_tokens_end_ends_once(tmp_path: Path) -> None:
+    tokenizer = bare_tokenizer(["a", "b", "c", "ab", "ba"])
+    config = small_llama(tokenizer.get_vocab_size()) | {"eos_token_id": [5, 6]}
+    model = open_model(str(write_random_model(tmp_path / "model", tokenizer, config)))
+    assert of(model).vocabulary.eos_ids == {5, 6}
+    state = model.beams(width=30, samples=30, max_tokens=3)(PROMPT)
+    assert sum(ending.reason == "eos" for ending in state.endings[0] if ending) > 3
+    assert len(set(state.texts[0])) >= 20
+    drawn = [
+        (ids[len(PROMPT) :], ending and ending.reason)
+        for ids, ending in zip(state.token_ids[0], state.endings[0], strict=True)
+    ]
+    assert len(set(drawn)) == 30
+
+
 def test_text_that_was_cut_inside_a_token_is_healed(tmp_path: Path, byte_level: Tokenizer) -> None:
     ids = byte_level.encode("The quick return").ids
     model = open_model(str(write_scripted_model(tmp_path / "model", byte_level, chain(ids))))
