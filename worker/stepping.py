@@ -77,7 +77,7 @@ import numpy.typing as npt
 from worker.branch import Drawn
 from worker.constraint import Constraint
 from worker.errors import HookFailedError
-from worker.hook_chain import Hook, HookChain
+from worker.hook_chain import SLOW_S, Hook, HookChain
 from worker.masks import both
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
 from worker.sampler import Sampler
@@ -173,11 +173,12 @@ class Stepping:
         stop: Sequence[str] = (),
         max_tokens: int = sys.maxsize,
         max_resamples: int = _MAX_RESAMPLES,
+        slow_s: float = SLOW_S,
     ) -> None:
         """`prompt_ids`: what was read before it; penalties look at them, and each draw depends on its position.
 
         `constraint`: at its beginning (`Constraints.new`); it is copied. `max_resamples`: how often hooks may have one
-        place drawn anew. Without a seed in `sampling` one is drawn.
+        place drawn anew, `slow_s` what is too long for a call of one. Without a seed in `sampling` one is drawn.
         """
         seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
         writing = Writing(vocabulary, [Plan(stop, constraint)], [], None, max_tokens)
@@ -185,7 +186,8 @@ class Stepping:
         choice = family.new_choice()
         steering = None
         if hooks:
-            chain = HookChain([(getattr(hook, "__name__", type(hook).__name__), hook) for hook in hooks])
+            named = [(getattr(hook, "__name__", type(hook).__name__), hook) for hook in hooks]
+            chain = HookChain(named, slow_s=slow_s)
             steering = Steering(0, choice, writing, chain, vocabulary, family.new_choice, max_resamples)
         self._begin(family, choice, writing, steering)
 

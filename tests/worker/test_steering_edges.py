@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,18 @@ def engine_of(
     model: LanguageModel, hooks: Mapping[str, Callable[..., Hook]] | None = None, draft: LanguageModel | None = None
 ) -> Engine:
     drafts = None if draft is None else DraftModel(draft, PromptCache(draft.new_layers, PLENTY))
-    return Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=hooks), drafts, looks_ahead=False)
+    return Engine(
+        model,
+        PromptCache(model.new_layers, PLENTY),
+        HookFolder(given=hooks, slow_s=math.inf),
+        drafts,
+        looks_ahead=False,
+    )
 
 
 def ask(engine: Engine, **fields: Any) -> list[Event]:
-    engine.add(Generate(request_id=1, **{"token_ids": PROMPT, "max_tokens": 12, **fields}), Ticket(1))
+    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, **fields}
+    engine.add(Generate(request_id=1, **asked), Ticket(1))
     events: list[Event] = []
     while engine.is_busy:
         events += engine.step()

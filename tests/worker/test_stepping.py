@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -76,7 +77,7 @@ class Heard:
 def by_engine(
     model: LanguageModel, hooks: Mapping[str, Callable[..., Hook]], **fields: Any
 ) -> tuple[Heard, list[Event]]:
-    engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=hooks))
+    engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=hooks, slow_s=math.inf))
     engine.add(Generate(request_id=1, token_ids=PROMPT, hooks=list(hooks), **fields), Ticket(1))
     events: list[Event] = []
     heard = {0: Heard()}
@@ -249,6 +250,7 @@ def test_whatever_hooks_decide_it_says_what_the_engine_says(
         sampling=sampling,
         constraint=None if described is None else model.constraints.new(described),
         hooks=[make()],
+        slow_s=math.inf,
         stop=stop,
         max_tokens=24,
     )
@@ -263,7 +265,7 @@ def test_whatever_forks_says_what_the_engines_forks_say(model: LanguageModel, se
     size = len(model.vocabulary)
     make = lambda: Chance(seed, size, may_fork=True)  # noqa: E731
     expected, _ = by_engine(model, {"chance": make}, max_tokens=16, stop=stop)
-    stepping = Stepping(model.vocabulary, PROMPT, hooks=[make()], stop=stop, max_tokens=16)
+    stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[make()], stop=stop, max_tokens=16)
     heard, _ = by_stepping(model, stepping)
     assert heard.all() == expected.all()
 
@@ -274,7 +276,9 @@ def test_random_hooks_do_fork_take_back_and_end_answers(model: LanguageModel) ->
     num_forks = num_back = 0
     reasons: set[object] = set()
     for seed in range(12):
-        stepping = Stepping(model.vocabulary, PROMPT, hooks=[Chance(seed, size, may_fork=True)], max_tokens=16)
+        stepping = Stepping(
+            model.vocabulary, PROMPT, slow_s=math.inf, hooks=[Chance(seed, size, may_fork=True)], max_tokens=16
+        )
         heard, _ = by_stepping(model, stepping)
         num_forks += len(heard.all()) - 1
         num_back += sum(number for number, _ in heard.told)
@@ -294,7 +298,7 @@ def test_a_token_is_drawn_again_from_the_same_logits(model: LanguageModel) -> No
         return None
 
     logits = np.random.default_rng(1).normal(size=len(model.vocabulary)).astype(np.float32)
-    stepping = Stepping(model.vocabulary, PROMPT, hooks=[hook])
+    stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
     advance = stepping.take(logits)
     ranked = np.argsort(-logits)[:4].tolist()
     assert drawn == ranked[:3]
@@ -306,7 +310,7 @@ def test_a_fork_knows_nothing_of_what_becomes_of_the_other(model: LanguageModel)
     def hook(step: Step) -> Verdict:
         return [Decision(), Decision(token=70)] if step.phase == "before" and step.position == 2 else None
 
-    stepping = Stepping(model.vocabulary, PROMPT, hooks=[hook], max_tokens=6)
+    stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook], max_tokens=6)
     logits = np.zeros(len(model.vocabulary), dtype=np.float32)
     for token_id in (60, 61):
         logits[:] = 0
@@ -347,7 +351,7 @@ def test_a_hook_that_raises_ends_it_and_what_was_said_is_kept(model: LanguageMod
             raise RuntimeError("on purpose")
         return None
 
-    stepping = Stepping(model.vocabulary, PROMPT, hooks=[hook])
+    stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
     logits = np.zeros(len(model.vocabulary))
     stepping.take(logits)
     with pytest.raises(HookFailedError, match="hook"):
@@ -360,6 +364,6 @@ def test_it_forks_only_so_often(model: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         return [Decision(), Decision()] if step.phase == "before" else None
 
-    stepping = Stepping(model.vocabulary, PROMPT, hooks=[hook])
+    stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
     with pytest.raises(HookFailedError, match="hooks"):
         by_stepping(model, stepping)
