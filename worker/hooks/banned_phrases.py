@@ -18,10 +18,11 @@ _TOKENS_A_CHARACTER = 4
 class Hook:
     """Looks at the text that each drawn token would make."""
 
-    def __init__(self, phrases: Sequence[str] = ()) -> None:
-        if isinstance(phrases, str) or not all(isinstance(phrase, str) and phrase.strip() for phrase in phrases):
+    def __init__(self, phrases: Sequence[object] = ()) -> None:
+        texts = [] if isinstance(phrases, str) else [phrase for phrase in phrases if isinstance(phrase, str)]
+        if isinstance(phrases, str) or len(texts) < len(phrases) or not all(text.strip() for text in texts):
             raise ValueError("`phrases` is a list of texts, none of them empty")
-        self._phrases = [_folded(phrase) for phrase in phrases]
+        self._phrases = [_folded(text) for text in texts]
         self._most = max((_TOKENS_A_CHARACTER * len(phrase) for phrase in self._phrases), default=0)
         """Tokens in which a phrase may lie."""
         self._barred: dict[int, set[int]] = {}
