@@ -87,6 +87,15 @@ class Answer:
         """Whether the next token has to spell given text again."""
         return self._healing.is_active
 
+    def spells_given_alone(self, token_id: int) -> bool:
+        """Whether a token, if it came next, would spell given text again and nothing else."""
+        return self._healing.is_active and self._healing.num_given(token_id) == len(self._vocabulary.bytes[token_id])
+
+    def spelled_again(self, token_id: int) -> list[int]:
+        """Return tokens for what is left to be spelled again, unless this one may come next all the same."""
+        allowed = self._healing.mask()
+        return [] if allowed is None or allowed[token_id] else self._vocabulary.spell(self._healing.left) or []
+
     @property
     def text(self) -> str:
         """What is safe to show."""
@@ -119,10 +128,12 @@ class Answer:
         """
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
+        is_fed = self._constraint is not None and feed_constraint
         if token_id in self._vocabulary.eos_ids:
+            if is_forced and is_fed and self._constraint is not None and not self._constraint.may_end:
+                raise ConstraintInvalidError("The constraint is not satisfied yet.")
             return self.end("eos")
         origin = self._origin(drawn, is_forced=is_forced)
-        is_fed = self._constraint is not None and feed_constraint
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
             raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
         num_given = self._healing.num_given(token_id)

@@ -6,6 +6,7 @@ of logits and a key, so the answer is the one without drafts, but for rounding: 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, cast
 
@@ -93,6 +94,7 @@ class LookUp:
         self._places: dict[tuple[int, ...], list[int]] = {}
         """Where each few tokens are followed by something, by those tokens."""
         self._ends: list[int] = []
+        """Of the sources, in order."""
         for source in (*sources, prompt_ids):
             self._add(source)
         self._place: int | None = None
@@ -110,7 +112,7 @@ class LookUp:
         self._place = place
         if place is None:
             return []
-        end = next(end for end in self._ends if place < end)
+        end = self._ends[bisect_right(self._ends, place)]
         return self._tokens[place : min(place + most, end)]
 
     def _found(self, gram: tuple[int, ...]) -> int | None:
@@ -121,7 +123,8 @@ class LookUp:
             return places[0]
         # The text it was in goes on: after an insertion, or a few words that differ.
         last = self._place
-        return next((place for place in places if place >= last), places[0])
+        at = bisect_left(places, last)
+        return places[at] if at < len(places) else places[0]
 
     def read(self, _sequence: Sequence[int], /) -> Iterator[None]:
         yield from ()
@@ -130,7 +133,9 @@ class LookUp:
 class DraftModel:
     """A smaller model with the same vocabulary, which says what it would say."""
 
-    def __init__(self, model: LanguageModel, cache: PromptCache, name: str = "") -> None:
+    def __init__(self, model: LanguageModel, cache: PromptCache, name: str = "", num_ids: int | None = None) -> None:
+        """`num_ids`: how many the model has that it guesses for; None: as many as this one."""
+        self._num_ids = model.vocab_size if num_ids is None else min(num_ids, model.vocab_size)
         self.model = model
         self.cache = cache
         self.name = name
@@ -141,7 +146,7 @@ class DraftModel:
         coming = list(sequence[len(self.cache.token_ids) :])
         guesses: list[int] = []
         while len(guesses) < most:
-            logits = self._forward(coming)
+            logits = self._forward(coming)[:, : self._num_ids]
             mask = None if constraint is None else constraint.mask()
             if mask is not None:
                 # A model's head may be wider than its vocabulary, or than the other's.
@@ -177,7 +182,9 @@ class DraftModel:
 
     def _forward(self, token_ids: list[int]) -> mx.array:
         self.cache.make_room(len(token_ids))
-        logits = self.model.forward(mx.array([token_ids]), self.cache.layers)
+        # What only the other model has is read as something else: a bad guess may come of it, no more.
+        known = [token_id if token_id < self.model.vocab_size else 0 for token_id in token_ids]
+        logits = self.model.forward(mx.array([known]), self.cache.layers)
         self.cache.extend(token_ids)
         return logits
 

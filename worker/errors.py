@@ -82,7 +82,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 def failed(request_id: RequestId, error: Exception) -> Failed:
     """Return the event that ends a command with `error`. What nobody expected is logged with its traceback."""
     if isinstance(error, WorkerError):
-        return Failed(request_id=request_id, kind=error.kind, message=str(error))
+        # A hook's words, or a file's name, may hold what no transport carries: halves of characters.
+        message = str(error).encode("utf-8", "backslashreplace").decode()
+        return Failed(request_id=request_id, kind=error.kind, message=message)
     if is_out_of_memory(error):
         log.warning("Out of memory: %s", error)
         message = (

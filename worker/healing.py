@@ -58,6 +58,11 @@ class Healing:
     def is_active(self) -> bool:
         return self._num_spelled[-1] < len(self._data)
 
+    @property
+    def left(self) -> bytes:
+        """What is not spelled yet."""
+        return self._data[self._num_spelled[-1] :]
+
     def mask(self) -> npt.NDArray[np.bool_] | None:
         """Return which tokens may come now, shape [vocabulary]; None if all may."""
         if not self.is_active:

@@ -13,12 +13,13 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import index
 from types import FunctionType
 from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
-from worker.decision import Decision, Verdict
+from worker.decision import Decision, Splice, Verdict
 from worker.errors import HookFailedError
 from worker.protocol import RequestId
 from worker.step import Step
@@ -89,7 +90,7 @@ class HookChain:
             if verdict is None:
                 continue
             self.last = name
-            decisions = [_merged(so_far, decision) for decision in verdict]
+            decisions = [_merged(name, so_far, decision) for decision in verdict]
             if len(decisions) != 1:
                 return decisions
             so_far = decisions[0]
@@ -105,7 +106,10 @@ class HookChain:
             self._watch.begin(self._request_id, name)
         try:
             verdict = hook(step)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # `sys.exit()`, too: a hook ends its answer, not the worker.
             raise HookFailedError(name, _trace(error)) from error
         finally:
             if self._watch is not None:
@@ -122,21 +126,56 @@ def _checked(name: str, verdict: object) -> list[Decision]:
     decisions = [verdict] if isinstance(verdict, Decision) else verdict
     if not isinstance(decisions, list | tuple):
         raise HookFailedError(name, f"It returned {type(verdict).__name__}, no Decision.")
-    listed = cast("list[object]", list(decisions))
-    for decision in listed:
+    checked: list[Decision] = []
+    for decision in cast("list[object]", list(decisions)):
         if not isinstance(decision, Decision):
             raise HookFailedError(name, f"It returned a list with {type(decision).__name__}, no Decision.")
-        if decision.backtrack < 0 or any(splice.backtrack < 0 for splice in decision.splices):
-            raise HookFailedError(name, "It took back fewer than no tokens.")
-        if decision.temperature is not None and not 0 <= decision.temperature < np.inf:
-            raise HookFailedError(name, f"Its temperature is {decision.temperature}: 0 or more is meant.")
-    return cast("list[Decision]", listed)
+        try:
+            checked.append(_plain(decision))
+        except _NoSenseError as error:
+            raise HookFailedError(name, str(error)) from None
+        except Exception as error:
+            # Whatever else a person may have put where a number or a list belongs.
+            raise HookFailedError(name, f"What it decided can't be done ({error}): {decision}.") from error
+    return checked
 
 
-def _merged(before: Decision | None, decision: Decision) -> Decision:
+class _NoSenseError(Exception):
+    pass
+
+
+def _plain(decision: Decision) -> Decision:
+    """The same in Python's own numbers, which can be told; its mask is a copy, as the hook may change its own."""
+    mask, temperature = decision.mask, decision.temperature
+    if mask is not None:
+        mask = np.array(mask, dtype=np.bool_)
+    if temperature is not None:
+        temperature = float(temperature)
+        if not 0 <= temperature < np.inf:
+            raise _NoSenseError(f"Its temperature is {temperature}: 0 or more is meant.")
+    plain = Decision(
+        backtrack=index(decision.backtrack),
+        mask=mask,
+        temperature=temperature,
+        token=None if decision.token is None else index(decision.token),
+        splices=tuple(
+            Splice(tuple(map(index, splice.when_sampled)), index(splice.backtrack), tuple(map(index, splice.ff_tokens)))
+            for splice in decision.splices
+        ),
+        resample=bool(decision.resample),
+        feed_constraint=bool(decision.feed_constraint),
+    )
+    if plain.backtrack < 0 or any(splice.backtrack < 0 for splice in plain.splices):
+        raise _NoSenseError("It took back fewer than no tokens.")
+    return plain
+
+
+def _merged(name: str, before: Decision | None, decision: Decision) -> Decision:
     if before is None:
         return decision
     masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
+    if len({mask.shape for mask in masks}) > 1:
+        raise HookFailedError(name, "The shape of its mask is not that of the mask before it.")
     # A token that was put before is gone with whatever is done to its place.
     puts = decision if decision.is_structural else before
     return replace(

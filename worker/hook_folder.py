@@ -6,6 +6,7 @@ function `hook(step)`. A file is run when an answer names it, and not before. It
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -66,10 +67,15 @@ class HookFolder:
         try:
             module = ModuleType(f"hook {name}")
             module.__file__ = str(file)
-            exec(compile(file.read_text(encoding="utf-8"), file, "exec"), module.__dict__)  # noqa: S102
+            # Where data classes look their fields' types up.
+            sys.modules[module.__name__] = module
+            # Bytes: the file itself says how it is encoded, if not in UTF-8.
+            exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
             make = getattr(module, "Hook", None)
             hook = getattr(module, "hook", None) if make is None else make(**options)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise HookFailedError(name, _trace(error)) from error
         if not callable(hook):
             raise HookFailedError(name, f"{file.name} defines neither a class `Hook` nor a function `hook`.")
@@ -92,6 +98,6 @@ def _name(file: Path) -> str:
     return file.stem.replace("_", " ")
 
 
-def _trace(error: Exception) -> str:
+def _trace(error: BaseException) -> str:
     frames = error.__traceback__ and error.__traceback__.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).strip()

@@ -146,10 +146,10 @@ class Request:
             guesses=None if draft is None else self._draftings[-1],
         )
 
-    def _new_choice(self) -> int:
-        """Number an answer that forks from another one."""
+    def _new_choice(self, name: str) -> int:
+        """Number an answer that the hook of this name forks from another one."""
         if len(self.writings) + self._num_forking >= _MOST_CHOICES:
-            raise HookFailedError(self.command.hooks[-1], f"It forked: there would be over {_MOST_CHOICES} answers.")
+            raise HookFailedError(name, f"It forked: there would be over {_MOST_CHOICES} answers.")
         self._num_forking += 1
         return len(self.writings) + self._num_forking - 1
 

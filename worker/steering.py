@@ -64,10 +64,13 @@ class Steering:
         writing: Writing,
         hooks: HookChain,
         vocabulary: Vocabulary,
-        new_choice: Callable[[], int],
+        new_choice: Callable[[str], int],
         max_resamples: int,
     ) -> None:
-        """`new_choice` returns the number of a fork's answer; `max_resamples`: how often one place is drawn anew."""
+        """`new_choice` returns the number of an answer that the hook of this name forks.
+
+        `max_resamples`: how often one place is drawn anew.
+        """
         self.choice = choice
         self.writing = writing
         self.hooks = hooks
@@ -77,7 +80,7 @@ class Steering:
         self._vocabulary = vocabulary
         self._new_choice = new_choice
         self._max_resamples = max_resamples
-        self._num_visits_left = _VISITS_A_TOKEN * writing.num_left + _FEWEST_VISITS
+        self._num_visits_left = _VISITS_A_TOKEN * writing.num_left_in_all + _FEWEST_VISITS
         self._visits: dict[int, int] = {}
         """How often a token was drawn at each place."""
         self._mask: npt.NDArray[np.bool_] | None = None
@@ -137,8 +140,8 @@ class Steering:
         self._visits[place] = visit + 1
         if self._spends_last_visit():
             return
-        if self.writing.answer.is_healing:
-            # Given text is spelled again: nothing of it is new.
+        if self.writing.answer.spells_given_alone(drawn.token_id):
+            # Nothing of it is new.
             self._accept(drawn, taken)
             return
         self._logits = branch.drawn_logits
@@ -202,7 +205,7 @@ class Steering:
 
     def _fork(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
         self._tell(taken)
-        fork = self._forked(self._new_choice())
+        fork = self._forked(self._new_choice(self.hooks.last))
         taken.events.append(
             Forked(
                 request_id=self._request_id,
@@ -304,6 +307,12 @@ class Steering:
                 return
             if not 0 <= token_id < len(self._vocabulary):
                 raise self._failed(f"It put the token {token_id}; the vocabulary has {len(self._vocabulary)}.")
+            # Given text stands before whatever is put behind it.
+            for given in self.writing.answer.spelled_again(token_id):
+                self._text += self.writing.put(given)
+                self._appended.append(given)
+                if self._has_ended:
+                    return
             try:
                 self._text += self.writing.put(token_id, feed_constraint=feed_constraint)
             except ConstraintInvalidError:

@@ -128,9 +128,9 @@ class _Family:
     choices: list[int]
     """The numbers of all that there are."""
 
-    def new_choice(self) -> int:
+    def new_choice(self, name: str) -> int:
         if len(self.choices) == _MOST_ANSWERS:
-            raise HookFailedError("hooks", f"They forked: there would be over {_MOST_ANSWERS} answers.")
+            raise HookFailedError(name, f"It forked: there would be over {_MOST_ANSWERS} answers.")
         self.choices.append(len(self.choices))
         return self.choices[-1]
 
@@ -183,7 +183,7 @@ class Stepping:
         seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
         writing = Writing(vocabulary, [Plan(stop, constraint)], [], None, max_tokens)
         family = _Family(vocabulary, list(prompt_ids), sampling, seed, [])
-        choice = family.new_choice()
+        choice = family.new_choice("")
         steering = None
         if hooks:
             named = [(getattr(hook, "__name__", type(hook).__name__), hook) for hook in hooks]

@@ -86,20 +86,21 @@ class TokenTree(Generic[K]):
         """
         runs, num_matched = self.path(ids)
         followed = {self.root, *runs}
+        # Runs, each with where the way that it is on leaves `ids`.
         begun = [
-            (child, child.ids[:])
+            (child, run.end)
             for run in (self.root, *runs)
             for child in run.children.values()
             if run.end <= num_matched and child not in followed
         ]
         if runs and num_matched < runs[-1].end:
-            begun.append((runs[-1], runs[-1].ids[num_matched - runs[-1].start :]))
+            begun.append((runs[-1], num_matched))
         found: list[array[int]] = []
         while begun and most_tokens > 0:
-            run, way = begun.pop()
-            begun += [(child, way + child.ids) for child in run.children.values()]
+            run, start = begun.pop()
+            begun += [(child, start) for child in run.children.values()]
             if not run.children:
-                found.append(way[:most_tokens])
+                found.append(_way(run, start)[:most_tokens])
                 most_tokens -= len(found[-1])
         return found
 
@@ -199,6 +200,19 @@ class TokenTree(Generic[K]):
             run = waiting.pop()
             yield run
             waiting.extend(run.children.values())
+
+
+def _way(last: Run[K], start: int) -> array[int]:
+    """Return the tokens from `start` to the end of a run, with those of the runs before it."""
+    parts: list[array[int]] = []
+    run: Run[K] | None = last
+    while run is not None and run.end > start:
+        parts.append(run.ids[max(0, start - run.start) :])
+        run = run.parent
+    way = as_ids([])
+    for part in reversed(parts):
+        way += part
+    return way
 
 
 def as_ids(ids: Sequence[int]) -> array[int]:

@@ -80,8 +80,13 @@ class Writing:
     def num_left(self) -> int:
         """How many tokens its segment may still have."""
         most = self._plans[len(self._ended)].max_tokens
-        left = self._max_tokens - self.num_tokens
+        left = self.num_left_in_all
         return left if most is None else min(left, most - len(self._answer.token_ids))
+
+    @property
+    def num_left_in_all(self) -> int:
+        """How many tokens it may still have, whatever its segments may have."""
+        return self._max_tokens - self.num_tokens
 
     @property
     def token_ids(self) -> Sequence[int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,19 +14,22 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from tests.architectures import small_llama, write_random_model
 from tests.models import write_scripted_model
-from tests.worker.test_hooks import finished, once
-from worker.decision import Decision
-from worker.draft import DraftModel
+from tests.worker.test_hooks import finished, on_screen, once
+from worker.decision import Decision, Splice
+from worker.draft import DraftModel, LookUp
+from worker.encoding import to_json
 from worker.engine import Engine
 from worker.hook_chain import Hook
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
-from worker.protocol import Event, Generate
+from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Finished, Generate, Sampling, Segment
 from worker.request import Ticket
 from worker.step import Step
+from worker.token_tree import TokenTree
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 60))
@@ -105,3 +110,249 @@ def test_going_back_from_a_token_that_was_guessed_rightly_leaves_what_stands_and
     assert guessed.usage.accepted_tokens > 10
     assert guessed.choices[0].token_ids == plain.choices[0].token_ids
     assert num_looked > 40
+
+
+def at(place: int, verdict: Any, phase: str = "after") -> dict[str, Callable[..., Hook]]:
+    return {"odd": once(place, verdict, phase)}
+
+
+def behind_given_text(events: list[Event]) -> Choice:
+    """The answer, whose first tokens on the screen spell given text again."""
+    assert isinstance(events[-1], Finished), events[-1]
+    [answer] = events[-1].choices
+    assert on_screen(events)[0].text == answer.text
+    return answer
+
+
+def failure(events: list[Event]) -> Failed:
+    assert isinstance(events[-1], Failed), events[-1]
+    return events[-1]
+
+
+def test_a_draft_guesses_nothing_that_the_model_has_no_token_for(
+    llama: LanguageModel, tmp_path: Path, byte_level: Tokenizer
+) -> None:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    wider = read(write_random_model(tmp_path / "wider", byte_level, small_llama(size + 64)))
+    draft = DraftModel(wider, PromptCache(wider.new_layers, PLENTY), num_ids=llama.vocab_size)
+    guesses = [token_id for start in range(20) for token_id in draft.guess(PROMPT[start:], 7, None)]
+    assert len(guesses) == 140
+    assert max(guesses) < llama.vocab_size
+    # The other way round, it reads what it has no token for as something else.
+    narrow = DraftModel(llama, PromptCache(llama.new_layers, PLENTY), num_ids=size + 64)
+    assert len(narrow.guess([*PROMPT, size + 60], 3, None)) == 3
+
+
+def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
+    look_up = LookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
+    assert look_up.guess([5, 5, 5], 3, None) == [5, 5, 5]
+    assert look_up.guess([5, 5, 6], 3, None) == [7]
+    # Behind that place there are those of the prompt alone.
+    assert look_up.guess([5, 5, 5], 9, None) == [5] * 7
+
+
+def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted() -> None:
+    class Nothing:
+        def cut(self, _: int) -> tuple[Nothing, Nothing]:
+            return self, self
+
+    tree = TokenTree(Nothing())
+    shared = list(range(1, 20_001))
+    for number in range(500):
+        tree.insert([*shared, 30_000 + number, 7], Nothing())
+    tree.insert([0, 1], Nothing())
+    tracemalloc.start()
+    try:
+        ways = tree.beside([0, 2], 16_000)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [list(way) for way in ways] == [[1], shared[:15_999]]
+    assert most_bytes < 2_000_000
+    ways = tree.beside([*shared, 40_000], 6)
+    assert [list(each) for each in ways] == [[30_499, 7], [30_498, 7], [30_497, 7]]
+
+
+# --- given text, segments, constraints ------------------------------------------------------------------------
+
+
+def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: LanguageModel) -> None:
+    segments = [Segment(max_tokens=1), Segment()]
+    engine = engine_of(counting, {"quiet": lambda: lambda _: None})
+    events = ask(engine, hooks=["quiet"], token_ids=[letter(counting, "a")], segments=segments, max_tokens=120)
+    answer = finished(events).choices[0]
+    assert (answer.reason, len(answer.token_ids)) == ("length", 120)
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_what_is_put_at_the_beginning_stands_behind_given_text(llama: LanguageModel, phase: str) -> None:
+    engine = engine_of(llama, at(3, Decision(backtrack=100, token=letter(llama, "x")), phase))
+    answer = behind_given_text(ask(engine, hooks=["odd"], continuation=Continuation(text="Hello th")))
+    assert answer.text.startswith("x")
+    assert llama.vocabulary.bytes_of(answer.turn_token_ids).startswith(b"Hello thx")
+
+
+@pytest.mark.parametrize("phrase", ["the", "th"])
+def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(llama: LanguageModel, phrase: str) -> None:
+    options = {"banned phrases": {"phrases": [phrase]}}
+    for seed, temperature in enumerate((0.0, 1.0)):
+        sampling = Sampling(temperature=temperature, seed=seed)
+        events = ask(
+            engine_of(llama),
+            hooks=["banned phrases"],
+            hook_options=options,
+            continuation=Continuation(text="Hello th"),
+            token_ids=PROMPT[:5],
+            sampling=sampling,
+        )
+        answer = behind_given_text(events)
+        assert answer.reason in {"length", "eos"}
+        assert answer.text
+        # What is in the given text is nobody's to take back.
+        assert phrase not in ("Hello th" + answer.text).removeprefix("Hello " + phrase[:2])
+        assert not (phrase == "the" and answer.text.startswith("e"))
+
+
+def test_the_end_that_a_constraint_forbids_needs_to_be_let_past_it(counting: LanguageModel) -> None:
+    asked: dict[str, Any] = {
+        "hooks": ["odd"],
+        "token_ids": [letter(counting, "a")],
+        "constraint": Constraint(kind="regex", value="[a-z]{5,9}"),
+    }
+    end = min(counting.vocabulary.eos_ids)
+    failed = failure(ask(engine_of(counting, at(2, Decision(token=end))), **asked))
+    assert "forbids" in failed.message
+    for place, decision in ((2, Decision(token=end, feed_constraint=False)), (6, Decision(token=end))):
+        answer = finished(ask(engine_of(counting, at(place, decision)), **asked)).choices[0]
+        assert (answer.text, answer.reason) == ("bcdefg"[:place], "eos")
+
+
+# --- what a person may write in a hook ------------------------------------------------------------------------
+
+
+def said(**fields: Any) -> Decision:
+    """A decision of whatever somebody may have put into it."""
+    return Decision(**fields)
+
+
+def spliced(**fields: Any) -> Splice:
+    return Splice(**fields)
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_numpys_numbers_are_as_good_as_pythons(counting: LanguageModel, phase: str) -> None:
+    x, y = (np.int64(letter(counting, text)) for text in "xy")
+    splice = spliced(when_sampled=np.array([x]), backtrack=np.int64(0), ff_tokens=np.array([y]))
+    now = spliced(ff_tokens=np.array([x, y]))
+    everything = [True] * len(counting.vocabulary)
+    decisions = [
+        said(token=x),
+        said(backtrack=np.int64(1), token=x),
+        Decision(splices=[splice]),
+        Decision(splices=[now]),
+        said(temperature=np.float32(0.0), mask=everything),
+    ]
+    for decision in decisions:
+        events = ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
+        finished(events)
+        for event in events:
+            to_json(event)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        said(backtrack="x"),
+        said(backtrack=1.5),
+        said(token="x"),
+        said(token=1.5),
+        said(temperature="x"),
+        said(splices=5),
+        said(splices=[3]),
+        said(splices=[spliced(ff_tokens=5)]),
+        said(mask=[True]),
+    ],
+)
+def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decision: Decision) -> None:
+    for phase in ("before", "after"):
+        failed = failure(
+            ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
+        )
+        assert (failed.kind, "'odd'" in failed.message) == ("hook_failed", True)
+
+
+def test_masks_of_two_hooks_that_differ_in_length_are_the_hooks_fault(counting: LanguageModel) -> None:
+    lengths = {"one": len(counting.vocabulary), "other": 7}
+    hooks = {name: once(1, Decision(mask=np.ones(size, dtype=np.bool_)), "before") for name, size in lengths.items()}
+    failed = failure(ask(engine_of(counting, hooks), hooks=["one", "other"], token_ids=[letter(counting, "a")]))
+    assert (failed.kind, "'other'" in failed.message, "shape" in failed.message) == ("hook_failed", True, True)
+
+
+def test_the_hook_that_forks_too_often_is_the_one_that_is_named(counting: LanguageModel) -> None:
+    hooks: dict[str, Callable[..., Hook]] = {
+        "forks": lambda: lambda step: [Decision(), Decision()] if step.phase == "before" else None,
+        "quiet": lambda: lambda _: None,
+    }
+    assert (
+        "'forks'"
+        in failure(ask(engine_of(counting, hooks), hooks=["forks", "quiet"], token_ids=[letter(counting, "a")])).message
+    )
+
+
+# --- files ----------------------------------------------------------------------------------------------------
+
+STOPS = "def hook(step):\n    return [] if step.position == 3 else None\n"
+DATA_CLASS = """from dataclasses import dataclass
+
+@dataclass
+class Hook:
+    limit: int = 3
+
+    def __call__(self, step):
+        return [] if step.position == self.limit else None
+"""
+FILES = {
+    "data class": DATA_CLASS,
+    "late annotations": "from __future__ import annotations\n" + DATA_CLASS,
+    "byte order mark": "\ufeff" + STOPS,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read_as_python_reads_them(counting: LanguageModel, tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text(FILES[name], encoding="utf-8")
+    (tmp_path / "latin.py").write_text("# -*- coding: latin-1 -*-\n# é\n" + STOPS, encoding="latin-1")
+    for each in (name, "latin"):
+        engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+        answer = finished(ask(engine, hooks=[each], token_ids=[letter(counting, "a")])).choices[0]
+        assert (answer.text, answer.reason) == ("bcd", "hook")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys\nsys.exit(3)\n",
+        "import sys\ndef hook(step):\n    sys.exit(3)\n",
+        "def hook(step):\n    raise GeneratorExit\n",
+        "def hook(step):\n    raise ValueError('\\udcff')\n",
+    ],
+)
+def test_a_hook_that_exits_ends_its_answer_and_not_the_worker(
+    counting: LanguageModel, tmp_path: Path, code: str
+) -> None:
+    (tmp_path / "exits.py").write_text(code)
+    engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+    failed = failure(ask(engine, hooks=["exits"]))
+    assert failed.kind == "hook_failed"
+    to_json(failed)
+    assert not engine.is_busy
+
+
+def test_hooks_whose_files_names_are_no_text_are_listed_all_the_same(counting: LanguageModel, tmp_path: Path) -> None:
+    try:
+        (tmp_path / os.fsdecode(b"\xff.py")).write_text(STOPS)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+    failed = failure(ask(engine, hooks=["no such"]))
+    assert b"\\\\udcff" in to_json(failed)

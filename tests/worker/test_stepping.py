@@ -365,5 +365,5 @@ def test_it_forks_only_so_often(model: LanguageModel) -> None:
         return [Decision(), Decision()] if step.phase == "before" else None
 
     stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
-    with pytest.raises(HookFailedError, match="hooks"):
+    with pytest.raises(HookFailedError, match="'hook' failed"):
         by_stepping(model, stepping)

@@ -29,6 +29,8 @@ class Hook:
         """By place, the tokens that have begun a phrase there."""
 
     def __call__(self, step: Step) -> Decision | None:
+        if not self._phrases:
+            return None
         if step.phase == "before":
             self._barred = {place: barred for place, barred in self._barred.items() if place <= step.position}
             return None
@@ -36,16 +38,22 @@ class Hook:
             return Decision(resample=True)
         tokens = [*step.tokens[-self._most :], step.token]
         text = _folded(step.vocabulary.text_of(tokens))
-        found = max((text.rfind(phrase) for phrase in self._phrases), default=-1)
+        found, length = max(((text.rfind(phrase), len(phrase)) for phrase in self._phrases), default=(-1, 0))
         if found < 0:
             return None
-        # Folding may make a text longer: where the phrase begins is counted in what is folded.
-        first = 0
-        while len(_folded(step.vocabulary.text_of(tokens[: first + 1]))) <= found:
-            first += 1
-        back = len(tokens) - 1 - first
-        self._barred.setdefault(step.position - back, set()).add(tokens[first])
-        return Decision(backtrack=back) if back else Decision(resample=True)
+        # Folding may make a text longer: where the phrase lies is counted in what is folded.
+        num_folded = 0
+        for place, token_id in enumerate(tokens, step.position + 1 - len(tokens)):
+            if num_folded >= found + length:
+                break
+            num_folded = len(_folded(step.vocabulary.text_of(tokens[: place - step.position + len(tokens)])))
+            barred = self._barred.setdefault(place, set())
+            # One that stands all the same can't be another: it spells given text, say.
+            if num_folded > found and token_id not in barred:
+                barred.add(token_id)
+                back = step.position - place
+                return Decision(backtrack=back) if back else Decision(resample=True)
+        return None
 
 
 def _folded(text: str) -> str:
