@@ -270,6 +270,11 @@ class Branch:
         return self._draw is not None or self._logits is not None
 
     @property
+    def has_logits(self) -> bool:
+        """Whether a token can be drawn now."""
+        return self._logits is not None
+
+    @property
     def is_masked(self) -> bool:
         """Whether the next token can't be drawn before the one under way is looked at."""
         return self._steer is not None or self.mask.is_active

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -141,7 +141,8 @@ def _grammar(described: Described) -> str:
                 value = {} if value else {"not": {}}
             if not isinstance(value, dict):
                 raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
-            return LLMatcher.grammar_from_json_schema(cast("dict[str, Any]", value), defaults=JSON_AS_WRITTEN)
+            schema = cast("dict[str, Any]", value)
+            return LLMatcher.grammar_from_json_schema(schema, defaults=json_defaults(schema))
         case "regex":
             return LLMatcher.grammar_from_regex(_text(value, "regular expression"))
         case "lark":
@@ -152,6 +153,13 @@ def _grammar(described: Described) -> str:
                 raise ConstraintInvalidError("A choice is a list of texts, none of them empty. Name at least one.")
             # A grammar rather than a regular expression: its alternatives may be any text.
             return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, cast("list[str]", choices))))
+
+
+def json_defaults(schema: Mapping[str, Any]) -> Any:
+    """What holds of JSON where its schema does not say how it is written."""
+    said = schema.get("x-guidance")
+    says_blanks = isinstance(said, dict) and bool({"whitespace_flexible", "whitespace_pattern"} & said.keys())
+    return None if says_blanks else JSON_AS_WRITTEN
 
 
 def _text(value: object, what: str) -> str:

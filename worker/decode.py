@@ -113,8 +113,10 @@ class Decoder:
             self._begun = []
             return self._look(at_once)
         # One whose next token waits for a mask is drawn now: the mask has seen the last one.
-        for branch in self.branches:
-            branch.draw()
+        waited_for = [branch.draw() for branch in self.branches if branch.has_logits]
+        if looks_ahead and waited_for:
+            # Apart from the step that reads them: an array is there when all that was launched with it is.
+            mx.async_eval(waited_for)
         began = time.perf_counter()
         looked_at = self._look_ahead() if looks_ahead else self._look_at_next()
         self._step_s = time.perf_counter() - began

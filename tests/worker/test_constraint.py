@@ -312,3 +312,22 @@ def test_launched_ahead_or_not_the_answers_are_the_same(random_llama: Path, look
                 finished += [event for event in engine.step() if isinstance(event, Finished)]
         assert finished[0].choices == finished[1].choices
         assert all(is_valid(json.loads(choice.text)) for choice in finished[0].choices)
+
+
+@pytest.mark.parametrize(
+    ("said", "blanks"),
+    [
+        ({}, True),
+        ({"lenient": False}, True),
+        ({"whitespace_flexible": False}, False),
+        ({"whitespace_pattern": ""}, False),
+    ],
+)
+def test_a_schema_may_say_what_blanks_there_are(
+    constraints: Constraints, vocabulary: Vocabulary, said: dict[str, Any], blanks: bool
+):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "x-guidance": said}
+    constraint = constraints.new(Described(kind="json_schema", value=schema))
+    assert constraint.consume(vocabulary.encode('{"a"'))
+    assert (constraint.fits(vocabulary.encode("  : 1")) > 0) is blanks
+    assert constraint.fits(vocabulary.encode(":1}")) == len(vocabulary.encode(":1}"))
