@@ -157,6 +157,10 @@ class Branch:
         self._recent = self._sampler.advance(self._recent, mx.array(list(token_ids)))
         self._logits = self._draw = None
 
+    def num_beyond(self, sequence: Sequence[int]) -> int:
+        """Return how many tokens its layers hold behind what they have in common with a sequence."""
+        return len(self.ids) - _num_common(self.ids, sequence)
+
     def num_astray(self, sequence: Sequence[int]) -> int | None:
         """Return how many tokens its layers would have to forget before `go_to`.
 

@@ -213,6 +213,13 @@ class Decoder:
         branch.go_to(sequence, num_left)
         return True
 
+    def forget_beyond(self, branch: Branch, sequence: Sequence[int]) -> None:
+        """Let a branch that has ended hold nothing but the beginning of a sequence, where that can be done at once."""
+        self._drop_guesses()
+        num_back = branch.num_beyond(sequence)
+        if 0 < num_back <= _MOST_BACK and self._batch is None and self._cache.take_back(num_back):
+            branch.forget(num_back)
+
     def leave(self, branch: Branch, num_tokens: int) -> None:
         """Continue a branch no more; all that it has read is kept. One will go on from its first `num_tokens`."""
         self._drop_guesses()

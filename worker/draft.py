@@ -6,6 +6,7 @@ of logits and a key, so the answer is the one without drafts, but for rounding: 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, cast
@@ -17,6 +18,8 @@ from worker.constraint import Constraint
 from worker.decode import MOST_GUESSES
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache
+
+log = logging.getLogger(__name__)
 
 _FIRST = 4
 _LONGEST_PAUSE = 64
@@ -50,10 +53,11 @@ class Drafting:
         self._num_open = 0
         self._pause = 0
         self._resumes_at = 0
+        self._is_broken = False
 
     def is_on(self, length: int) -> bool:
         """Whether to guess what follows so many tokens: not for a while where guesses were all wrong."""
-        return length >= self._resumes_at
+        return length >= self._resumes_at and not self._is_broken
 
     def guess(self, sequence: Sequence[int], most: int) -> list[int]:
         """Return guesses of what follows; all of them fit the constraint."""
@@ -61,7 +65,12 @@ class Drafting:
         most = min(most, self._most)
         if most <= 0:
             return []
-        token_ids = self.draft.guess(sequence, most, self._constraint)[:most]
+        try:
+            token_ids = self.draft.guess(sequence, most, self._constraint)[:most]
+        except Exception as error:  # noqa: BLE001 (whatever it was: the answer is the same without guesses)
+            log.warning("A draft broke, the answer goes on without it: %s", error)
+            self._is_broken = True
+            return []
         if self._constraint is not None:
             token_ids = token_ids[: self._constraint.fits(token_ids)]
         self._num_open = len(token_ids)
@@ -141,10 +150,22 @@ class DraftModel:
         self.name = name
 
     def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
-        for _ in self.read(sequence):
+        guesses: list[int] = []
+        try:
+            self._guess(sequence, most, constraint, guesses)
+        except Exception:
+            # What its layers hold after a step that broke is anyone's guess.
+            self.cache.give_up_path()
+            raise
+        finally:
+            if constraint is not None:
+                constraint.rewind(len(guesses))
+        return guesses
+
+    def _guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, guesses: list[int]) -> None:
+        for _ in self._read(sequence):
             pass
         coming = list(sequence[len(self.cache.token_ids) :])
-        guesses: list[int] = []
         while len(guesses) < most:
             logits = self._forward(coming)[:, : self._num_ids]
             mask = None if constraint is None else constraint.mask()
@@ -157,12 +178,16 @@ class DraftModel:
                 break  # the end of the answer
             guesses.append(token_id)
             coming = [token_id]
-        if constraint is not None:
-            constraint.rewind(len(guesses))
-        return guesses
 
     def read(self, sequence: Sequence[int], /) -> Iterator[None]:
         """Read all but the last token of a sequence, a chunk a step."""
+        try:
+            yield from self._read(sequence)
+        except Exception:
+            self.cache.give_up_path()
+            raise
+
+    def _read(self, sequence: Sequence[int]) -> Iterator[None]:
         cache = self.cache
         held = cache.token_ids
         num_common = len(held)

@@ -6,6 +6,7 @@ a token each a step, and between two of those steps a chunk of a prompt is read:
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -25,6 +26,8 @@ from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.request import Request, Ticket, cancelled_unbegun
 from worker.steering import Steering
+
+log = logging.getLogger(__name__)
 
 _PREFILL_CHUNK = 512
 """Tokens read between two looks for commands."""
@@ -241,8 +244,12 @@ class Engine:
         cache.keep()
         draft = self._draft_for(turn)
         if draft is not None:
-            for _ in draft.read(sequence):
-                yield []
+            try:
+                for _ in draft.read(sequence):
+                    yield []
+            except Exception as error:  # noqa: BLE001 (whatever it was: the answer is the same without guesses)
+                log.warning("A draft broke, the answer goes on without it: %s", error)
+                draft = None
         logits = self._forward(request, sequence[-1:])
         self._reading = None
         yield self._join(turn, logits, draft)
@@ -364,6 +371,9 @@ class Engine:
                 yield from taken.events
                 yield from self._begin_forks(request, taken.forks)
                 return
+            if taken.is_moved and request.is_branch_of(choice, branch):
+                # What was taken back as it ended is nothing to be kept.
+                self._decoder.forget_beyond(branch, request.sequence_of(choice))
             num_kept, written = request.num_kept_tokens(choice), request.written(choice)
             following = request.next_segment(choice)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)

@@ -143,6 +143,37 @@ def test_a_draft_guesses_nothing_that_the_model_has_no_token_for(
     assert len(narrow.guess([*PROMPT, size + 60], 3, None)) == 3
 
 
+class BreaksOnce:
+    """A model that runs out of memory once, after so many times that it was asked; all else is another model's."""
+
+    def __init__(self, model: LanguageModel, num_times: int) -> None:
+        self.model = model
+        self.num_left = num_times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def forward(self, token_ids: mx.array, layers: Any) -> mx.array:
+        self.num_left -= 1
+        logits = self.model.forward(token_ids, layers)
+        if self.num_left == 0:
+            raise RuntimeError("[malloc] there is no memory")
+        return logits
+
+
+@pytest.mark.parametrize("num_times", [1, 2, 6])
+def test_a_draft_model_that_breaks_is_gone_without(llama: LanguageModel, num_times: int) -> None:
+    breaks: Any = BreaksOnce(llama, num_times)
+    engine = engine_of(llama, draft=breaks)
+    constraint = Constraint(kind="regex", value="[a-z ]{30}")
+    plain, *guessed = (
+        finished(ask(each, constraint=constraint, max_tokens=20)) for each in (engine_of(llama), engine, engine)
+    )
+    assert [answer.choices[0].token_ids for answer in guessed] == [plain.choices[0].token_ids] * 2
+    # The next answer has it again, and it guesses as well as ever.
+    assert guessed[0].usage.accepted_tokens < guessed[1].usage.accepted_tokens == guessed[1].usage.draft_tokens
+
+
 def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
     look_up = LookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
     assert look_up.guess([5, 5, 5], 3, None) == [5, 5, 5]
@@ -171,6 +202,18 @@ def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted()
     assert most_bytes < 2_000_000
     ways = tree.beside([*shared, 40_000], 6)
     assert [list(each) for each in ways] == [[30_499, 7], [30_498, 7], [30_497, 7]]
+
+
+# --- several things in one step ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stops", [[], ["x"]])
+def test_what_was_taken_back_as_the_answer_ended_is_not_kept(counting: LanguageModel, stops: list[str]) -> None:
+    last = letter(counting, "x") if stops else min(counting.vocabulary.eos_ids)
+    engine = engine_of(counting, at(8, Decision(backtrack=5, token=last)))
+    events = ask(engine, hooks=["odd"], token_ids=[letter(counting, "a")], stop=stops)
+    assert finished(events).choices[0].text == "bcd"
+    assert engine.cache.num_tokens == len("abcd")
 
 
 # --- given text, segments, constraints ------------------------------------------------------------------------
