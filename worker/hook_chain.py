@@ -136,7 +136,7 @@ def _checked(name: str, verdict: object) -> list[Decision]:
             raise HookFailedError(name, str(error)) from None
         except Exception as error:
             # Whatever else a person may have put where a number or a list belongs.
-            raise HookFailedError(name, f"What it decided can't be done ({error}): {decision}.") from error
+            raise HookFailedError(name, f"What it decided can't be done: {error!r}.") from error
     return checked
 
 

@@ -314,6 +314,7 @@ def test_numpys_numbers_are_as_good_as_pythons(counting: LanguageModel, phase: s
         said(splices=[3]),
         said(splices=[spliced(ff_tokens=5)]),
         said(mask=[True]),
+        said(token="x", mask=[True] * 100_000),
     ],
 )
 def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decision: Decision) -> None:
@@ -322,6 +323,7 @@ def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decisio
             ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
         )
         assert (failed.kind, "'odd'" in failed.message) == ("hook_failed", True)
+        assert len(failed.message) < 1000
 
 
 def test_masks_of_two_hooks_that_differ_in_length_are_the_hooks_fault(counting: LanguageModel) -> None:
