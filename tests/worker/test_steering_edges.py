@@ -184,7 +184,7 @@ def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
 
 def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted() -> None:
     class Nothing:
-        def cut(self, num_tokens: int) -> tuple[Nothing, Nothing]:  # noqa: ARG002
+        def cut(self, num_tokens: int) -> tuple[Nothing, Nothing]:
             return self, self
 
     tree = TokenTree(Nothing())
