@@ -274,6 +274,11 @@ class Branch:
         return self._draw is not None or self._logits is not None
 
     @property
+    def is_steered(self) -> bool:
+        """Whether a token that was drawn may be taken away."""
+        return self._steer is not None
+
+    @property
     def has_logits(self) -> bool:
         """Whether a token can be drawn now."""
         return self._logits is not None

@@ -24,6 +24,9 @@ from worker.prompt_cache import PromptCache
 _SHORT_STEP_S = 0.02
 """So long one may wait for a token that is there already; what launching ahead gains on a CPU is 0.2 ms a step."""
 
+_SHORT_STEERED_STEP_S = 0.004
+"""The same where hooks may take a token away: then the step that was launched behind it is lost."""
+
 MOST_GUESSES = 7
 """With the token that is read anyway eight positions: that many cost little more than one."""
 
@@ -101,7 +104,9 @@ class Decoder:
         Whatever is raised leaves every branch's `sequence` as it was before.
         """
         self._catch_up()
-        looks_ahead = self._step_s < _SHORT_STEP_S if self._looks_ahead is None else self._looks_ahead
+        is_steered = any(branch.is_steered for branch in self.branches)
+        short_s = _SHORT_STEERED_STEP_S if is_steered else _SHORT_STEP_S
+        looks_ahead = self._step_s < short_s if self._looks_ahead is None else self._looks_ahead
         # Guesses have to be looked at before it is known what follows.
         looks_ahead = looks_ahead and not (self.is_alone and self.branches[0].guesses_ahead)
         # A first token is waited for, and the last one is not read any more: no step of the model before them.
