@@ -12,7 +12,19 @@ from pathlib import Path
 from tests.benchmarks.measure import Row
 from worker.blas import preload
 
-_AREAS = ("decode", "latency", "start", "text_stream", "prompt_cache", "several", "plan", "store", "control", "export")
+_AREAS = (
+    "decode",
+    "latency",
+    "start",
+    "text_stream",
+    "prompt_cache",
+    "several",
+    "plan",
+    "drafts",
+    "store",
+    "control",
+    "export",
+)
 _OUT = Path("build/bench.json")
 
 
