@@ -18,8 +18,8 @@ from worker.protocol import Event, Failed, RequestId
 
 _PATIENCE_S = 5.0
 _EXIT_CODE = 70
-_ALARM_AFTER = 1.5
-"""Patiences."""
+_ALARM_LATER_S = 1.0
+"""After twice the patience and this: a busy machine may keep the thread waiting."""
 
 
 class Watchdog:
@@ -40,7 +40,7 @@ class Watchdog:
         self._asked = (request_id, name, time.monotonic())
         self._num_asked += 1
         self._is_needed.set()
-        signal.setitimer(signal.ITIMER_REAL, self._patience_s * _ALARM_AFTER)
+        signal.setitimer(signal.ITIMER_REAL, 2 * self._patience_s + _ALARM_LATER_S)
 
     def end(self) -> None:
         """It has answered."""
