@@ -112,15 +112,18 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
         text=True,
     ) as bough:
         record = json.dumps({"messages": [{"role": "user", "content": "never ends %d"}]})
-        with pipe.open("w") as file:
-            for number in range(6_000):
-                file.write(record % number + "\n")
-            file.flush()
-            # The program has read at least what did not fit into the pipe, and waits for more.
-            bough.send_signal(signal.SIGINT)
-            assert bough.wait(60) == 130
-        assert bough.stderr is not None
-        assert bough.stderr.read() == "Cancelled. What was begun was taken back.\n"
+        try:
+            with pipe.open("w") as file:
+                for number in range(6_000):
+                    file.write(record % number + "\n")
+                file.flush()
+                # The program has read at least what did not fit into the pipe, and waits for more.
+                bough.send_signal(signal.SIGINT)
+                assert bough.wait(60) == 130
+            assert bough.stderr is not None
+            assert bough.stderr.read() == "Cancelled. What was begun was taken back.\n"
+        finally:
+            bough.kill()
     store = Store(folder / "conversations.sqlite3")
     assert len(store.conversations()) == 2
     store.close()
@@ -132,3 +135,24 @@ def test_the_shell_imports_no_model_and_only_paper_needs_qt() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert not set(done.stdout.split()) & {"PySide6", "shiboken6", "mlx", "mlx_lm", "ziamath", "pypdf"}
+
+
+def test_what_comes_through_a_pipe_is_imported(folder: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "in.jsonl"
+    os.mkfifo(pipe)
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", "import", str(pipe), "--data-dir", str(folder)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as bough:
+        try:
+            with pipe.open("w") as file:
+                for number in range(300):
+                    # Each for itself: whoever closes the pipe to open it again would lose some.
+                    file.write(json.dumps({"messages": [{"role": "user", "content": f"question {number}"}]}) + "\n")
+                    file.flush()
+            told, _ = bough.communicate(timeout=60)
+            assert (bough.returncode, told.split(" ")[0]) == (0, "300")
+        finally:
+            bough.kill()

@@ -78,12 +78,15 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
             yield from found_in(file, now_ms, advance)
         return
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                yield from _in_archive(archive, str(path), now_ms, advance)
-        else:
-            with path.open("rb") as file:
-                yield from _in_file(_Counted(file, advance), path.name, str(path), now_ms, nothing_attached)
+        # Opened once: what comes through a pipe comes once, and who writes into it is gone with its reader.
+        with path.open("rb") as file:
+            if file.seekable() and zipfile.is_zipfile(file):
+                with zipfile.ZipFile(file) as archive:
+                    yield from _in_archive(archive, str(path), now_ms, advance)
+                return
+            if file.seekable():
+                file.seek(0)
+            yield from _in_file(_Counted(file, advance), path.name, str(path), now_ms, nothing_attached)
     except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
         # An archive may be encrypted, or packed in a way that Python does not know.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -359,6 +362,8 @@ def num_bytes(path: Path) -> int:
     with contextlib.suppress(OSError, zipfile.BadZipFile):
         if path.is_dir():
             return sum(num_bytes(found) for found in path.rglob("*") if found.suffix.lower() in SUFFIXES)
+        if not path.is_file():
+            return 0
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 return sum(info.file_size for info in archive.infolist() if info.filename.lower().endswith(SUFFIXES))
