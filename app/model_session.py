@@ -103,7 +103,10 @@ class ModelSession(QObject):
     def signed(self, record: Record) -> Record:
         """Return the record of an answer that this model is to write. One that still loads is known by its name."""
         identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
-        return msgspec.structs.replace(record, model=self.name, model_identity=identity, versions=versions)
+        kv_bits = self._cache_options().kv_bits
+        return msgspec.structs.replace(
+            record, model=self.name, model_identity=identity, versions=versions, kv_bits=kv_bits
+        )
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:
         self.kept = kept

@@ -6,8 +6,19 @@ import time
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import UNSET
 
-from app.model.message import ORIGINS, Alternative, Constraint, Figures, Message, Record, State, without_tokens
+from app.model.message import (
+    ORIGINS,
+    Alternative,
+    Constraint,
+    Figures,
+    HookTold,
+    Message,
+    Record,
+    State,
+    without_tokens,
+)
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
 
@@ -26,12 +37,16 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message])
     return Generate(
         request_id=request_id,
         messages=turns(prompt),
+        template_options=record.template_options or UNSET,
         continuation=continuation,
         sampling=protocol.Sampling(temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         overflow=record.overflow,
         constraint=None if record.constraint is None else _constraint(record.constraint),
+        hooks=list(record.hooks),
+        hook_options=record.hook_options,
+        draft=record.draft,
         top_logprobs=record.top_logprobs,
     )
 
@@ -96,6 +111,13 @@ def finished(message: Message, prompt: Sequence[Message], tokens: Sequence[Token
         stop=choice.stop,
         error=None,
         ended_ms=_now_ms(),
+        hooks_told=tuple(
+            HookTold(
+                name=use.name, calls=use.calls, total_ms=use.total_ms, longest_ms=use.longest_ms, is_off=use.is_off
+            )
+            for use in event.hooks
+            if use.choice == 0
+        ),
         figures=Figures(
             prompt_tokens=usage.prompt_tokens,
             kept_tokens=usage.cached_tokens,

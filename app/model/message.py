@@ -25,6 +25,9 @@ ORIGINS = {"sampled": "s", "forced": "f", "healed": "h", "draft": "d", "recut": 
 """Where a token came from, as a letter. `recut`: the answer ended inside a token, so its end was tokenized again.
 `given`: it was there before the model was asked to go on."""
 
+Draft: TypeAlias = Literal["auto", "tree", "off"]
+"""What guesses the tokens to come: the draft model, where one is loaded (else the tree); other answers; nothing."""
+
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
 
@@ -72,8 +75,22 @@ class Figures(Struct, frozen=True, kw_only=True):
     """The oldest messages behind the system prompt that the model did not see, for want of room."""
 
 
-class Record(Struct, frozen=True, kw_only=True):
-    """How an answer came about. `token_ids` are the whole turn as the model wrote and read it."""
+class HookTold(Struct, frozen=True, kw_only=True):
+    """What a hook of an answer took."""
+
+    name: str
+    calls: int = 0
+    total_ms: float = 0.0
+    longest_ms: float = 0.0
+    is_off: bool = False
+    """It was too slow too often, and was asked no more."""
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How an answer came about. `token_ids` are the whole turn as the model wrote and read it.
+
+    What is not known of an answer is not written down; so all that is missing is empty here.
+    """
 
     model: str = ""
     model_identity: str = ""
@@ -81,6 +98,8 @@ class Record(Struct, frozen=True, kw_only=True):
     versions: dict[str, str] = {}
     """Of those libraries, by their names."""
     token_ids: tuple[int, ...] = ()
+    token_chars: tuple[int, ...] = ()
+    """How many characters of the text end with each of `token_ids`; empty: not known."""
     origins: str = ""
     """A letter for each of `token_ids` (see `ORIGINS`); empty: not known."""
     logprobs: tuple[float | None, ...] = ()
@@ -90,6 +109,17 @@ class Record(Struct, frozen=True, kw_only=True):
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     """How many alternatives were asked for; 0: no log-probabilities at all."""
     constraint: Constraint | None = None
+    hooks: tuple[str, ...] = ()
+    """What looked at each token, in order."""
+    hook_options: dict[str, dict[str, Any]] = {}
+    """By the hooks' names, what each was given."""
+    hooks_told: tuple[HookTold, ...] = ()
+    """What became of them."""
+    draft: Draft = "auto"
+    template_options: dict[str, Any] = {}
+    """What the chat template was given: whether to think, and the like."""
+    kv_bits: int | None = None
+    """In how many bits the model kept what it had read; None: as it computes."""
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None
@@ -104,7 +134,7 @@ class Record(Struct, frozen=True, kw_only=True):
 
 def without_tokens(record: Record) -> Record:
     """Return a record that says nothing of tokens: those that are known are not all of the text."""
-    return structs.replace(record, token_ids=(), origins="", logprobs=(), alternatives=())
+    return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=())
 
 
 class Message(Struct, frozen=True, kw_only=True):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
+from msgspec import UNSET, structs
 
 from app.answers import SAVE_INTERVAL_MS
 from app.model.message import Alternative as Kept
-from app.model.message import Constraint, Message, Record
+from app.model.message import Constraint, HookTold, Message, Record
 from app.model.store import Store
 from app.prompt import generate, turns
 from tests.app.desk import Desk
 from tests.app.trees import labels
-from worker.protocol import Alternative, Choice, Chunk, Finished, LoadModel, Timing, Token, Usage
+from worker.protocol import Alternative, Choice, Chunk, Finished, HookUse, LoadModel, Timing, Token, Usage
 from worker.protocol import Constraint as AskedConstraint
 from worker.protocol import Message as Turn
 
@@ -201,8 +202,8 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
         lambda: desk.controller.edit(answer.id, "a2"),
         lambda: desk.controller.regenerate(answer.id),
         lambda: desk.controller.fork(answer.id),
-        lambda: desk.controller.rename(1, "Another"),
-        lambda: desk.controller.delete_conversation(1),
+        lambda: desk.controller.program.conversations.rename(1, "Another"),
+        lambda: desk.controller.program.conversations.delete(1),
     ):
         num_told = len(desk.notices)
         act()
@@ -211,7 +212,7 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
     assert labels(desk.controller.path) == "u1-a1"
     other.execute("ROLLBACK")
     other.close()
-    assert [conversation.name for conversation in desk.controller.conversations] == ["u1"]
+    assert [conversation.name for conversation in desk.controller.program.conversations.all] == ["u1"]
     desk.ask("u2", "a2")
     assert labels(desk.controller.path) == "u1-a1-u2-a2"
 
@@ -289,7 +290,7 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
     mine = [request.request_id for request in desk.link.asked]
     desk.controller.fork(desk.by_text("u1").id)
     desk.controller.regenerate(desk.by_text("u1").id)
-    desk.controller.delete_conversation(1)
+    desk.controller.program.conversations.delete(1)
     assert sorted(str(cancel.target) for cancel in desk.link.cancelled) == mine
     for request in desk.link.asked:
         desk.link.finished(request, "a1", "cancelled" if request.request_id in mine else "eos")
@@ -302,7 +303,7 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
 def test_a_deleted_conversation_that_comes_back_while_its_answer_ends_has_all_of_it(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")
-    desk.controller.delete_conversation(1)
+    desk.controller.program.conversations.delete(1)
     desk.controller.undo_delete()
     assert labels(desk.controller.path) == "u1-half"
     desk.link.finished(desk.link.asked[0], "half and more", "cancelled")
@@ -314,7 +315,7 @@ def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
     desk.link.chunk(desk.link.asked[0], "half")
     desk.controller.new_conversation()
     desk.controller.send("u2")
-    desk.controller.load_model("/another")
+    desk.controller.program.load_model("/another")
     assert [command.target for command in desk.link.cancelled] == ["answer-2", "answer-1"]
     assert isinstance(desk.link.commands[-1], LoadModel)
     desk.link.finished(desk.link.asked[0], "half", "cancelled")
@@ -434,7 +435,7 @@ def test_turns_leave_out_what_was_never_said() -> None:
 
 def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does_not_fit(desk: Desk) -> None:
     first = desk.ask("u1", "a1")
-    desk.controller.set_overflow("drop_oldest")
+    desk.controller.program.set_overflow("drop_oldest")
     second = desk.ask("u2", "a2")
     assert [request.overflow for request in desk.link.asked] == ["fail", "drop_oldest"]
     assert [desk.stored(message).record.overflow for message in (first, second)] == ["fail", "drop_oldest"]  # pyright: ignore[reportOptionalMemberAccess]
@@ -489,7 +490,11 @@ def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk:
     )
     usage = Usage(prompt_tokens=10, generated_tokens=4, forced_tokens=1)
     timing = Timing(queue_ms=1.0, prefill_ms=2.0, ttft_ms=3.0, decode_tokens_per_s=4.0)
-    desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=timing))
+    hooks = [
+        HookUse(choice=number, name="slow", calls=4 - number, total_ms=9.0, longest_ms=5.0, is_off=True)
+        for number in (0, 1)
+    ]
+    desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=timing, hooks=hooks))
     answer = desk.controller.path[-1]
     record = answer.record
     assert record is not None
@@ -498,6 +503,7 @@ def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk:
     assert record.logprobs == (-0.5, -0.25, None)
     assert record.alternatives[0] == (Kept(7, "on", -0.5), Kept(8, "off", None))
     assert (record.seed, record.reason, record.stop) == (3, "stop", "o")
+    assert record.hooks_told == (HookTold(name="slow", calls=4, total_ms=9.0, longest_ms=5.0, is_off=True),)
     figures = record.figures
     assert (figures.forced_tokens, figures.queue_ms, figures.prefill_ms, figures.first_word_ms) == (1, 1.0, 2.0, 4.0)
     assert answer.created_ms <= record.ended_ms
@@ -520,8 +526,19 @@ def test_what_was_there_before_an_answer_went_on_keeps_what_is_known_of_it(desk:
 
 def test_what_an_answer_was_asked_for_is_asked_of_the_worker(desk: Desk) -> None:
     constraint = Constraint(kind="regex", value="[ab]+")
-    record = Record(constraint=constraint, top_logprobs=3)
+    record = Record(
+        constraint=constraint,
+        top_logprobs=3,
+        hooks=("no_repeats",),
+        hook_options={"no_repeats": {"length": 4}},
+        draft="off",
+        template_options={"enable_thinking": False},
+    )
     message = Message(id=1, parent_id=None, role="assistant", text="", record=record)
     asked = generate("answer-1", message, [])
     assert asked.constraint == AskedConstraint(kind="regex", value="[ab]+", covers="turn")
     assert asked.top_logprobs == 3
+    assert (asked.hooks, asked.hook_options) == (["no_repeats"], {"no_repeats": {"length": 4}})
+    assert asked.draft == "off"
+    assert asked.template_options == {"enable_thinking": False}
+    assert generate("answer-2", structs.replace(message, record=None), []).template_options is UNSET
