@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parent.parent
-TERMINAL = {"model_loaded", "finished", "planned", "validated", "tokenized", "cache_stats", "done", "failed"}
+TERMINAL = {
+    *("model_loaded", "finished", "planned", "validated", "tokenized", "cache_stats", "hooks_listed", "done", "failed")
+}
 PATIENCE_S = 120
 
 Event = dict[str, Any]

@@ -21,6 +21,7 @@ from worker.draft import Draft, DraftModel, LookUp
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
+from worker.pace import Pace
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
@@ -91,13 +92,22 @@ class Engine:
         self._reading: tuple[_Turn, Iterator[list[Event]]] | None = None
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
-        self._tokens_per_s = 0.0
+        self._pace = Pace()
         self._is_alone = False
         """Several at once broke: one after another until all are answered."""
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
         return self._prompts.ids(prompt)
+
+    def num_prompt_tokens(self, prompt: Prompt) -> int:
+        """Return how many tokens a prompt has. Raises `BadRequestError`."""
+        return self._prompts.count(prompt)
+
+    @property
+    def prefill_tokens_per_s(self) -> float | None:
+        """How fast prompts were read lately; None: none was."""
+        return self._pace.tokens_per_s
 
     def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing."""
@@ -235,7 +245,7 @@ class Engine:
             self._forward(request, sequence[done:end])
             mx.eval([layer.state for layer in cache.layers])
             mx.clear_cache()
-            self._tokens_per_s = (end - done) / (time.perf_counter() - began)
+            self._pace.note(end - done, time.perf_counter() - began)
             done = end
             if done in places:
                 cache.keep()
@@ -279,7 +289,7 @@ class Engine:
         """How many tokens to read at once."""
         if not self._running:
             return _PREFILL_CHUNK
-        return min(max(int(self._tokens_per_s * _PAUSE_S), _SMALL_CHUNK), _PREFILL_CHUNK)
+        return min(max(int(self._pace.last_tokens_per_s * _PAUSE_S), _SMALL_CHUNK), _PREFILL_CHUNK)
 
     def _places_to_keep(self, sequence: Sequence[int]) -> list[int]:
         """Where a sequence may be forked later, as far as it takes a copy of the layers' states to come back there.

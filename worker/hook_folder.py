@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from worker.errors import BadRequestError, HookFailedError
 from worker.hook_chain import SLOW_S, Hook, HookChain, Watch
-from worker.protocol import RequestId
+from worker.hook_listing import listed_file, listed_given
+from worker.protocol import ListedHook, RequestId
 
 _SHIPPED = Path(__file__).parent / "hooks"
 
@@ -42,6 +43,15 @@ class HookFolder:
     def names(self) -> list[str]:
         """Return the names of all hooks."""
         return sorted({*self._given, *(_name(file) for folder in self._folders for file in folder.glob("[!_]*.py"))})
+
+    def listed(self) -> list[ListedHook]:
+        """Return what all hooks say of themselves, by name. Runs no file."""
+        found = {name: listed_given(name, make) for name, make in self._given.items()}
+        for folder in self._folders:
+            for file in sorted(folder.glob("[!_]*.py")):
+                if _name(file) not in found:
+                    found[_name(file)] = listed_file(_name(file), file, is_own=folder != _SHIPPED)
+        return [found[name] for name in sorted(found)]
 
     def new(
         self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], request_id: RequestId = 0

@@ -31,6 +31,8 @@ from worker.protocol import (
     Done,
     Event,
     Generate,
+    HooksListed,
+    ListHooks,
     LoadModel,
     ModelLoaded,
     ModelLoading,
@@ -49,7 +51,7 @@ _DRAFT_PART = 4
 _SAVING_S = 1.0
 """How long another model is put off until what was read with this one is on disk."""
 
-Question: TypeAlias = Plan | Validate | Tokenize | CacheStats
+Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
 """What is answered without computing with the model."""
 
 
@@ -58,7 +60,7 @@ class ModelHost:
 
     def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
         """`cache_folder`: where what was read is kept on disk; None: nowhere. `hooks`: where they are found."""
-        self._hooks = hooks
+        self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
 
@@ -178,12 +180,22 @@ class ModelHost:
         """Answer a question at once. Raises a `WorkerError`."""
         match question:
             case Plan():
-                return Planned(request_id=question.request_id, plans=self._loaded_engine().plan(question))
+                engine = self._loaded_engine()
+                return Planned(
+                    request_id=question.request_id,
+                    plans=engine.plan(question),
+                    prefill_tokens_per_s=engine.prefill_tokens_per_s,
+                )
             case Tokenize():
                 engine = self._loaded_engine()
+                if question.counts_only:
+                    num_tokens = engine.num_prompt_tokens(question.prompt)
+                    return Tokenized(request_id=question.request_id, token_ids=[], pieces=[], num_tokens=num_tokens)
                 token_ids = engine.prompt_ids(question.prompt)
                 pieces = [engine.model.vocabulary.text_of([token_id]) for token_id in token_ids]
-                return Tokenized(request_id=question.request_id, token_ids=token_ids, pieces=pieces)
+                return Tokenized(
+                    request_id=question.request_id, token_ids=token_ids, pieces=pieces, num_tokens=len(token_ids)
+                )
             case CacheStats():
                 engine = self._loaded_engine()
                 cache = engine.cache
@@ -194,9 +206,12 @@ class ModelHost:
                     limit_bytes=cache.limit_bytes,
                     disk_tokens=cache.num_disk_tokens,
                     disk_bytes=cache.num_disk_bytes,
+                    prefill_tokens_per_s=engine.prefill_tokens_per_s,
                 )
             case Validate():
                 return self._validated(question)
+            case ListHooks():
+                return HooksListed(request_id=question.request_id, hooks=self._hooks.listed())
 
     def _validated(self, question: Validate) -> Validated:
         try:
@@ -228,6 +243,7 @@ def _loading(command: LoadModel, step: Loading) -> ModelLoading:
 
 
 def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refused: str) -> ModelLoaded:
+    thinking = model.thinking
     return ModelLoaded(
         request_id=command.request_id,
         model=command.model,
@@ -242,4 +258,7 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         draft_refused=draft_refused,
         identity=identity,
         versions=versions(),
+        thinking=thinking is not None,
+        thinking_option=None if thinking is None else thinking.option,
+        thinking_default=thinking is not None and thinking.is_default,
     )

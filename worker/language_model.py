@@ -26,7 +26,7 @@ from worker.layers import Layers, arrays_in, num_bytes_in, quantized
 from worker.model_identity import identity_of
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
-from worker.rendering import chat_renderer, moment_of
+from worker.rendering import chat_renderer, moment_of, thinking_of
 from worker.vocabulary import Vocabulary
 
 _GROUP_SIZES = (64, 32)
@@ -104,9 +104,9 @@ class LanguageModel:
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
-        self.chat_template = ChatTemplate(
-            chat_renderer(tokenizer), self.tokenizer, self.vocabulary, moment_of(tokenizer)
-        )
+        render = chat_renderer(tokenizer)
+        self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, moment_of(tokenizer))
+        self.thinking = thinking_of(render)
 
     def identity(self) -> str:
         """Return what is the same for two models if one may go on from what the other has read."""

@@ -39,6 +39,10 @@ class Prompts:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
         return self._known_ids(prompt).tolist()
 
+    def count(self, prompt: Prompt) -> int:
+        """Return how many tokens a prompt has. Raises `BadRequestError`."""
+        return len(self._known_ids(prompt))
+
     def planned(self, command: Plan) -> Iterator[array[int]]:
         """Yield the ids of each prompt of a plan; nobody may change them. Raises `BadRequestError`."""
         if command.prompts is not UNSET:

@@ -218,12 +218,16 @@ class Validate(_Command, tag="validate", frozen=True):
 
 
 class Tokenize(_Command, tag="tokenize", frozen=True):
-    """The ids of a prompt and the text of each. Ends in `tokenized`."""
+    """The ids of a prompt and the text of each. Ends in `tokenized`.
+
+    `counts_only`: how many there are and nothing else, cheaply enough to be asked at each key.
+    """
 
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
     text: str | UnsetType = UNSET
     token_ids: list[TokenId] | UnsetType = UNSET
+    counts_only: bool = False
 
     def __post_init__(self) -> None:
         _ = self.prompt
@@ -237,11 +241,17 @@ class CacheStats(_Command, tag="cache_stats", frozen=True):
     """What the prompt cache holds. Ends in the event `cache_stats`."""
 
 
+class ListHooks(_Command, tag="list_hooks", frozen=True):
+    """Which hooks there are, with a model or without; none of their files is run. Ends in `hooks_listed`."""
+
+
 class Shutdown(_Command, tag="shutdown", frozen=True):
     """Cancel what runs and waits, then exit 0. Ends in `done`."""
 
 
-Command: TypeAlias = LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | Shutdown
+Command: TypeAlias = (
+    LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | ListHooks | Shutdown
+)
 
 
 # --- what events are made of -------------------------------------------------------------------------------
@@ -333,6 +343,34 @@ class PromptPlan(_Value, frozen=True):
     tier: Tier
 
 
+class HookOption(_Value, frozen=True):
+    """What a hook can be given by `hook_options`, as its file says it.
+
+    `kind`: "any" where the file says nothing that could be told. `default`: null where it has none, or one that has to
+    be worked out.
+    """
+
+    name: str
+    kind: Literal["bool", "int", "float", "str", "list", "any"]
+    default: Any = None
+    is_required: bool = False
+
+
+class ListedHook(_Value, frozen=True):
+    """A hook as its file describes itself.
+
+    `summary` is the first paragraph of its docstring as one line, `description` all of it; both may be empty.
+    `is_own`: it lies in the person's folder. `problem`: why it can't be used; empty where nothing is known against it.
+    """
+
+    name: str
+    summary: str = ""
+    description: str = ""
+    options: list[HookOption] = []
+    is_own: bool = False
+    problem: str = ""
+
+
 # --- events ------------------------------------------------------------------------------------------------
 
 
@@ -365,6 +403,11 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     identity: str = ""
     # Of the libraries that compute with it, by their names.
     versions: dict[str, str] = {}
+    # Whether its chat template can be told to have the model think before it answers, or not to.
+    thinking: bool = False
+    # The one of `template_options` that says so (true: think), and what holds where it is left out.
+    thinking_option: str | None = None
+    thinking_default: bool = False
 
 
 class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
@@ -422,9 +465,13 @@ class Finished(_Event, tag="finished", frozen=True):
 
 
 class Planned(_Event, tag="planned", frozen=True):
-    """The answer to `plan`. Terminal."""
+    """The answer to `plan`. Terminal.
+
+    `prefill_tokens_per_s`: how fast this model has lately read prompts; null as long as it has read none.
+    """
 
     plans: list[PromptPlan]
+    prefill_tokens_per_s: float | None = None
 
 
 class Validated(_Event, tag="validated", frozen=True):
@@ -435,10 +482,11 @@ class Validated(_Event, tag="validated", frozen=True):
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
-    """The answer to `tokenize`. Terminal."""
+    """The answer to `tokenize`. Where `counts_only` was asked for, both lists are empty. Terminal."""
 
     token_ids: list[int]
     pieces: list[str]
+    num_tokens: int = 0
 
 
 class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
@@ -449,6 +497,14 @@ class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
     limit_bytes: int
     disk_tokens: int
     disk_bytes: int
+    # As in `planned`.
+    prefill_tokens_per_s: float | None = None
+
+
+class HooksListed(_Event, tag="hooks_listed", frozen=True):
+    """The answer to `list_hooks`, by name. Terminal."""
+
+    hooks: list[ListedHook]
 
 
 class Done(_Event, tag="done", frozen=True):
@@ -475,6 +531,7 @@ Event: TypeAlias = (
     | Validated
     | Tokenized
     | CacheStatsReport
+    | HooksListed
     | Done
     | Failed
 )

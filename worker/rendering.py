@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
@@ -33,6 +34,34 @@ def plain_transcript(messages: list[dict[str, Any]], _options: Mapping[str, Any]
     """Render messages for a model that has no chat template of its own."""
     turns = [f"{str(message['role']).capitalize()}: {message['content']}\n\n" for message in messages]
     return "".join(turns) + "Assistant:"
+
+
+_THINKING_OPTIONS = ("enable_thinking", "thinking")
+"""Names by which templates are told whether the model shall think first."""
+
+
+@dataclass(frozen=True)
+class Thinking:
+    """A template's switch for thinking first: an option that is true or false, and which holds without it."""
+
+    option: str
+    is_default: bool
+
+
+def thinking_of(render: Render) -> Thinking | None:
+    """Return the switch of a template, found out by trying: it is one where its two sides are different prompts."""
+
+    def asked(**options: bool) -> str:
+        try:
+            return render([{"role": "user", "content": "Hello"}], options)
+        except Exception:  # noqa: BLE001 (a template is a program that came with the model)
+            return ""
+
+    for option in _THINKING_OPTIONS:
+        on, off = asked(**{option: True}), asked(**{option: False})
+        if on and off and on != off:
+            return Thinking(option, is_default=asked() == on)
+    return None
 
 
 def timeless() -> tuple[str, ...]:

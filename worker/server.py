@@ -3,7 +3,8 @@
 One thread does everything here, MLX included. Loads and answers are done in the order in which they were asked
 for. Between any two of their steps the commands that have come in are looked at: a cancel takes effect, questions
 that need no computing (`plan`, `tokenize`, `validate`, `cache_stats`) are answered. Those overtake answers that are
-under way or wait, but never a load, so that each is answered by the model that its sender had in mind.
+under way or wait, but never a load, so that each is answered by the model that its sender had in mind; `list_hooks`
+has no model in mind.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from worker.protocol import (
     Failed,
     Finished,
     Generate,
+    ListHooks,
     LoadModel,
     ModelLoaded,
     Plan,
@@ -158,6 +160,9 @@ class Server:
                     self._waiting.append((command, Ticket(command.request_id)))
                 else:
                     self._answer(command)
+            case ListHooks():
+                # Whatever model is loaded.
+                self._answer(command)
 
     def _refuse(self, command: Command, message: str) -> None:
         self._emit(failed(command.request_id, BadRequestError(message)))
@@ -233,7 +238,7 @@ class Server:
                     self._running = (job, ticket, self._host.unload(job))
                 case Generate():
                     self._begin_answer(job, ticket)
-                case Plan() | Validate() | Tokenize() | CacheStats():
+                case Plan() | Validate() | Tokenize() | CacheStats() | ListHooks():
                     self._answer(job)
 
     def _step(self, job: _Job, _: Ticket, steps: Iterator[Event | None]) -> None:

@@ -86,3 +86,27 @@ def test_a_raw_prompt_that_is_planned_again_costs_the_same(worker: StdioWorker):
     finished = worker.result("generate", **prompts[0], max_tokens=1)
     assert finished["usage"]["prompt_tokens"] == plans[0]["prompt_tokens"]
     assert worker.result("plan", prompts=prompts)["plans"][0]["tier"] == "warm"
+
+
+def test_a_count_is_the_number_of_ids_and_no_more(worker: StdioWorker):
+    for prompt in ({"text": "The quick brown fox"}, {"messages": [HELLO]}, {"token_ids": [5, 6, 7]}):
+        whole = worker.result("tokenize", **prompt)
+        counted = worker.result("tokenize", counts_only=True, **prompt)
+        assert counted["num_tokens"] == whole["num_tokens"] == len(whole["token_ids"])
+        assert (counted["type"], counted["token_ids"], counted["pieces"]) == ("tokenized", [], [])
+    assert "empty" in worker.result("tokenize", text="", counts_only=True)["message"]
+
+
+def test_how_fast_prompts_are_read_is_known_once_one_was(random_llama: Path):
+    with StdioWorker() as worker:
+        worker.load(random_llama, disk_limit_bytes=0)
+        prompt = {"text": "The quick brown fox " * 20}
+        assert worker.result("plan", prompts=[prompt])["prefill_tokens_per_s"] is None
+        assert worker.result("cache_stats")["prefill_tokens_per_s"] is None
+        assert worker.result("generate", **prompt, max_tokens=1)["type"] == "finished"
+        rate = worker.result("plan", prompts=[prompt])["prefill_tokens_per_s"]
+        assert rate > 0
+        assert worker.result("cache_stats")["prefill_tokens_per_s"] == rate
+        # What is kept says nothing of how fast the rest is read.
+        assert worker.result("generate", **prompt, max_tokens=1)["usage"]["prefilled_tokens"] == 1
+        assert worker.result("plan", prompts=[prompt])["prefill_tokens_per_s"] == rate

@@ -1,0 +1,144 @@
+"""What a hook's file says of itself, read and not run; it knows no folder and asks no hook.
+
+The docstring of the file (or, without one, of its class or function) describes it; the arguments with which its class
+`Hook` is made are its options.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from worker.protocol import HookOption, ListedHook
+
+_Kind: TypeAlias = Literal["bool", "int", "float", "str", "list", "any"]
+
+_KINDS: dict[str, _Kind] = {
+    "bool": "bool",
+    "int": "int",
+    "float": "float",
+    "str": "str",
+    "list": "list",
+    "tuple": "list",
+    "set": "list",
+    "frozenset": "list",
+    "Sequence": "list",
+    "Iterable": "list",
+    "Collection": "list",
+}
+
+
+def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
+    """Return what a file says of its hook. One that can't be read says why, as its `problem`."""
+    try:
+        # Bytes: the file itself says how it is encoded.
+        source = file.read_bytes()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            module = ast.parse(source)
+    except OSError as error:
+        return ListedHook(name=name, is_own=is_own, problem=f"{file.name} can't be read: {error.strerror or error}.")
+    except SyntaxError as error:
+        where = f" (line {error.lineno})" if error.lineno else ""
+        return ListedHook(name=name, is_own=is_own, problem=_clean(f"{file.name} is no Python{where}: {error.msg}."))
+    except (ValueError, RecursionError, MemoryError) as error:
+        return ListedHook(name=name, is_own=is_own, problem=_clean(f"{file.name} is no Python: {error}."))
+    hook = _hook_in(module)
+    doc = ast.get_docstring(module) or (None if hook is None else ast.get_docstring(hook)) or ""
+    options = list(_options(hook)) if isinstance(hook, ast.ClassDef) else []
+    return _listed(name, doc, options, is_own=is_own)
+
+
+def listed_given(name: str, make: Callable[..., object]) -> ListedHook:
+    """Return what is known of a hook that lies in no file."""
+    return _listed(name, inspect.getdoc(make) or "", [], is_own=True)
+
+
+def _listed(name: str, doc: str, options: list[HookOption], *, is_own: bool) -> ListedHook:
+    description = _clean(doc.strip())
+    summary = description.split("\n\n")[0].replace("\n", " ")
+    return ListedHook(name=name, summary=summary, description=description, options=options, is_own=is_own)
+
+
+def _hook_in(module: ast.Module) -> ast.ClassDef | ast.FunctionDef | None:
+    """The class `Hook`, or else the function `hook`: the last of its name counts, as it does when the file is run."""
+    classes = [part for part in module.body if isinstance(part, ast.ClassDef) and part.name == "Hook"]
+    functions = [part for part in module.body if isinstance(part, ast.FunctionDef) and part.name == "hook"]
+    return next(reversed([*functions, *classes]), None)
+
+
+def _options(hook: ast.ClassDef) -> Iterator[HookOption]:
+    for part in hook.body:
+        if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            yield from _arguments(part.args)
+            return
+    if any("dataclass" in ast.unparse(decorator) for decorator in hook.decorator_list):
+        for part in hook.body:
+            if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
+                annotation = ast.unparse(part.annotation)
+                if "ClassVar" not in annotation and not _is_field(part.value):
+                    yield _option(part.target.id, part.annotation, part.value)
+
+
+def _arguments(arguments: ast.arguments) -> Iterator[HookOption]:
+    named = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(named) - len(arguments.defaults)) + list(arguments.defaults)
+    first = len(arguments.posonlyargs) or 1
+    for argument, default in [*list(zip(named, defaults, strict=True))[first:]]:
+        yield _option(argument.arg, argument.annotation, default)
+    for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield _option(argument.arg, argument.annotation, default)
+
+
+def _is_field(value: ast.expr | None) -> bool:
+    """Whether a field of a data class is made by `field(…)`: what it is given can't be told."""
+    return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "field"
+
+
+def _option(name: str, annotation: ast.expr | None, default: ast.expr | None) -> HookOption:
+    value = _literal(default)
+    kind = "any" if annotation is None else _kind(annotation)
+    if kind == "any":
+        kind = _KINDS.get(type(value).__name__, "any")
+    return HookOption(name=name, kind=kind, default=value, is_required=default is None)
+
+
+def _kind(annotation: ast.expr) -> _Kind:
+    match annotation:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return _KINDS.get(name, "any")
+        case ast.Constant(value=str() as text):
+            try:
+                return _kind(ast.parse(text, mode="eval").body)
+            except SyntaxError:
+                return "any"
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Constant(value=None)):
+            return _kind(left)
+        case ast.Subscript(value=ast.Name(id="Optional") | ast.Attribute(attr="Optional"), slice=of):
+            return _kind(of)
+        case ast.Subscript(value=of):
+            return _kind(of)
+        case _:
+            return "any"
+
+
+def _literal(expression: ast.expr | None) -> Any:
+    """The value of an expression that needs no working out and can be sent; None for any other."""
+    if expression is None:
+        return None
+    try:
+        value = ast.literal_eval(expression)
+        return msgspec.msgpack.decode(msgspec.msgpack.encode(value))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, OverflowError):
+        return None
+
+
+def _clean(text: str) -> str:
+    """The same as text that can be sent."""
+    return text.encode("utf-8", "replace").decode()
