@@ -64,6 +64,16 @@ def export_together(
     yield Share(num_parts, num_parts)
 
 
+def begun_text(part: Part, format_: Format, options: Options, num_characters: int) -> tuple[str, bool]:
+    """Return how a file of text begins, and whether that is all of it."""
+    begun = ""
+    for piece in _pieces([part], format_, options):
+        if len(begun) >= num_characters:
+            return begun, False
+        begun += piece.text
+    return begun, True
+
+
 def _pieces(parts: Iterable[Part], format_: Format, options: Options) -> Iterator[Piece]:
     if format_ == "bough":
         yield from bough_file(parts)

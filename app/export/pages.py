@@ -1,0 +1,170 @@
+"""The pages of a document for paper, painted one by one, be it on a file or on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from msgspec import Struct
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt
+from PySide6.QtGui import (
+    QAbstractTextDocumentLayout,
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QImage,
+    QPainter,
+    QPalette,
+    QPyTextObject,
+    QTextDocument,
+    QTextFormat,
+)
+from PySide6.QtSvg import QSvgRenderer
+from typing_extensions import override
+
+from app.export.document import PaperDocument, filled, picture_of, source_of
+from app.model.exports.formula import Formula
+from app.model.exports.part import Options, Part
+from app.model.exports.wording import title
+
+DPI = 96
+MARGIN_MM = 20
+MM_PER_INCH = 25.4
+FOOTER_PX = 28
+_A4_MM = (210, 297)
+_FILLS_A_PAGE = 12_000
+"""Characters; no page holds more."""
+
+
+class FirstPage(Struct, frozen=True):
+    """A page as it will look."""
+
+    picture: QImage
+    is_all: bool
+    """Whether nothing comes behind it."""
+
+
+def show_pictures(document: PaperDocument) -> None:
+    """Let a document draw its formulas and pictures."""
+    document.documentLayout().registerHandler(QTextFormat.ObjectTypes.ImageObject.value, _Pictures(document))
+
+
+def first_page(
+    part: Part, options: Options, pixels_per_px: float, *, has_footer: bool
+) -> Generator[None, None, FirstPage]:
+    """Return the first page, A4 in size; yield in between. It needs a `QGuiApplication`, and no particular thread."""
+    document = PaperDocument()
+    is_filled = True
+    for _ in filled(document, part, options):
+        yield
+        if document.characterCount() > _FILLS_A_PAGE:
+            is_filled = False
+            break
+    show_pictures(document)
+    whole = QSizeF(*_A4_MM) * (DPI / MM_PER_INCH)
+    margin = MARGIN_MM / MM_PER_INCH * DPI
+    inner = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
+    page = QSizeF(inner.width(), inner.height() - FOOTER_PX)
+    document.setPageSize(page)
+    num_pages = document.pageCount()
+    yield
+    picture = QImage((whole * pixels_per_px).toSize(), QImage.Format.Format_RGB32)
+    picture.fill(Qt.GlobalColor.white)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.scale(pixels_per_px, pixels_per_px)
+    painter.translate(margin, margin)
+    paint_page(document, painter, page, 0)
+    if has_footer:
+        # How many pages there are is known once all of it is laid out.
+        paint_footer(document, painter, inner, title(part), 1, num_pages if is_filled else None)
+    painter.end()
+    return FirstPage(picture, is_filled and num_pages == 1)
+
+
+def paint_page(document: PaperDocument, painter: QPainter, page: QSizeF, number: int) -> None:
+    """Paint the page with this number, from 0; `page`: what a page shows."""
+    context = QAbstractTextDocumentLayout.PaintContext()
+    palette = QPalette()
+    # Whatever the system's colours: paper is white.
+    palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
+    context.palette = palette  # pyright: ignore[reportAttributeAccessIssue]
+    view = QRectF(0, number * page.height(), page.width(), page.height())
+    context.clip = view  # pyright: ignore[reportAttributeAccessIssue]
+    painter.save()
+    painter.translate(0, -view.top())
+    painter.setClipRect(view)
+    document.documentLayout().draw(painter, context)
+    painter.restore()
+
+
+def paint_footer(
+    document: PaperDocument, painter: QPainter, pixels: QSizeF, name: str, number: int, num_pages: int | None
+) -> None:
+    """Write a conversation's name and the page's number below a page."""
+    font = QFont(document.defaultFont())
+    font.setPixelSize(10)
+    painter.setFont(font)
+    painter.setPen(QColor("#5F6963"))
+    line = QRectF(0, pixels.height() - 14, pixels.width(), 14)
+    painter.drawText(line, Qt.AlignmentFlag.AlignRight, f"{number} / {num_pages or '…'}")
+    shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, round(pixels.width() * 0.8))
+    painter.drawText(line, Qt.AlignmentFlag.AlignLeft, shown)
+
+
+class _Pictures(QPyTextObject):
+    """Draws pictures, and formulas as lines: with their source under them, unseen, for who selects or searches."""
+
+    def __init__(self, document: PaperDocument) -> None:
+        super().__init__(document)
+        self._paper = document
+        self._half_x_px = QFontMetricsF(document.defaultFont()).xHeight() / 2
+
+    def _blanks_px(self, found: Formula) -> tuple[float, float]:
+        """Above and below a formula, so that it stands right where Qt puts its middle beside the letters' middle."""
+        blank = 2 * found.below_px - found.height_px + self._half_x_px
+        return max(blank, 0.0), max(-blank, 0.0)
+
+    @override
+    def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
+        name = format.toImageFormat().name()
+        found = self._paper.formulas.get(name)
+        if found is not None:
+            return QSizeF(found.width_px, found.height_px + sum(self._blanks_px(found)))
+        picture = picture_of(name)
+        if picture is None:
+            return QSizeF(0, 0)
+        size = QSizeF(picture.size())
+        most = self._paper.pageSize() * 0.9
+        return size.scaled(most, Qt.AspectRatioMode.KeepAspectRatio) if _is_larger(size, most) else size
+
+    @override
+    def drawObject(
+        self,
+        painter: QPainter,
+        rect: QRectF | QRect,
+        doc: QTextDocument,
+        posInDocument: int,
+        format: QTextFormat,
+    ) -> None:
+        name = format.toImageFormat().name()
+        found = self._paper.formulas.get(name)
+        if found is None:
+            picture = picture_of(name)
+            if picture is not None:
+                painter.drawImage(QRectF(rect), picture)
+            return
+        above, below = self._blanks_px(found)
+        place = QRectF(rect).adjusted(0, above, 0, -below)
+        source = source_of(name)
+        painter.save()
+        painter.setPen(QColor(0, 0, 0, 0))
+        font = QFont(self._paper.defaultFont())
+        font.setPixelSize(4)
+        painter.setFont(font)
+        painter.drawText(place.bottomLeft(), " ".join(source.split()))
+        painter.restore()
+        QSvgRenderer(QByteArray(found.svg.encode())).render(painter, place)
+
+
+def _is_larger(size: QSizeF, most: QSizeF) -> bool:
+    return size.width() > most.width() or size.height() > most.height()

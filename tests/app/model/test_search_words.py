@@ -1,0 +1,36 @@
+"""The words of a search that say where: understood, kept apart from what is looked for, put in and taken out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from app.model.search import NO_FILTERS
+from app.model.search_words import KEYS, said, understood, with_word
+
+
+def test_words_that_say_where_are_no_words_to_look_for() -> None:
+    typed = understood('heap from:you is:starred "two words" model:"my model" after:2026-01-31')
+    assert typed.words == 'heap "two words"'
+    assert (typed.filters.role, typed.filters.is_starred, typed.filters.model) == ("user", True, "my model")
+    assert typed.filters.since_ms == datetime(2026, 1, 31).astimezone().timestamp() * 1000
+
+
+def test_what_says_nothing_that_is_known_is_looked_for() -> None:
+    for typed in ("from:nobody", "is:it", "after:tomorrow", "after:2026-13-01", "model:", "https://from:you", "note:x"):
+        assert understood(typed) == (typed, NO_FILTERS)
+
+
+def test_a_space_behind_the_last_word_stays() -> None:
+    assert understood("from:you heap ").words == "heap "
+    assert understood("from:you ").words == ""
+
+
+def test_a_word_is_put_in_once_and_taken_out() -> None:
+    typed = "heap"
+    for key, value in zip(KEYS, ("you", "a model", "starred", "2026-01-31", "2026-02-01"), strict=True):
+        typed = with_word(with_word(typed, key, value), key, value)
+    assert list(said(typed)) == list(KEYS)
+    assert typed.count("from:") == 1
+    for key in KEYS:
+        typed = with_word(typed, key, None)
+    assert typed == "heap"
