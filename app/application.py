@@ -11,14 +11,16 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from app.answers import Answers
-from app.controller import Controller, Notice
+from app.controller import Controller
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.upkeep import Upkeep
 from app.model_session import ModelSession
+from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
+from app.program import Program
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.worker_link import WorkerLink
@@ -62,14 +64,15 @@ class Application(QObject):
         self.link = WorkerLink(partial(WorkerClient, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
-        self.controller = Controller(self.store, self.answers, self.session, preferences, kept_files)
+        self.program = Program(self.store, self.answers, self.session, preferences, kept_files)
+        self.controller = Controller(self.program)
         self.window = MainWindow(self.controller, places.data)
         self.window.closed.connect(self.close)
         if preferences.settings.last_conversation is not None:
             self.controller.open_conversation(preferences.settings.last_conversation)
         self._store_troubled.connect(self._on_store_troubled)
         if self._upkeep is not None:
-            self.controller.erasing_asked.connect(self._upkeep.look_now)
+            self.program.conversations.erasing_asked.connect(self._upkeep.look_now)
         if self.store.why_read_only:
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
@@ -94,4 +97,4 @@ class Application(QObject):
     def _on_store_troubled(self, why: str) -> None:
         # Also for whoever started it in a terminal.
         print(f"bough: {why}", file=sys.stderr)  # noqa: T201
-        self.controller.noticed.emit(Notice(why, "danger"))
+        self.program.notices.tell(Notice(why, "danger"))

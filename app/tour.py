@@ -121,7 +121,7 @@ class _Tour:
     # --- steps ---------------------------------------------------------------------------------------------
 
     def _load(self) -> dict[str, Any]:
-        session = self._controller.session
+        session = self._controller.program.session
         self._picture("start")
         self._wait("the model to load", lambda: session.state != "loading")
         info = session.info
@@ -185,7 +185,7 @@ class _Tour:
         _expect(self._controller.path[-1].id == answer.id, "the new conversation does not end where it was forked")
         self._type(_EDITED)
         forked = self._finished_answer()
-        return {**_figures(forked), "conversations": len(self._controller.conversations)}
+        return {**_figures(forked), "conversations": len(self._controller.program.conversations.all)}
 
     def _export(self) -> dict[str, Any]:
         file = self._out / "transcript.md"

@@ -15,10 +15,10 @@ import msgspec
 from PySide6.QtCore import QEventLoop, QTimer
 
 from app.application import Application, Places, make_qt_application
-from app.controller import Notice
 from app.model.message import Figures, Message, Record
 from app.model.settings import Settings, Theme, save_settings
 from app.model.store import Store
+from app.notices import Notice
 from app.ui.settings_window import SettingsWindow
 
 _SIZES = ((1280, 800), (820, 640))
@@ -138,7 +138,7 @@ def _failed(folder: Path) -> Callable[[Application], None]:
         store.add(conversation_id, question.id, "assistant", "", state="failed", record=Record(error=error))
 
     def show(application: Application) -> None:
-        application.controller.noticed.emit(
+        application.controller.program.notices.noticed.emit(
             Notice(
                 "The worker that runs the model ended by SIGKILL. What was written is kept. "
                 "A fresh worker is starting; your next message will work.",
@@ -159,8 +159,8 @@ def _streaming(folder: Path) -> Callable[[Application], None]:
     """A real answer, stopped in its middle: nothing more arrives while the picture is taken."""
 
     def show(application: Application) -> None:
-        application.controller.set_sampling(
-            msgspec.structs.replace(application.controller.settings.sampling, stop=("§",))
+        application.controller.program.set_sampling(
+            msgspec.structs.replace(application.controller.program.settings.sampling, stop=("§",))
         )
         application.controller.send("What is a branch, and what is a fork?")
         _wait(lambda: bool(application.controller.path[-1].text))

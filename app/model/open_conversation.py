@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 
@@ -75,9 +76,10 @@ class OpenConversation:
             self._store.choose(self.conversation.id, {parent_id: message_id})
             self._choices[parent_id] = message_id
 
-    def rename(self, name: str) -> None:
-        self._store.rename(self.conversation.id, name)
-        self.conversation = self._store.conversation(self.conversation.id)
+    def read_name(self) -> None:
+        """Take in what the conversation is called now; one that lies in the trash keeps the name it had."""
+        with contextlib.suppress(KeyError):
+            self.conversation = self._store.conversation(self.conversation.id)
 
     def _widen_to(self, parent_id: MessageId) -> None:
         """Make sure that children of this message are this conversation's own branches."""

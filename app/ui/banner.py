@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from app.controller import Notice
+from app.notices import Notice
 from app.ui.theme import COLUMN_PX, Theme, icon
 
 _ACTION_LABELS = {"undo_delete": "Undo", "load_guide": "Open the guide", "open_settings": "Open Settings"}

@@ -89,10 +89,8 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
 class Menus:
     """The menu bar of a window, and its actions by their names."""
 
-    def __init__(self, window: QMainWindow, slots: Mapping[str, Callable[[], object]]) -> None:
-        """`slots`: what each action does."""
+    def __init__(self, window: QMainWindow) -> None:
         self._window = window
-        self._slots = slots
         self._actions: dict[str, QAction] = {}
         self._icons: dict[str, str] = {}
         self._menus: dict[str, QMenu] = {}
@@ -108,6 +106,11 @@ class Menus:
 
     def __getitem__(self, name: str) -> QAction:
         return self._actions[name]
+
+    def connect_slots(self, slots: Mapping[str, Callable[[], object]]) -> None:
+        """Say what each action does, by its name. Raises `KeyError` where one does nothing."""
+        for name, action in self._actions.items():
+            action.triggered.connect(_calling(slots[name]))
 
     def set_theme(self, theme: Theme) -> None:
         """Draw the icons in the theme's colour."""
@@ -144,8 +147,15 @@ class Menus:
             self._icons[entry.name] = entry.icon
         if entry.key:
             action.setShortcut(QKeySequence(entry.key))
-        slot = self._slots[entry.name]
-        action.triggered.connect(lambda _checked=False: slot())
         # A window's action works by its key though its menu be closed.
         self._window.addAction(action)
         return action
+
+
+def _calling(slot: Callable[[], object]) -> Callable[[bool], None]:
+    """Whether an action is checked is its slot's to find out."""
+
+    def call(_is_checked: bool) -> None:
+        slot()
+
+    return call

@@ -1,6 +1,6 @@
 """What a person can set for good: what is kept of what models read, and what happens where it gets too long.
 
-It asks nothing of the worker itself: the controller is told what was chosen, once, when the person says so.
+It asks nothing of the worker itself: the program is told what was chosen, once, when the person says so.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.controller import Controller, Notice
 from app.model.message import Overflow
 from app.model.settings import Keeping
 from app.model.sizes import GIB, memory_bytes, size_in_words
+from app.notices import Notice
+from app.program import Program
 from app.ui.elided_label import ElidedLabel
 from app.ui.one_of import OneOf, SizeChoice, quiet_label
 
@@ -45,15 +46,15 @@ _IS_READ_AGAIN = "it reads again what it needs."
 class SettingsWindow(QDialog):
     """Four cards; nothing that is chosen holds before "Apply"."""
 
-    def __init__(self, controller: Controller, parent: QWidget) -> None:
+    def __init__(self, program: Program, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("settings")
         self.setWindowTitle("Settings")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self._controller = controller
-        keeping = controller.settings.keeping
+        self._program = program
+        keeping = program.settings.keeping
         memory_gib = (memory_bytes() or _UNKNOWN_GIB * GIB) / GIB
-        disk_gib = (controller.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
+        disk_gib = (program.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
         most = max(memory_gib * _MOST_OF_MEMORY, 1.0)
         self.memory = SizeChoice(
             "Memory for what models have read", keeping.limit_bytes, _LOWEST_GIB, most, min(_USUAL_GIB, most)
@@ -77,7 +78,7 @@ class SettingsWindow(QDialog):
         self.memory.show_value(keeping.limit_bytes)
         self.disk.show_value(keeping.disk_limit_bytes)
         self.precision.choose(_KV_BITS.index(keeping.kv_bits))
-        self.overflow.choose(_OVERFLOWS.index(controller.settings.overflow))
+        self.overflow.choose(_OVERFLOWS.index(program.settings.overflow))
         self._in_memory = quiet_label("")
         self._on_disk = quiet_label("")
         for label in (self._in_memory, self._on_disk):
@@ -91,7 +92,7 @@ class SettingsWindow(QDialog):
         self._build()
         for part in (self.memory, self.disk, self.precision, self.overflow):
             part.changed.connect(self._show_changes)
-        session = controller.session
+        session = program.session
         session.changed.connect(self._on_session)
         session.kept_changed.connect(self._show_kept)
         self._show_changes()
@@ -114,10 +115,10 @@ class SettingsWindow(QDialog):
         )
         place = ElidedLabel()
         place.setObjectName("quiet")
-        place.show_text(str(self._controller.kept_files.folder))
+        place.show_text(str(self._program.kept_files.folder))
         show_button = QPushButton("Show folder")
         show_button.clicked.connect(self._show_folder)
-        self.empty_button.clicked.connect(self._controller.empty_kept_files)
+        self.empty_button.clicked.connect(self._program.empty_kept_files)
         self.empty_button.setAccessibleDescription(
             "Removes what models have read from disk and from memory. Your conversations stay."
         )
@@ -191,26 +192,26 @@ class SettingsWindow(QDialog):
         )
 
     def _show_changes(self) -> None:
-        new, now = self.keeping, self._controller.session.keeping
+        new, now = self.keeping, self._program.session.keeping
         # What is kept in other bits is of no use.
         comes_back = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
         what_follows = _COMES_BACK if comes_back else _IS_READ_AGAIN
         self._note.setText(f"{_LOADS_AGAIN}{what_follows}" if new != now else "")
 
     def _apply(self) -> None:
-        self._controller.set_overflow(_OVERFLOWS[self.overflow.chosen])
-        self._controller.set_keeping(self.keeping)
+        self._program.set_overflow(_OVERFLOWS[self.overflow.chosen])
+        self._program.set_keeping(self.keeping)
         self.accept()
 
     # --- what is so now ------------------------------------------------------------------------------------
 
     def _on_session(self) -> None:
         self._show_model()
-        if self._controller.session.state == "ready":
-            self._controller.session.ask_what_is_kept()
+        if self._program.session.state == "ready":
+            self._program.session.ask_what_is_kept()
 
     def _show_model(self) -> None:
-        session = self._controller.session
+        session = self._program.session
         reads = f"The model that is loaded reads {session.info.context_length:,} tokens at most" if session.info else ""
         self._context.setText(f"{reads or 'A model reads only so much'}, its answer included; a word is one or two.")
         is_refused = session.is_precision_refused
@@ -221,19 +222,19 @@ class SettingsWindow(QDialog):
         self._show_changes()
 
     def _show_kept(self) -> None:
-        kept, keeping = self._controller.session.kept, self._controller.session.keeping
+        kept, keeping = self._program.session.kept, self._program.session.keeping
         # The room that it takes stays the same, whether the figure is known or not.
         if kept is not None and keeping.limit_bytes is None:
             self.memory.explain(0, f"{size_in_words(kept.limit_bytes)} for the model that is loaded.")
         else:
             self.memory.explain(0, "As the model and this computer's memory allow.")
         if kept is None:
-            self._in_memory.setText("No model is loaded." if self._controller.session.state == "failed" else "Now: …")
+            self._in_memory.setText("No model is loaded." if self._program.session.state == "failed" else "Now: …")
         elif kept.tokens:
             self._in_memory.setText(f"Now: {size_in_words(kept.bytes)} ({kept.tokens:,} tokens).")
         else:
             self._in_memory.setText("Now: nothing.")
-        in_all = self._controller.kept_files.num_bytes
+        in_all = self._program.kept_files.num_bytes
         text = f"Now: {size_in_words(in_all)}" if in_all else "Now: nothing"
         # Where less is there than the worker knows of, somebody has emptied the folder meanwhile.
         if kept is not None and 0 < kept.disk_bytes <= in_all:
@@ -243,16 +244,16 @@ class SettingsWindow(QDialog):
         self.empty_button.setEnabled(in_all > 0)
 
     def _show_folder(self) -> None:
-        folder = self._controller.kept_files.folder
+        folder = self._program.kept_files.folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-            self._controller.noticed.emit(Notice(f"It is kept in {folder}. Nothing here can show folders."))
+            self._program.notices.tell(Notice(f"It is kept in {folder}. Nothing here can show folders."))
 
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             # When it is opened, and whenever somebody comes back to it.
-            self._controller.session.ask_what_is_kept()
+            self._program.session.ask_what_is_kept()
 
 
 def _card(title: str, explanation: str | QLabel, *parts: QWidget | QHBoxLayout) -> QFrame:

@@ -76,7 +76,7 @@ class Sidebar(QFrame):
         layout.addWidget(self._empty)
         layout.addWidget(self.list, 1)
         layout.addStretch(0)
-        controller.conversations_changed.connect(self.refresh)
+        controller.program.conversations.changed.connect(self.refresh)
         controller.branch_changed.connect(self._select_open)
         self.set_theme(theme)
         self.refresh()
@@ -87,7 +87,7 @@ class Sidebar(QFrame):
 
     def refresh(self) -> None:
         """Show the conversations as they are now; of the list only what differs is made again."""
-        conversations = self._controller.conversations
+        conversations = self._controller.program.conversations.all
         today = datetime.now().astimezone().date()
         rows: list[_Row] = []
         for group, members in itertools.groupby(conversations, key=lambda one: _group(one.updated_ms, today)):

@@ -9,12 +9,14 @@ from typing import NoReturn
 from typing_extensions import override
 
 from app.answers import Answers
-from app.controller import Controller, Notice
+from app.controller import Controller
 from app.model.kept_files import KeptFiles
 from app.model.message import Message
 from app.model.store import Store
 from app.model_session import ModelSession
+from app.notices import Notice
 from app.preferences import Preferences
+from app.program import Program
 from app.worker_link import WorkerLink
 from worker.protocol import (
     Cancel,
@@ -153,10 +155,11 @@ class Desk:
         self.answers = Answers(self.link, self.store)
         self.preferences = Preferences(folder / "settings.json")
         self.kept_files = KeptFiles(folder / "prompt-cache")
-        self.controller = Controller(self.store, self.answers, self.session, self.preferences, self.kept_files)
+        self.program = Program(self.store, self.answers, self.session, self.preferences, self.kept_files)
+        self.controller = Controller(self.program)
         self.notices: list[Notice] = []
         self.unsent: list[str] = []
-        self.controller.noticed.connect(self.notices.append)
+        self.program.notices.noticed.connect(self.notices.append)
         self.controller.unsent.connect(self.unsent.append)
         self.session.load("guide")
         self.link.loaded()

@@ -202,8 +202,8 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
         lambda: desk.controller.edit(answer.id, "a2"),
         lambda: desk.controller.regenerate(answer.id),
         lambda: desk.controller.fork(answer.id),
-        lambda: desk.controller.program.conversations.rename(1, "Another"),
-        lambda: desk.controller.program.conversations.delete(1),
+        lambda: desk.program.conversations.rename(1, "Another"),
+        lambda: desk.program.conversations.delete(1),
     ):
         num_told = len(desk.notices)
         act()
@@ -212,7 +212,7 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
     assert labels(desk.controller.path) == "u1-a1"
     other.execute("ROLLBACK")
     other.close()
-    assert [conversation.name for conversation in desk.controller.program.conversations.all] == ["u1"]
+    assert [conversation.name for conversation in desk.program.conversations.all] == ["u1"]
     desk.ask("u2", "a2")
     assert labels(desk.controller.path) == "u1-a1-u2-a2"
 
@@ -290,7 +290,7 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
     mine = [request.request_id for request in desk.link.asked]
     desk.controller.fork(desk.by_text("u1").id)
     desk.controller.regenerate(desk.by_text("u1").id)
-    desk.controller.program.conversations.delete(1)
+    desk.program.conversations.delete(1)
     assert sorted(str(cancel.target) for cancel in desk.link.cancelled) == mine
     for request in desk.link.asked:
         desk.link.finished(request, "a1", "cancelled" if request.request_id in mine else "eos")
@@ -303,7 +303,7 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
 def test_a_deleted_conversation_that_comes_back_while_its_answer_ends_has_all_of_it(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")
-    desk.controller.program.conversations.delete(1)
+    desk.program.conversations.delete(1)
     desk.controller.undo_delete()
     assert labels(desk.controller.path) == "u1-half"
     desk.link.finished(desk.link.asked[0], "half and more", "cancelled")
@@ -315,7 +315,7 @@ def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
     desk.link.chunk(desk.link.asked[0], "half")
     desk.controller.new_conversation()
     desk.controller.send("u2")
-    desk.controller.program.load_model("/another")
+    desk.program.load_model("/another")
     assert [command.target for command in desk.link.cancelled] == ["answer-2", "answer-1"]
     assert isinstance(desk.link.commands[-1], LoadModel)
     desk.link.finished(desk.link.asked[0], "half", "cancelled")
@@ -435,7 +435,7 @@ def test_turns_leave_out_what_was_never_said() -> None:
 
 def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does_not_fit(desk: Desk) -> None:
     first = desk.ask("u1", "a1")
-    desk.controller.program.set_overflow("drop_oldest")
+    desk.program.set_overflow("drop_oldest")
     second = desk.ask("u2", "a2")
     assert [request.overflow for request in desk.link.asked] == ["fail", "drop_oldest"]
     assert [desk.stored(message).record.overflow for message in (first, second)] == ["fail", "drop_oldest"]  # pyright: ignore[reportOptionalMemberAccess]

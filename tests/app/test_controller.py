@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.controller import Notice
 from app.model.message import Message, MessageId, Sampling
+from app.notices import Notice
 from tests.app.desk import Desk
 from tests.app.trees import drawn, labels
 from worker.protocol import Command, Continuation, Generate
@@ -74,13 +74,13 @@ def test_questions_in_a_row_are_one_turn_and_an_answer_without_a_word_is_none(de
 
 
 def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
-    desk.controller.set_sampling(Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x\ud83d",), seed=9))
+    desk.program.set_sampling(Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x\ud83d",), seed=9))
     answer = desk.ask("u1", "a1")
     request = desk.link.asked[-1]
     assert (request.sampling.temperature, request.sampling.top_p, request.sampling.seed) == (0.25, 0.5, 9)
     assert (request.stop, request.max_tokens) == (["x\ufffd"], 7)
     assert answer.record is not None
-    assert answer.record.sampling == desk.controller.settings.sampling
+    assert answer.record.sampling == desk.program.settings.sampling
     assert (answer.record.model, answer.record.seed, answer.record.token_ids) == ("guide", 5, (1, 2, 3))
     assert desk.stored(answer) == answer
 
@@ -176,7 +176,7 @@ def test_choosing_stops_at_either_end_and_is_remembered(desk: Desk) -> None:
     assert desk.controller.choose_sibling(second.id, -5) == first.id
     assert labels(desk.controller.path) == "u1-a1"
     desk.controller.new_conversation()
-    desk.controller.open_conversation(desk.controller.conversations[0].id)
+    desk.controller.open_conversation(desk.program.conversations.all[0].id)
     assert labels(desk.controller.path) == "u1-a1"
 
 
@@ -279,7 +279,7 @@ def test_a_crash_before_the_first_new_word_leaves_the_ids_as_exact_as_they_were(
 
 def test_another_model_goes_on_from_the_text_for_its_ids_are_others(desk: Desk) -> None:
     answer = _stopped(desk, "half an ")
-    desk.controller.load_model("/another")
+    desk.program.load_model("/another")
     desk.link.loaded()
     desk.controller.continue_answer(answer.id)
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")
@@ -331,11 +331,11 @@ def test_only_an_answer_that_was_broken_off_goes_on(desk: Desk, ending: str) -> 
 def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> None:
     desk.ask("u1", "a1")
     deleted = _open_id(desk)
-    desk.controller.delete_conversation(deleted)
+    desk.program.conversations.delete(deleted)
     assert desk.controller.conversation is None
-    assert desk.controller.conversations == []
+    assert desk.program.conversations.all == []
     assert desk.notices == [Notice("“u1” was deleted.", action="undo_delete")]
-    desk.controller.delete_conversation(deleted)
+    desk.program.conversations.delete(deleted)
     desk.controller.undo_delete()
     assert _open_id(desk) == deleted
     assert labels(desk.controller.path) == "u1-a1"
@@ -351,12 +351,12 @@ def test_a_conversation_that_is_gone_opens_as_an_empty_page(desk: Desk) -> None:
 
 def test_a_new_name_is_one_line_and_never_empty(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    desk.controller.rename(_open_id(desk), "  A\nname ")
-    desk.controller.rename(_open_id(desk), " \n")
-    assert [conversation.name for conversation in desk.controller.conversations] == ["A name"]
+    desk.program.conversations.rename(_open_id(desk), "  A\nname ")
+    desk.program.conversations.rename(_open_id(desk), " \n")
+    assert [conversation.name for conversation in desk.program.conversations.all] == ["A name"]
     desk.controller.new_conversation()
-    desk.controller.rename(desk.controller.conversations[0].id, "Another")
-    assert [conversation.name for conversation in desk.controller.conversations] == ["Another"]
+    desk.program.conversations.rename(desk.program.conversations.all[0].id, "Another")
+    assert [conversation.name for conversation in desk.program.conversations.all] == ["Another"]
 
 
 def test_the_branch_is_exported_as_it_is_seen_and_a_file_that_can_not_be_written_is_told(
@@ -379,11 +379,11 @@ def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Des
     desk.ask("u1", "a1")
     thrown = _open_id(desk)
     asked: list[str] = []
-    desk.controller.erasing_asked.connect(lambda: asked.append("erase"))
-    desk.controller.empty_trash()
+    desk.program.conversations.erasing_asked.connect(lambda: asked.append("erase"))
+    desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "There was nothing in the trash."
-    desk.controller.delete_conversation(thrown)
-    desk.controller.empty_trash()
+    desk.program.conversations.delete(thrown)
+    desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "4 messages were deleted for good."
     assert desk.store.trashed_conversations() == []
     # The worker gives up what it has in memory before anything is removed from disk.
@@ -392,17 +392,17 @@ def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Des
     desk.link.loaded()
     assert asked == ["erase"]
     desk.controller.undo_delete()
-    assert desk.controller.conversations == []
+    assert desk.program.conversations.all == []
 
 
 def test_the_trash_is_not_emptied_under_another_program(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    desk.controller.delete_conversation(_open_id(desk))
+    desk.program.conversations.delete(_open_id(desk))
     second = Desk(desk.folder)
-    desk.controller.empty_trash()
+    desk.program.conversations.empty_trash()
     assert "Another Bough has these conversations open" in desk.notices[-1].text
     second.close()
-    desk.controller.empty_trash()
+    desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "4 messages were deleted for good."
 
 

@@ -130,13 +130,13 @@ class _Walk:
     def rename(self) -> None:
         if self.forest.kept_talks:
             talk = self.draw.choice(self.forest.kept_talks)
-            self.controller.rename(talk, "Another name")
+            self.controller.program.conversations.rename(talk, "Another name")
             self.forest.talks[talk].name = "Another name"
 
     def delete(self) -> None:
         if self.forest.kept_talks:
             talk = self.draw.choice(self.forest.kept_talks)
-            self.controller.delete_conversation(talk)
+            self.controller.program.conversations.delete(talk)
             self.forest.talks[talk].is_trashed = True
             self.trashed = talk
             self.talk = None if self.talk == talk else self.talk
@@ -271,7 +271,7 @@ class _Walk:
             assert (message.role, message.text) == (forest.nodes[node].role, forest.nodes[node].text)
             assert controller.is_streaming(node) == (node in self.growing)
             assert (message.state == "streaming") == (node in self.growing)
-        assert {talk.id: talk.name for talk in controller.conversations} == {
+        assert {talk.id: talk.name for talk in controller.program.conversations.all} == {
             talk: forest.talks[talk].name for talk in forest.kept_talks
         }
 

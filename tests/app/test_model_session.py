@@ -18,7 +18,7 @@ def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
     heard: list[tuple[str, float, str]] = []
     session = desk.session
     session.changed.connect(lambda: heard.append((session.state, session.fraction, session.stage)))
-    desk.controller.load_model("/another")
+    desk.program.load_model("/another")
     desk.link.say(ModelLoading(request_id=desk.link.loads[-1].request_id, fraction=0.5, stage="reading weights"))
     desk.link.loaded()
     assert heard == [
@@ -33,18 +33,18 @@ def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
 def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_it(desk: Desk) -> None:
     settings = desk.preferences
     for number in range(10):
-        desk.controller.load_model(f"/{number}")
+        desk.program.load_model(f"/{number}")
         assert settings.settings.model != f"/{number}"
         desk.link.loaded()
         assert settings.settings.model == f"/{number}"
     assert settings.settings.recent_models == tuple(f"/{number}" for number in range(9, 1, -1))
-    desk.controller.load_model("/5")
+    desk.program.load_model("/5")
     desk.link.loaded()
     assert settings.settings.recent_models == tuple(f"/{number}" for number in (5, 9, 8, 7, 6, 4, 3, 2))
-    desk.controller.load_model("/broken")
+    desk.program.load_model("/broken")
     desk.link.load_failed()
     desk.link.loaded()
-    desk.controller.load_model("guide")
+    desk.program.load_model("guide")
     desk.link.loaded()
     assert settings.settings.model == "guide"
     assert "/broken" not in settings.settings.recent_models
@@ -52,20 +52,20 @@ def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_
 
 
 def test_a_name_with_half_a_character_is_asked_for_as_far_as_it_can_be_said(desk: Desk) -> None:
-    desk.controller.load_model("/models/\udcff")
+    desk.program.load_model("/models/\udcff")
     assert desk.link.loads[-1].model == "/models/\ufffd"
 
 
 def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
-    desk.controller.load_model("/one")
+    desk.program.load_model("/one")
     first = desk.link.loads[-1].request_id
-    desk.controller.load_model("/two")
+    desk.program.load_model("/two")
     desk.link.say(ModelLoading(request_id=first, fraction=0.9, stage="late"))
     assert (desk.session.name, desk.session.state, desk.session.fraction) == ("/two", "loading", 0.0)
 
 
 def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -> None:
-    desk.controller.load_model("/broken")
+    desk.program.load_model("/broken")
     desk.link.load_failed("There is no config.json. Choose another folder.")
     assert desk.notices[-1].text == (
         "There is no config.json. Choose another folder. The model before it is loaded again."
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -
 
 
 def test_a_model_that_loaded_once_and_does_not_again_is_not_tried_for_ever(desk: Desk) -> None:
-    desk.controller.load_model("/broken")
+    desk.program.load_model("/broken")
     desk.link.load_failed()
     desk.link.load_failed()
     assert (desk.session.name, desk.session.state) == ("guide", "failed")
@@ -104,7 +104,7 @@ def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) 
 
 
 def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(desk: Desk) -> None:
-    desk.controller.load_model("/deadly")
+    desk.program.load_model("/deadly")
     desk.link.die()
     desk.link.die()
     desk.controller.send("u1")
@@ -117,7 +117,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
         "Your conversations are kept. Choose another model, or Models → Guide."
     )
     assert desk.controller.path[-1].state == "stopped"
-    desk.controller.load_model("guide")
+    desk.program.load_model("guide")
     assert desk.link.num_started == 4
     desk.link.loaded()
     desk.ask("u2", "a2")
@@ -138,10 +138,10 @@ def test_a_worker_that_dies_again_and_again_before_it_is_of_use_is_left_dead(des
 
 
 def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:
-    desk.controller.load_model("/deadly")
+    desk.program.load_model("/deadly")
     desk.link.die()
     desk.link.die()
-    desk.controller.load_model("/sound")
+    desk.program.load_model("/sound")
     desk.link.die()
     assert desk.session.state == "loading"
     desk.link.loaded()
@@ -157,7 +157,7 @@ def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
         "Your conversations are kept. Close other programs, then choose the model again."
     )
     desk.link.cannot_start = False
-    desk.controller.load_model("guide")
+    desk.program.load_model("guide")
     desk.link.loaded()
     assert desk.session.state == "ready"
 
@@ -180,9 +180,9 @@ def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
 
 
 def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
-    desk.controller.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
+    desk.program.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
     desk.link.loaded()
-    desk.controller.load_model("/another")
+    desk.program.load_model("/another")
     desk.link.loaded()
     desk.link.die()
     loads = desk.link.loads
@@ -192,11 +192,11 @@ def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
 
 
 def test_the_model_is_loaded_anew_only_where_something_changed(desk: Desk) -> None:
-    desk.controller.set_keeping(Keeping())
-    desk.controller.set_overflow("drop_oldest")
+    desk.program.set_keeping(Keeping())
+    desk.program.set_overflow("drop_oldest")
     assert len(desk.link.loads) == 1
-    desk.controller.set_keeping(Keeping(kv_bits=4))
-    desk.controller.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_keeping(Keeping(kv_bits=4))
     assert len(desk.link.loads) == 2
 
 
@@ -206,7 +206,7 @@ def _refuse_bits(desk: Desk) -> None:
 
 
 def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once(desk: Desk) -> None:
-    desk.controller.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
+    desk.program.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
     _refuse_bits(desk)
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
@@ -217,13 +217,13 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once
     desk.link.loaded()
     assert sum("4 bits" in notice.text for notice in desk.notices) == 1
     # Another model may do what this one can't.
-    desk.controller.load_model("/another")
+    desk.program.load_model("/another")
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5, kv_bits=4)
     assert not desk.session.is_precision_refused
 
 
 def test_a_model_that_fails_otherwise_is_not_tried_with_other_bits(desk: Desk) -> None:
-    desk.controller.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_keeping(Keeping(kv_bits=4))
     desk.link.load_failed()
     assert len(desk.link.loads) == 2
     assert desk.session.state == "failed"
@@ -251,7 +251,7 @@ def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: De
     elif how == "failure":
         desk.link.load_failed()
     else:
-        desk.controller.load_model("/another")
+        desk.program.load_model("/another")
     if how != "failure":
         assert desk.link.loads[-1].cache.disk_limit_bytes == 0
         assert removed == []
@@ -263,10 +263,10 @@ def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: De
 
 
 def test_where_nothing_is_kept_on_disk_emptying_it_loads_nothing(desk: Desk) -> None:
-    desk.controller.set_keeping(Keeping(disk_limit_bytes=0))
+    desk.program.set_keeping(Keeping(disk_limit_bytes=0))
     desk.link.loaded()
     num_loads = len(desk.link.loads)
-    desk.controller.empty_kept_files()
+    desk.program.empty_kept_files()
     assert len(desk.link.loads) == num_loads
     assert "removed from disk" in desk.notices[-1].text
 
@@ -280,7 +280,7 @@ def test_what_is_kept_is_known_once_the_worker_has_said_it_and_no_longer_when_an
     told = CacheStatsReport(request_id=asked.request_id, tokens=1, bytes=2, limit_bytes=3, disk_tokens=4, disk_bytes=5)
     desk.link.say(told)
     assert session.kept == told
-    desk.controller.load_model("/another")
+    desk.program.load_model("/another")
     assert session.kept is None
     session.ask_what_is_kept()
     desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))

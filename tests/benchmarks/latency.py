@@ -59,7 +59,7 @@ def _latencies(application: Application, model: str, questions: Sequence[str]) -
     """Of several rounds of answers, the 95th percentile and the median, in milliseconds."""
     controller = application.controller
     application.window.show()
-    controller.load_model(model)
+    controller.program.load_model(model)
     _wait_until(lambda: application.session.state == "ready")
     latencies: list[float] = []
 

@@ -18,6 +18,7 @@ from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.model_session import ModelSession
 from app.preferences import Preferences
+from app.program import Program
 from app.worker_link import WorkerLink
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
@@ -158,7 +159,7 @@ def test_a_deleted_conversation_streams_no_longer_and_comes_back_with_what_it_ha
     controller.send("u1")
     seen = talk.grown(50)
     assert controller.conversation is not None
-    controller.delete_conversation(controller.conversation.id)
+    controller.program.conversations.delete(controller.conversation.id)
     # The worker is free for another conversation at once.
     controller.send("u2")
     talk.grown(10)
@@ -176,7 +177,7 @@ def test_loading_another_model_while_an_answer_streams_keeps_the_answer_and_uses
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
     talk.controller.send("u1")
     seen = talk.grown(50)
-    talk.controller.load_model(str(fox_model))
+    talk.controller.program.load_model(str(fox_model))
     talk.controller.send("u2")
     answer = talk.answer()
     assert (answer.text, answer.state) == (_SAYING, "complete")
@@ -191,8 +192,8 @@ def test_a_model_that_is_none_is_told_and_the_one_before_it_answers_on(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(fox_model)), qtbot)
-    with qtbot.waitSignal(talk.controller.noticed, timeout=PATIENCE_MS) as told:
-        talk.controller.load_model(str(tmp_path))
+    with qtbot.waitSignal(talk.controller.program.notices.noticed, timeout=PATIENCE_MS) as told:
+        talk.controller.program.load_model(str(tmp_path))
     assert told.args is not None
     assert "There is no config.json" in told.args[0].text
     assert talk.ask("u1").text == _SAYING
@@ -230,7 +231,9 @@ def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_a
 ) -> None:
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
     session, answers = ModelSession(link), Answers(link, store)
-    controller = Controller(store, answers, session, Preferences(tmp_path / "settings.json"), KeptFiles(tmp_path))
+    controller = Controller(
+        Program(store, answers, session, Preferences(tmp_path / "settings.json"), KeptFiles(tmp_path))
+    )
     session.load(str(fox_model))
     text = "ten million! " * 770_000
     controller.send(text)
@@ -261,14 +264,14 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     one.controller.stop()
     one.answer()
     for talk in (one, two):
-        talk.controller.set_sampling(Sampling(temperature=0.0, max_tokens=100))
+        talk.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=100))
     two.controller.open_conversation(1)
     assert two.controller.path[-1] == one.controller.path[-1]
     two.controller.regenerate(two.controller.path[-1].id)
     one.controller.send("u2")
     for talk in (one, two):
         talk.answer()
-    two.controller.delete_conversation(1)
+    two.controller.program.conversations.delete(1)
     one.controller.send("u3")
     one.answer()
     assert [message.text for message in one.controller.path if message.role == "user"] == ["u1", "u2", "u3"]
@@ -296,12 +299,12 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
             act(message_id)
 
     def open_any() -> None:
-        if controller.conversations:
-            controller.open_conversation(draw.choice(controller.conversations).id)
+        if controller.program.conversations.all:
+            controller.open_conversation(draw.choice(controller.program.conversations.all).id)
 
     def delete_any() -> None:
-        if controller.conversations:
-            controller.delete_conversation(draw.choice(controller.conversations).id)
+        if controller.program.conversations.all:
+            controller.program.conversations.delete(draw.choice(controller.program.conversations.all).id)
 
     def look_away() -> None:
         """A few events come in."""
@@ -328,7 +331,7 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
     store = talk.application.store
     talk.wait(lambda: store.interrupt_streaming("") == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
     num_answers = 0
-    for conversation in controller.conversations:
+    for conversation in controller.program.conversations.all:
         controller.open_conversation(conversation.id)
         stored = {message.id: message for message in store.messages(conversation.id)}
         for message in controller.path:

@@ -84,7 +84,7 @@ class _Person:
 
     def wait_for_disk(self) -> None:
         """What was read is on disk a moment after it has become quiet; who asks all the time hinders that."""
-        files = self.controller.kept_files
+        files = self.controller.program.kept_files
         known = [0]
         while True:
             self.wait(lambda: files.num_bytes != known[-1])
@@ -149,7 +149,7 @@ def test_tab_goes_through_all_of_it_and_back_to_where_it_began(open_bough: OpenB
 
 def test_nothing_holds_that_was_not_applied(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
-    before = person.controller.settings
+    before = person.controller.program.settings
     info = person.session.info
     settings = person.open_settings()
     settings.memory.choose(1)
@@ -158,7 +158,7 @@ def test_nothing_holds_that_was_not_applied(open_bough: OpenBough, qtbot: QtBot)
     settings.overflow.choose(1)
     qtbot.keyClick(settings, Qt.Key.Key_Escape)
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    assert person.controller.settings == before
+    assert person.controller.program.settings == before
     assert person.session.info is info
     settings = person.open_settings()
     person.apply(settings)
@@ -178,12 +178,15 @@ def test_settings_hold_at_the_next_start_and_what_was_read_comes_back_from_disk(
     settings.overflow.choose(1)
     person.apply(settings)
     chosen = Keeping(limit_bytes=3 * GIB // 4, disk_limit_bytes=2 * GIB, kv_bits=8)
-    assert person.controller.settings.keeping == chosen
+    assert person.controller.program.settings.keeping == chosen
     assert not person.session.is_precision_refused
     assert _read_tokens(person.ask("What is a branch?")) > 5
     person.window.close()
     again = _Person(open_bough(), qtbot)
-    assert (again.controller.settings.keeping, again.controller.settings.overflow) == (chosen, "drop_oldest")
+    assert (again.controller.program.settings.keeping, again.controller.program.settings.overflow) == (
+        chosen,
+        "drop_oldest",
+    )
     again.controller.regenerate(again.controller.path[-1].id)
     again.wait(lambda: again.controller.streaming_message is None)
     assert _read_tokens(again.controller.path[-1]) == 1
@@ -202,11 +205,11 @@ def test_where_nothing_is_kept_on_disk_nothing_is(open_bough: OpenBough, qtbot: 
     settings = person.open_settings()
     settings.disk.choose(2)
     person.apply(settings)
-    before = person.controller.kept_files.num_bytes
+    before = person.controller.program.kept_files.num_bytes
     assert before > 0
     person.ask("something else altogether")
     person.window.close()
-    assert person.controller.kept_files.num_bytes == before
+    assert person.controller.program.kept_files.num_bytes == before
     settings = _Person(open_bough(), qtbot).open_settings()
     assert settings.disk.chosen == 2
     assert settings.empty_button.isEnabled()
@@ -223,7 +226,7 @@ def test_no_more_lies_on_disk_than_a_small_limit_allows(open_bough: OpenBough, q
     assert person.session.info is not None
     assert person.kept()[0] * person.session.info.kv_bytes_per_token > limit_bytes
     person.window.close()
-    assert 0 < person.controller.kept_files.num_bytes <= limit_bytes
+    assert 0 < person.controller.program.kept_files.num_bytes <= limit_bytes
 
 
 @pytest.mark.parametrize(("option", "shrinks_by"), [(1, 3.2), (2, 5.5)])
@@ -323,7 +326,7 @@ def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
     foreign = tmp_path / "prompt-cache" / "notes.txt"
     foreign.write_text("mine")
     settings = person.open_settings()
-    kept_files = person.controller.kept_files
+    kept_files = person.controller.program.kept_files
     assert str(kept_files.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
     assert re.search(r"Now: .* KiB, all of it of this model \(\d+ tokens\)", _texts(settings))
     qtbot.mouseClick(settings.empty_button, Qt.MouseButton.LeftButton)
@@ -352,14 +355,14 @@ def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
     person.controller.send("u1")
     first = person.controller.path[-1]
     person.wait(lambda: len(person.controller.path[-1].text) > 20)
-    person.controller.empty_kept_files()
+    person.controller.program.empty_kept_files()
     person.controller.new_conversation()
     second = person.ask("u2")
     assert (second.state, len(second.text)) == ("cut", 400)
     person.ready()
     messages = {
         message.id: message
-        for conversation in person.controller.conversations
+        for conversation in person.controller.program.conversations.all
         for message in person.application.store.messages(conversation.id)
     }
     assert (messages[first.id].state, len(messages[first.id].text)) == ("cut", 400)

@@ -63,7 +63,7 @@ def test_a_store_that_can_t_be_used_is_shown_as_far_as_it_can_be_read(
     before = path.read_bytes()
     application = open_bough()
     controller = application.controller
-    assert [conversation.name for conversation in controller.conversations] == ["planted"]
+    assert [conversation.name for conversation in controller.program.conversations.all] == ["planted"]
     controller.open_conversation(1)
     assert labels(controller.path) == "u1-a1"
     _refuses(application, said)
@@ -96,13 +96,13 @@ def test_what_was_thrown_away_and_deleted_is_in_no_file_any_more(
     conversation = controller.conversation
     assert conversation is not None
     # What is read is written to disk once nobody asks anything.
-    qtbot.waitUntil(lambda: controller.kept_files.num_bytes > 0, timeout=PATIENCE_MS)
-    controller.delete_conversation(conversation.id)
-    controller.empty_trash()
+    qtbot.waitUntil(lambda: controller.program.kept_files.num_bytes > 0, timeout=PATIENCE_MS)
+    controller.program.conversations.delete(conversation.id)
+    controller.program.conversations.empty_trash()
     qtbot.waitUntil(lambda: not _is_erasing(tmp_path), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.close()
-    assert controller.kept_files.num_bytes == 0
+    assert controller.program.kept_files.num_bytes == 0
     assert b"qxjkvwpf" not in bytes_below(tmp_path)
 
 

@@ -15,9 +15,9 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.application import Application
-from app.controller import Notice
 from app.model.message import Message
 from app.model.store import Store
+from app.notices import Notice
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 
 _NUM_DEATHS = 50
@@ -34,7 +34,7 @@ class _Deaths:
         self.noticed_after_s: list[float] = []
         self.num_noticed = 0
         self._killed_at = 0.0
-        self.controller.noticed.connect(self._on_notice)
+        self.controller.program.notices.noticed.connect(self._on_notice)
 
     def kill(self) -> None:
         pid = self.application.link.pid
@@ -141,7 +141,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     application = open_bough()
     controller, link = application.controller, application.link
     notices: list[Notice] = []
-    controller.noticed.connect(notices.append)
+    controller.program.notices.noticed.connect(notices.append)
     for number in range(3):
         assert link.pid is not None
         os.kill(link.pid, signal.SIGKILL)
@@ -152,7 +152,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     assert "Choose another model" in notices[-1].text
     controller.send("What is a branch?")
     assert controller.path[-1].state == "failed"
-    controller.load_model("guide")
+    controller.program.load_model("guide")
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     controller.regenerate(controller.path[-1].id)
     qtbot.waitUntil(lambda: controller.path[-1].state == "complete", timeout=PATIENCE_MS)

@@ -90,7 +90,7 @@ def person(application: Application, qtbot: QtBot) -> Person:
     application.window.activateWindow()
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
-    person.controller.set_sampling(Sampling(temperature=0.0))
+    person.controller.program.set_sampling(Sampling(temperature=0.0))
     person.controller.new_conversation()
     person.window.composer.text.clear()
     person.window.banner.dismiss()

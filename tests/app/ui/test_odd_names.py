@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-from app.controller import Notice
+from app.notices import Notice
 from app.ui.plain import as_label, as_tool_tip
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -28,7 +28,7 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person:
 
 def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(person: Person) -> None:
     person.ask("What is a branch?")
-    person.controller.noticed.emit(Notice(_HTML))
+    person.controller.program.notices.noticed.emit(Notice(_HTML))
     # `title` and the notice above all; no label of a message, either.
     for label in (person.window.banner.label, person.window.header.title):
         assert label.textFormat() == Qt.TextFormat.PlainText
@@ -51,9 +51,9 @@ def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(person: Person, n
     for width in (1100, 560):
         window.resize(width, 640)
         person.bot.waitUntil(lambda width=width: window.width() == width, timeout=PATIENCE_MS)
-        person.controller.rename(conversation.id, "short")
+        person.controller.program.conversations.rename(conversation.id, "short")
         before = window.minimumSizeHint().width()
-        person.controller.rename(conversation.id, name)
+        person.controller.program.conversations.rename(conversation.id, name)
         assert window.minimumSizeHint().width() == before
         assert title.text().endswith("…")
         assert title.fontMetrics().horizontalAdvance(title.text()) <= title.width()
@@ -62,7 +62,7 @@ def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(person: Person, n
 
 
 def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(person: Person) -> None:
-    preferences = person.controller.settings.recent_models
+    preferences = person.controller.program.settings.recent_models
     assert preferences == ()
     person.application.session.name = "/models/R&D"
     person.application.session.changed.emit()
@@ -77,7 +77,7 @@ def test_a_data_folder_that_nothing_can_show_is_named(person: Person, monkeypatc
     def cannot(_url: object) -> bool:
         return False
 
-    monkeypatch.setattr("app.ui.window.QDesktopServices.openUrl", cannot)
+    monkeypatch.setattr("app.ui.conversation_commands.QDesktopServices.openUrl", cannot)
     person.window.action("data").trigger()
     assert person.window.banner.isVisible()
     assert str(Path(person.application.store.path).parent) in person.window.banner.label.text()

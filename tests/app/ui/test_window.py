@@ -208,11 +208,11 @@ def test_stop_keeps_what_is_there_and_continue_goes_on(person: Person) -> None:
 def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(person: Person) -> None:
     whole = person.ask("What is a branch?").text
     person.controller.new_conversation()
-    person.controller.set_sampling(Sampling(temperature=0.0, max_tokens=4))
+    person.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=4))
     cut = person.ask("What is a branch?")
     assert cut.state == "cut"
     assert whole.startswith(cut.text)
-    person.controller.set_sampling(Sampling(temperature=0.0))
+    person.controller.program.set_sampling(Sampling(temperature=0.0))
     person.bot.mouseClick(person.button(person.view(cut.id), "Continue"), Qt.MouseButton.LeftButton)
     assert person.answer().text == whole
 
@@ -239,9 +239,9 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
     assert popover is not None
     person.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert person.controller.settings.sampling.seed is None
+    assert person.controller.program.settings.sampling.seed is None
     popover.seed.setText("12")
-    assert person.controller.settings.sampling.seed == 12
+    assert person.controller.program.settings.sampling.seed == 12
     popover.close()
 
 
@@ -252,12 +252,12 @@ def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> No
     assert popover is not None
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert person.controller.settings.sampling.seed is None
+    assert person.controller.program.settings.sampling.seed is None
     popover.close()
 
 
 def test_the_same_seed_gives_the_same_answer(person: Person) -> None:
-    person.controller.set_sampling(Sampling(temperature=1.0, seed=7))
+    person.controller.program.set_sampling(Sampling(temperature=1.0, seed=7))
     first = person.ask("What is a branch?")
     person.press(first.id, "r")
     second = person.answer()
@@ -307,7 +307,7 @@ def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None
     conversation = person.controller.conversation
     assert conversation is not None
     person.window.action("delete").trigger()
-    assert conversation.id not in {known.id for known in person.controller.conversations}
+    assert conversation.id not in {known.id for known in person.controller.program.conversations.all}
     assert person.window.banner.isVisible()
     person.bot.mouseClick(person.window.banner.button, Qt.MouseButton.LeftButton)
     assert person.controller.conversation is not None
@@ -316,7 +316,7 @@ def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None
 
 
 def test_a_folder_that_is_no_model_is_refused_and_the_guide_goes_on(person: Person, tmp_path: Path) -> None:
-    person.controller.load_model(str(tmp_path))
+    person.controller.program.load_model(str(tmp_path))
     person.bot.waitUntil(lambda: person.window.banner.isVisible(), timeout=PATIENCE_MS)
     assert "config.json" in person.window.banner.label.text()
     person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
@@ -337,12 +337,12 @@ def test_a_prompt_longer_than_the_context_fails_in_its_place_and_the_next_one_wo
 
 def test_the_theme_changes_at_once(person: Person) -> None:
     page = person.window.palette().window().color().name()
-    person.controller.set_theme("dark")
+    person.controller.program.set_theme("dark")
     dark = person.window.palette().window().color().name()
-    person.controller.set_theme("light")
+    person.controller.program.set_theme("light")
     light = person.window.palette().window().color().name()
     assert dark != light
-    person.controller.set_theme("system")
+    person.controller.program.set_theme("system")
     assert person.window.palette().window().color().name() == page
 
 
@@ -355,7 +355,7 @@ def test_the_sidebar_folds_away_in_a_narrow_window_and_comes_when_called(person:
     window.resize(1100, 760)
     person.bot.waitUntil(lambda: window.width() == 1100, timeout=PATIENCE_MS)
     assert window.sidebar.isVisible()
-    assert person.controller.settings.sidebar_visible
+    assert person.controller.program.settings.sidebar_visible
 
 
 def test_the_list_of_shortcuts_names_every_shortcut_of_the_menus(person: Person) -> None:
@@ -392,7 +392,7 @@ def test_what_is_typed_is_kept_as_it_is(person: Person) -> None:
 
 def test_settings_are_written_soon_after_they_change(person: Person) -> None:
     file = Path(person.application.store.path).parent / "settings.json"
-    person.controller.set_sampling(Sampling(temperature=0.3))
+    person.controller.program.set_sampling(Sampling(temperature=0.3))
     person.bot.waitUntil(
         lambda: file.exists() and msgspec.json.decode(file.read_bytes())["sampling"]["temperature"] == 0.3,
         timeout=PATIENCE_MS,

@@ -1,0 +1,99 @@
+"""The list of conversations and what a person does with whole ones; every window shows the same list."""
+
+from __future__ import annotations
+
+import contextlib
+
+from PySide6.QtCore import QObject, Signal
+
+from app.answers import Answers
+from app.model.kept_files import KeptFiles
+from app.model.message import Conversation
+from app.model.store import Store
+from app.model.typed_text import clean
+from app.model_session import ModelSession
+from app.notices import Notice, Notices
+
+
+class Conversations(QObject):
+    """All conversations in the store. Nothing here raises `StoreError`: a notice tells."""
+
+    changed = Signal()
+    """The list, or a name in it."""
+    gone = Signal(int)
+    """A conversation was thrown away."""
+    erasing_asked = Signal()
+    """What was made of deleted messages is to go, too: their words in the search index, the backups, the log."""
+
+    def __init__(
+        self, store: Store, answers: Answers, session: ModelSession, kept_files: KeptFiles, notices: Notices
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._answers = answers
+        self._session = session
+        self._kept_files = kept_files
+        self._notices = notices
+        self._trashed_id: int | None = None
+
+    @property
+    def all(self) -> list[Conversation]:
+        """All that are not thrown away, those pinned first, then the last used first."""
+        with self._notices.telling():
+            return self._store.conversations()
+        return []
+
+    def rename(self, conversation_id: int, name: str) -> None:
+        name = " ".join(clean(name).split())
+        if not name:
+            return
+        with self._notices.telling():
+            self._store.rename(conversation_id, name)
+        self.changed.emit()
+
+    def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
+        """Keep a conversation at the top of the list."""
+        with self._notices.telling():
+            self._store.pin(conversation_id, is_pinned=is_pinned)
+        self.changed.emit()
+
+    def delete(self, conversation_id: int) -> None:
+        """Throw a conversation away; `undo_delete` takes it back until the next one goes or the program ends.
+
+        It lies in the trash for thirty days, or until that is emptied.
+        """
+        with self._notices.telling(), contextlib.suppress(KeyError):
+            name = self._store.conversation(conversation_id).name
+            self._store.trash(conversation_id)
+            self._trashed_id = conversation_id
+            self._answers.stop_all(conversation_id)
+            self.gone.emit(conversation_id)
+            self.changed.emit()
+            self._notices.tell(Notice(f"“{name}” was deleted.", action="undo_delete"))
+
+    def undo_delete(self) -> int | None:
+        """Take back what went last; return it, if there was any."""
+        trashed_id = self._trashed_id
+        if trashed_id is not None:
+            with self._notices.telling():
+                self._store.restore(trashed_id)
+                self._trashed_id = None
+                self.changed.emit()
+                return trashed_id
+        return None
+
+    def empty_trash(self) -> None:
+        """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
+        with self._notices.telling():
+            num_messages = self._store.empty_trash()
+            self._trashed_id = None
+            if num_messages:
+                # In memory, too, and before anything of it could be written again.
+                self._session.forget(self._erase)
+            what = "1 message was" if num_messages == 1 else f"{num_messages:,} messages were"
+            text = f"{what} deleted for good." if num_messages else "There was nothing in the trash."
+            self._notices.tell(Notice(text))
+
+    def _erase(self) -> None:
+        self._kept_files.empty()
+        self.erasing_asked.emit()

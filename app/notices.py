@@ -1,0 +1,41 @@
+"""What is told of the whole program: what happened, what was kept, what to do; it knows no window."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QObject, Signal
+
+from app.model.database import StoreError
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Some sentences for the banner, and what a button beside them does."""
+
+    text: str
+    kind: Literal["information", "warning", "danger"] = "information"
+    action: Literal["", "undo_delete", "load_guide", "open_settings"] = ""
+
+
+class Notices(QObject):
+    """Where notices are put; each window shows them."""
+
+    noticed = Signal(object)
+    """A `Notice`."""
+
+    def tell(self, notice: Notice) -> None:
+        self.noticed.emit(notice)
+
+    @contextlib.contextmanager
+    def telling(self, or_else: Callable[[], object] | None = None) -> Generator[None]:
+        """Tell the person where the store can't be used; then `or_else` saves what would be lost by that."""
+        try:
+            yield
+        except StoreError as error:
+            self.tell(Notice(str(error), "danger"))
+            if or_else is not None:
+                or_else()

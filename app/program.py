@@ -1,0 +1,143 @@
+"""What all windows share: conversations, answers on their way, the model, the settings; it knows no window."""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import QObject, Signal
+
+from app.answers import Answers
+from app.conversations import Conversations
+from app.model.kept_files import KeptFiles
+from app.model.message import Overflow, Sampling
+from app.model.settings import MAX_RECENT_MODELS, Keeping, Settings, Theme
+from app.model.sizes import size_in_words
+from app.model.store import Store
+from app.model.typed_text import clean
+from app.model_session import ModelSession
+from app.notices import Notice, Notices
+from app.preferences import Preferences
+
+
+class Program(QObject):
+    """Changes what holds for every conversation, and tells what happens to all of them."""
+
+    settings_changed = Signal()
+
+    def __init__(
+        self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences, kept_files: KeptFiles
+    ) -> None:
+        super().__init__()
+        self.store = store
+        self.answers = answers
+        self.session = session
+        self.preferences = preferences
+        self.kept_files = kept_files
+        self.notices = Notices()
+        self.conversations = Conversations(store, answers, session, kept_files, self.notices)
+        answers.saving_failed.connect(self._on_saving_failed)
+        answers.saved_again.connect(self._on_saved_again)
+        session.changed.connect(self._on_session_changed)
+        session.worker_died.connect(self._on_worker_died)
+        session.load_failed.connect(self._on_load_failed)
+        session.precision_refused.connect(self._on_precision_refused)
+        preferences.changed.connect(self.settings_changed)
+        preferences.not_saved.connect(self._on_settings_not_saved)
+
+    @property
+    def settings(self) -> Settings:
+        return self.preferences.settings
+
+    # --- the model -----------------------------------------------------------------------------------------
+
+    def load_model(self, name: str) -> None:
+        """Load another model; answers that stream are stopped, what is there of them stays."""
+        self.answers.stop_all()
+        self.session.load(clean(name))
+
+    def set_keeping(self, keeping: Keeping) -> None:
+        """Keep what models read in another way; the model is loaded anew for that, once no answer streams."""
+        self.preferences.change(keeping=keeping)
+        self.session.keep(keeping)
+
+    def empty_kept_files(self) -> None:
+        """Remove from disk what models have read; a notice tells what came of it."""
+        self.session.forget(self._empty_kept_files)
+
+    def _empty_kept_files(self) -> None:
+        emptied = self.kept_files.empty()
+        freed = size_in_words(emptied.num_bytes)
+        if emptied.num_left:
+            files = "1 file" if emptied.num_left == 1 else f"{emptied.num_left:,} files"
+            text = (
+                f"{freed} of what models have read was removed, but {files} in {self.kept_files.folder} could not be "
+                f"({emptied.why}). See that you may write there, then try again."
+            )
+            self.notices.tell(Notice(text, "warning"))
+        else:
+            self.notices.tell(
+                Notice(
+                    f"{freed} of what models have read was removed from disk. Your conversations are kept; "
+                    "a model reads again what it needs of them."
+                )
+            )
+
+    # --- the settings --------------------------------------------------------------------------------------
+
+    def set_sampling(self, sampling: Sampling) -> None:
+        stop = tuple(clean(text) for text in sampling.stop)
+        self.preferences.change(sampling=msgspec.structs.replace(sampling, stop=stop))
+
+    def set_overflow(self, overflow: Overflow) -> None:
+        """Say what the next answers do where their conversation is longer than the model's context."""
+        self.preferences.change(overflow=overflow)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.preferences.change(theme=theme)
+
+    def set_sidebar_visible(self, visible: bool) -> None:
+        self.preferences.change(sidebar_visible=visible)
+
+    def keep_draft(self, text: str) -> None:
+        """Keep what is written and not sent for the next time Bough is opened."""
+        self.preferences.change(draft=clean(text))
+
+    # --- what happens --------------------------------------------------------------------------------------
+
+    def _on_session_changed(self) -> None:
+        if self.session.state != "ready":
+            return
+        # Only what has loaded is loaded again at the next start.
+        name, recent = self.session.name, self.settings.recent_models
+        if name != "guide":
+            recent = (name, *(other for other in recent if other != name))[:MAX_RECENT_MODELS]
+        self.preferences.change(model=name, recent_models=recent)
+
+    def _on_worker_died(self, how: str) -> None:
+        error = f"The worker that runs the model ended {how}. What was written is kept."
+        self.answers.interrupt_all(error)
+        if self.session.state == "loading":
+            self.notices.tell(Notice(f"{error} A fresh worker is starting; your next message will work.", "warning"))
+
+    def _on_saving_failed(self, why: str) -> None:
+        self.notices.tell(
+            Notice(f"{why} What streams in is on screen and will be stored as soon as that works.", "danger")
+        )
+
+    def _on_saved_again(self) -> None:
+        self.notices.tell(Notice("Everything is stored again."))
+
+    def _on_load_failed(self, message: str) -> None:
+        self.notices.tell(Notice(message, "danger", action="load_guide"))
+
+    def _on_precision_refused(self, num_bits: int) -> None:
+        self.notices.tell(
+            Notice(
+                f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers "
+                'are as good; more memory is used. To see this no more, choose "As the model computes" in Settings.',
+                "warning",
+                action="open_settings",
+            )
+        )
+
+    def _on_settings_not_saved(self, why: str) -> None:
+        self.notices.tell(Notice(why, "warning"))

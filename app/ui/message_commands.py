@@ -1,0 +1,99 @@
+"""What the actions of a message do: on the one that has the focus, or on the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtGui import QGuiApplication
+
+from app.controller import Controller
+from app.model.message import MessageId
+from app.ui.composer import Composer
+from app.ui.menus import Menus
+from app.ui.message_actions import ActionName
+from app.ui.message_view import MessageView
+from app.ui.transcript import Transcript
+
+_ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "copy")
+
+
+class MessageCommands(QObject):
+    """Edit, regenerate, fork, continue, copy; walking between versions and messages; stop."""
+
+    def __init__(self, controller: Controller, transcript: Transcript, composer: Composer) -> None:
+        super().__init__(transcript)
+        self._controller = controller
+        self._transcript = transcript
+        self._composer = composer
+        transcript.action_asked.connect(self.act)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            **{name: partial(self._on_current, name) for name in _ACTIONS},
+            "previous_sibling": partial(self._step_sibling, -1),
+            "next_sibling": partial(self._step_sibling, +1),
+            "previous_message": partial(self._step_message, -1),
+            "next_message": partial(self._step_message, +1),
+            "stop": self._controller.stop,
+        }
+
+    def update(self, menus: Menus) -> None:
+        """Let those be chosen that are possible now."""
+        view = self._current_view()
+        possible = view.possible_actions if view is not None else ()
+        for name in _ACTIONS:
+            menus[name].setEnabled(name in possible)
+
+    def act(self, message_id: MessageId, name: str) -> None:
+        """Do with a message what was asked for."""
+        match name:
+            case "regenerate":
+                self._controller.regenerate(message_id)
+            case "fork":
+                self._controller.fork(message_id)
+                self._composer.text.setFocus()
+            case "continue":
+                self._controller.continue_answer(message_id)
+            case "copy":
+                QGuiApplication.clipboard().setText(self._controller.message(message_id).text)
+            case _:
+                pass
+
+    def _current_view(self) -> MessageView | None:
+        views = self._transcript.views
+        focus = self._transcript.window().focusWidget()
+        for view in views:
+            if focus is not None and (view is focus or view.isAncestorOf(focus)):
+                return view
+        return views[-1] if views else None
+
+    def _on_current(self, name: ActionName) -> None:
+        view = self._current_view()
+        if view is not None:
+            if name == "edit":
+                view.begin_edit()
+            self.act(view.message.id, name)
+
+    def _step_sibling(self, step: int) -> None:
+        view = self._current_view()
+        views = self._transcript.views
+        if view is not None and len(self._controller.siblings(view.message.id)) == 1:
+            # Nothing to switch here: the nearest fork above is what is meant.
+            above = views[: views.index(view)]
+            view = next((v for v in reversed(above) if len(self._controller.siblings(v.message.id)) > 1), None)
+        if view is not None:
+            self._transcript.step_sibling(view.message.id, step)
+
+    def _step_message(self, step: int) -> None:
+        views = self._transcript.views
+        if not views:
+            return
+        focus = self._transcript.window().focusWidget()
+        index = next((i for i, view in enumerate(views) if focus is not None and view.isAncestorOf(focus)), len(views))
+        if index + step >= len(views):
+            self._composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        else:
+            views[max(index + step, 0)].text.setFocus(Qt.FocusReason.ShortcutFocusReason)

@@ -1,0 +1,65 @@
+"""What the actions of the whole program do: models, settings, theme, help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from app.program import Program
+from app.ui import dialogs
+from app.ui.header import model_label
+from app.ui.menus import Menus
+from app.ui.plain import as_label, as_tool_tip
+from app.ui.settings_window import SettingsWindow
+
+
+class ProgramCommands(QObject):
+    """Works on what all windows share."""
+
+    def __init__(self, program: Program, window: QWidget) -> None:
+        super().__init__(window)
+        self._program = program
+        self._window = window
+
+    def slots(self, keys: Callable[[], list[tuple[str, str]]]) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus; `keys` tells what each key does."""
+        return {
+            "settings": self.show_settings,
+            "open_model": self._open_model,
+            "theme_system": partial(self._program.set_theme, "system"),
+            "theme_light": partial(self._program.set_theme, "light"),
+            "theme_dark": partial(self._program.set_theme, "dark"),
+            "shortcuts": lambda: dialogs.show_shortcuts(self._window, keys()),
+            "about": partial(dialogs.show_about, self._window),
+        }
+
+    def show_settings(self) -> None:
+        opened = self._window.findChild(SettingsWindow)
+        settings = opened if isinstance(opened, SettingsWindow) else SettingsWindow(self._program, self._window)
+        settings.show()
+        settings.raise_()
+        settings.activateWindow()
+
+    def fill_models_menu(self, menus: Menus) -> None:
+        """List the models that were open lately; the present one is checked."""
+        menu = menus.menu("Models")
+        open_model = menus["open_model"]
+        # Taken out first: `clear` deletes actions that are in no other menu.
+        menu.removeAction(open_model)
+        menu.clear()
+        current = self._program.session.name
+        for name in ("guide", *self._program.settings.recent_models):
+            action = menu.addAction(as_label(model_label(name)), partial(self._program.load_model, name))
+            action.setToolTip(as_tool_tip(name))
+            action.setCheckable(True)
+            action.setChecked(name == current)
+        menu.addSeparator()
+        menu.addAction(open_model)
+
+    def _open_model(self) -> None:
+        folder = dialogs.ask_model_folder(self._window)
+        if folder is not None:
+            self._program.load_model(str(folder))
