@@ -14,7 +14,8 @@ from msgspec import Struct, structs
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId
-from app.model.rows import encoded
+from app.model.reach import in_sight, whole
+from app.model.rows import CONVERSATION_COLUMNS, conversations_in, encoded
 from app.model.tree import Choices
 from app.model.words import indexed
 
@@ -38,19 +39,6 @@ LEFT JOIN message AS question ON question.id = (
 LEFT JOIN message AS answer ON answer.id = (SELECT min(id) FROM message WHERE parent_id = question.id)
 WHERE trashed_ms IS NULL
 """
-_REACHED = """
-WITH RECURSIVE
-root (id) AS (SELECT root_id FROM conversation WHERE {where}),
-line (id) AS (
-    SELECT id FROM root
-    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
-),
-below (id) AS (
-    SELECT id FROM root
-    UNION SELECT message.id FROM message JOIN below ON message.parent_id = below.id
-),
-reached (id) AS (SELECT id FROM line UNION SELECT id FROM below)
-"""
 
 
 class Graft(Struct, frozen=True, kw_only=True):
@@ -63,6 +51,8 @@ class Graft(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     pinned_ms: int | None = None
+    folder: str = ""
+    archived_ms: int | None = None
     id: int | None = None
     """Kept where it is free; None: any."""
 
@@ -97,19 +87,17 @@ class Grafts:
         theirs = set(prints(graft.messages))
         for conversation_id in candidates[-_MAX_CANDIDATES:]:
             rows = self._database.rows(
-                _REACHED.format(where="id = ? AND trashed_ms IS NULL")
+                in_sight("id = ? AND trashed_ms IS NULL")
                 + "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
                 (conversation_id,),
             )
             ours = (Message(id=row[0], parent_id=row[1], role=row[2], text=row[3]) for row in rows)
             if theirs <= set(prints(ours)):
                 found = self._database.rows(
-                    "SELECT name, root_id, created_ms, updated_ms FROM conversation WHERE id = ?", (conversation_id,)
+                    f"SELECT {CONVERSATION_COLUMNS} FROM conversation WHERE id = ?", (conversation_id,)
                 )
-                for name, root_id, created_ms, updated_ms in found:
-                    return Conversation(
-                        id=conversation_id, name=name, root_id=root_id, created_ms=created_ms, updated_ms=updated_ms
-                    )
+                for conversation in conversations_in(found):
+                    return conversation
         return None
 
     def take_out(self, conversation_ids: Sequence[int]) -> None:
@@ -117,9 +105,9 @@ class Grafts:
         given = json.dumps(list(conversation_ids))
         with self._database.durably():
             ours = "id IN (SELECT value FROM json_each(?1))"
-            doomed = self._reached(ours, given)
+            doomed = self._ids(whole(ours), given)
             others = "id NOT IN (SELECT value FROM json_each(?1)) AND root_id IN (SELECT value FROM json_each(?2))"
-            doomed -= self._reached(others, given, json.dumps(sorted(doomed)))
+            doomed -= self._ids(whole(others), given, json.dumps(sorted(doomed)))
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
             self._database.write_many(
@@ -143,7 +131,7 @@ class Grafts:
             _INSERT, (_row(message, moved) for message in graft.messages if message.id not in shared)
         )
         conversation_id = self._database.write(
-            "INSERT INTO conversation (id, name, root_id, created_ms, updated_ms, pinned_ms) VALUES (?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO conversation ({CONVERSATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self._free_conversation_id(graft.id),
                 graft.name,
@@ -151,6 +139,8 @@ class Grafts:
                 graft.created_ms,
                 graft.updated_ms,
                 graft.pinned_ms,
+                graft.folder,
+                graft.archived_ms,
             ),
         )
         choices = [
@@ -193,9 +183,8 @@ class Grafts:
             return None
         return None if self._database.rows("SELECT 1 FROM conversation WHERE id = ?", (wanted,)) else wanted
 
-    def _reached(self, where: str, *parameters: object) -> set[MessageId]:
-        query = _REACHED.format(where=where) + "SELECT id FROM reached"
-        return {row[0] for row in self._database.rows(query, parameters)}
+    def _ids(self, reached: str, *parameters: object) -> set[MessageId]:
+        return {row[0] for row in self._database.rows(f"{reached} SELECT id FROM reached", parameters)}
 
     def _known_openings(self) -> dict[bytes, list[int]]:
         if self._openings is None:

@@ -163,3 +163,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     updated_ms: int
     pinned_ms: int | None = None
     """When it was pinned to the top of the list; None: it is not."""
+    folder: str = ""
+    """The one that it lies in; a slash parts a folder from one within it. Empty: none."""
+    archived_ms: int | None = None
+    """When it was put out of the way; None: it was not."""

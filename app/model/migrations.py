@@ -116,7 +116,22 @@ END;
 INSERT INTO message_text (message_text) VALUES ('rebuild');
 """
 
-MIGRATIONS = (_FIRST, _SECOND)
+_THIRD = """
+-- A branch that a person took away: it and all below it are out of sight, until the trash is emptied.
+ALTER TABLE message ADD COLUMN pruned_ms INTEGER;
+CREATE INDEX message_pruned ON message (pruned_ms) WHERE pruned_ms IS NOT NULL;
+DROP INDEX message_parent;
+-- The walk down reads this alone.
+CREATE INDEX message_parent ON message (parent_id, pruned_ms);
+
+ALTER TABLE conversation ADD COLUMN folder TEXT NOT NULL DEFAULT '';
+ALTER TABLE conversation ADD COLUMN archived_ms INTEGER;
+
+-- The tokens of what streamed in, so that an answer that was cut goes on exactly.
+ALTER TABLE piece ADD COLUMN tokens BLOB;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

@@ -11,6 +11,8 @@ from app.model.message import Conversation, Message, MessageId, Record, Role, St
 
 COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms"
 
+CONVERSATION_COLUMNS = "id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms"
+
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(State))
 _record_of = msgspec.json.Decoder(Record)
@@ -62,7 +64,7 @@ def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Mess
 def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
     """Return the conversations of rows, but for those that can't be told from what a broken page has."""
     conversations: list[Conversation] = []
-    for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms in rows:
+    for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms in rows:
         if not isinstance(name, str) or not isinstance(root_id, int):
             continue
         conversations.append(
@@ -73,6 +75,8 @@ def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
                 created_ms=created_ms if isinstance(created_ms, int) else 0,
                 updated_ms=updated_ms if isinstance(updated_ms, int) else 0,
                 pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
+                folder=folder if isinstance(folder, str) else "",
+                archived_ms=archived_ms if isinstance(archived_ms, int) else None,
             )
         )
     return conversations

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId, Role
-from app.model.rows import COLUMNS, conversations_in, message_in
+from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
 from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
@@ -101,11 +101,11 @@ class Search:
 
     def _hits(self, ids: list[MessageId], question: Question, filters: Filters) -> list[Hit]:
         numbers = f"[{','.join(map(str, ids))}]"
-        parents: dict[MessageId, MessageId | None] = dict(
-            self._database.rows(
-                f"{_LINE} SELECT id, parent_id FROM message WHERE id IN (SELECT id FROM line)", (numbers,)
-            )
+        rows = self._database.rows(
+            f"{_LINE} SELECT id, parent_id, pruned_ms FROM message WHERE id IN (SELECT id FROM line)", (numbers,)
         )
+        parents: dict[MessageId, MessageId | None] = {row[0]: row[1] for row in rows}
+        pruned = {row[0] for row in rows if row[2] is not None}
         messages = {
             row[0]: message_in(row)[0]
             for row in self._database.rows(
@@ -126,8 +126,7 @@ class Search:
         for message_id in ids:
             path = _path(message_id, parents)
             # The one whose own part the message is in; the last used where there are several.
-            reaching = [conversations[upper] for upper in reversed(path) if upper in conversations]
-            conversation = reaching[0] if reaching else self._forked_below(message_id, filters)
+            conversation = _nearest(path, conversations, pruned) or self._forked_below(message_id, filters)
             if conversation is None or message_id not in messages:
                 continue
             message = messages[message_id]
@@ -149,7 +148,7 @@ class Search:
     def _conversations(self, numbers: str, filters: Filters) -> dict[MessageId, Conversation]:
         """Those that begin at these messages or above, by their roots."""
         rows = self._database.rows(
-            f"{_LINE} SELECT id, name, root_id, created_ms, updated_ms, pinned_ms FROM conversation "
+            f"{_LINE} SELECT {CONVERSATION_COLUMNS} FROM conversation "
             "WHERE root_id IN (SELECT id FROM line) AND trashed_ms IS NULL AND (?2 IS NULL OR id = ?2) "
             "ORDER BY updated_ms, id",
             (numbers, filters.conversation_id),
@@ -160,7 +159,7 @@ class Search:
         """The last used conversation that has a message in the past that it shares."""
         rows = self._database.rows(
             "WITH RECURSIVE below (id) AS (SELECT ?1 UNION SELECT message.id FROM message JOIN below "
-            "ON message.parent_id = below.id) SELECT id, name, root_id, created_ms, updated_ms, pinned_ms "
+            f"ON message.parent_id = below.id) SELECT {CONVERSATION_COLUMNS} "
             "FROM conversation WHERE root_id IN (SELECT id FROM below) AND trashed_ms IS NULL "
             "AND (?2 IS NULL OR id = ?2) ORDER BY updated_ms DESC, id DESC LIMIT 1",
             (message_id, filters.conversation_id),
@@ -181,6 +180,18 @@ def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
     if filters.until_ms is not None:
         conditions.append(("message.created_ms <= ?", filters.until_ms))
     return "".join(f" AND {condition}" for condition, _ in conditions), [value for _, value in conditions]
+
+
+def _nearest(
+    path: list[MessageId], conversations: dict[MessageId, Conversation], pruned: set[MessageId]
+) -> Conversation | None:
+    """The conversation whose own part the end of a path is in, and in sight."""
+    for upper in reversed(path):
+        if upper in conversations:
+            return conversations[upper]
+        if upper in pruned:
+            break
+    return None
 
 
 def _path(message_id: MessageId, parents: dict[MessageId, MessageId | None]) -> list[MessageId]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -22,7 +23,8 @@ from app.model.database import DamagedError, Database, SearchIndexError, StoreEr
 from app.model.grafts import Grafts
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.presence import Presence
-from app.model.rows import COLUMNS, conversations_in, encoded, message_in, unreadable
+from app.model.reach import in_sight, kept, whole
+from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, encoded, message_in, unreadable
 from app.model.search import NO_FILTERS, Filters, Hit, Search
 from app.model.tree import Choices
 from app.model.words import indexed
@@ -36,37 +38,44 @@ _PATIENCE_MS = 1000
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
 """So long what was thrown away can be taken back, if nobody empties the trash."""
 
-_CONVERSATION = "SELECT id, name, root_id, created_ms, updated_ms, pinned_ms FROM conversation"
-_CONVERSATION_ORDER = "ORDER BY pinned_ms IS NULL, updated_ms DESC, id DESC"
+_CONVERSATION = f"SELECT {CONVERSATION_COLUMNS} FROM conversation"
+_CONVERSATION_ORDER = "ORDER BY archived_ms IS NOT NULL, pinned_ms IS NULL, updated_ms DESC, id DESC"
 
-# UNION (not UNION ALL) ends these walks on cycles, too.
-
-_REACHED = """
-WITH RECURSIVE
-root (id) AS (SELECT root_id FROM conversation WHERE {where}),
-line (id) AS (
-    SELECT id FROM root
-    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
-),
-below (id) AS (
-    SELECT id FROM root
-    UNION SELECT message.id FROM message JOIN below ON message.parent_id = below.id
-),
-reached (id) AS (SELECT id FROM line UNION SELECT id FROM below)
-"""
-
-# Conversations other than ?2 that could choose below ?1 and have not keep what they show there: the newest, or nothing.
+# Conversations other than ?2 that could choose below ?1 and have not (or chose what was pruned since) keep what they
+# show there: the newest, or nothing.
 _PIN_OTHERS = """
 WITH RECURSIVE line (id) AS (
     SELECT ?1
     UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
 )
-INSERT OR IGNORE INTO choice
-SELECT conversation.id, ?1, (SELECT max(id) FROM message WHERE parent_id = ?1)
+INSERT INTO choice
+SELECT conversation.id, ?1, (SELECT max(id) FROM message WHERE parent_id = ?1 AND pruned_ms IS NULL)
 FROM conversation JOIN line ON line.id = root_id WHERE conversation.id <> ?2
+ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = excluded.child_id
+WHERE child_id IN (SELECT id FROM message WHERE parent_id = ?1 AND pruned_ms IS NOT NULL)
+"""
+
+# What is written in is no trash, even if another program threw it away.
+_BRING_TO_SIGHT = """
+WITH RECURSIVE
+root (id) AS (SELECT root_id FROM conversation WHERE id = ?2),
+line (id) AS (
+    SELECT ?1
+    UNION SELECT message.parent_id FROM message JOIN line USING (id)
+    WHERE message.parent_id IS NOT NULL AND message.id NOT IN (SELECT id FROM root)
+)
+UPDATE message SET pruned_ms = NULL
+WHERE pruned_ms IS NOT NULL AND id IN (SELECT id FROM line) AND id NOT IN (SELECT id FROM root)
 """
 
 _REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
+
+_BELOW_PRUNED = """
+WITH RECURSIVE reached (id) AS (
+    SELECT id FROM message WHERE pruned_ms < ?
+    UNION SELECT message.id FROM message JOIN reached ON message.parent_id = reached.id
+)
+"""
 
 _CHOOSE = (
     "INSERT INTO choice VALUES (?, ?, ?) ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = "
@@ -161,7 +170,7 @@ class Store:
             self._database.write(_PIN_OTHERS, (parent_id, conversation_id))
             message = self._add(parent_id, role, text, state, record)
             self._choose(conversation_id, {parent_id: message.id})
-            # What is written in is no trash, even if another program threw it away.
+            self._database.write(_BRING_TO_SIGHT, (parent_id, conversation_id))
             self._database.write(
                 "UPDATE conversation SET updated_ms = ?, trashed_ms = NULL WHERE id = ?", (_now_ms(), conversation_id)
             )
@@ -185,6 +194,33 @@ class Store:
                 )
                 self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
 
+    @_mending
+    def set_text(self, message_id: MessageId, text: str) -> Message:
+        """Write another text in a message's place and return it; what is known of its old one's tokens goes.
+
+        Raises `KeyError`.
+        """
+        pieces = self._pieces()
+        for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
+            before = self._read(row, pieces)
+            record = None if before.record is None else without_tokens(before.record)
+            message = msgspec.structs.replace(before, text=text, record=record)
+            self.update(message)
+            return message
+        raise KeyError(message_id)
+
+    def prune(self, message_ids: Iterable[MessageId], *, is_pruned: bool = True) -> None:
+        """Take messages and all that stands below them out of sight, or let them be seen again.
+
+        They go for good as the trash does. A conversation that begins further down keeps what it shows.
+        """
+        pruned_ms = _now_ms() if is_pruned else None
+        with self._database.durably():
+            self._database.write_many(
+                "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ?",
+                [(pruned_ms, message_id, is_pruned) for message_id in message_ids],
+            )
+
     def append_texts(self, texts: Mapping[MessageId, str]) -> None:
         """Write what has streamed into messages since the last time."""
         with self._database.transaction():
@@ -194,8 +230,8 @@ class Store:
             )
 
     def messages(self, conversation_id: int) -> list[Message]:
-        """Return every message that the conversation reaches, in the order of their making."""
-        reached = _REACHED.format(where="id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
+        """Return every message that the conversation shows in one of its branches, in the order of their making."""
+        reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
         pieces = self._pieces()
         try:
             rows = self._database.rows(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
@@ -273,7 +309,7 @@ class Store:
             return conversation
 
     def conversations(self) -> list[Conversation]:
-        """Return the conversations that are not thrown away, those pinned first, then the last used first."""
+        """Return the conversations that are not thrown away: those pinned, the last used first, those put away."""
         return self._conversations("trashed_ms IS NULL")
 
     def trashed_conversations(self) -> list[Conversation]:
@@ -297,6 +333,19 @@ class Store:
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
         """Keep a conversation at the top of the list."""
         self._set(conversation_id, "pinned_ms", _now_ms() if is_pinned else None)
+
+    def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
+        """Put a conversation out of the way, or take it out again."""
+        self._set(conversation_id, "archived_ms", _now_ms() if is_archived else None)
+
+    def put_into_folder(self, conversation_id: int, folder: str) -> None:
+        """Lay a conversation into a folder, which is there as long as anything lies in it; empty: into none."""
+        self._set(conversation_id, "folder", folder)
+
+    def folders(self) -> list[str]:
+        """Return the folders that anything lies in which is not thrown away."""
+        rows = self._database.rows("SELECT DISTINCT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> ''")
+        return sorted(row[0] for row in rows if isinstance(row[0], str))
 
     def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
         """Let the conversation begin further up, so that a branch there becomes its own; `child_ids`: the way down."""
@@ -341,11 +390,14 @@ class Store:
     @_mending
     def _empty_trash(self, before_ms: int) -> int:
         thrown = self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))
-        if not thrown:
+        pruned = self._database.rows("SELECT id FROM message WHERE pruned_ms < ?", (before_ms,))
+        if not thrown and not pruned:
             return 0
         with self._database.durably():
-            doomed = self._reached("trashed_ms < ?", before_ms)
-            doomed -= self._reached("trashed_ms IS NULL OR trashed_ms >= ?", before_ms)
+            doomed = self._ids(whole("trashed_ms < ?"), before_ms) | self._ids(_BELOW_PRUNED, before_ms)
+            # Nothing else of these can be reached from anywhere but from within.
+            others = "(trashed_ms IS NULL OR trashed_ms >= ?1) AND root_id IN (SELECT value FROM json_each(?2))"
+            doomed -= self._ids(kept(others, "?1"), before_ms, json.dumps(sorted(doomed)))
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
             self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
@@ -386,14 +438,17 @@ class Store:
         self._database.write_many(_CHOOSE, rows)
 
     def _set(
-        self, conversation_id: int, column: Literal["name", "trashed_ms", "pinned_ms"], value: str | int | None
+        self,
+        conversation_id: int,
+        column: Literal["name", "folder", "trashed_ms", "pinned_ms", "archived_ms"],
+        value: str | int | None,
     ) -> None:
         with self._database.durably():
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
-    def _reached(self, where: str, *parameters: object) -> set[MessageId]:
-        query = _REACHED.format(where=where) + "SELECT id FROM reached"
-        return {row[0] for row in self._database.rows(query, parameters) if isinstance(row[0], int)}
+    def _ids(self, reached: str, *parameters: object) -> set[MessageId]:
+        rows = self._database.rows(f"{reached} SELECT id FROM reached", parameters)
+        return {row[0] for row in rows if isinstance(row[0], int)}
 
     def _pieces(self) -> dict[MessageId, list[str]]:
         """What has streamed into messages that are not written whole again."""

@@ -12,6 +12,7 @@ class Node:
     role: str
     text: str
     is_growing: bool = False
+    is_pruned: bool = False
 
 
 @dataclass
@@ -43,27 +44,37 @@ class Forest:
     def below(self, node: int) -> set[int]:
         return {node}.union(*(self.below(child) for child in self.children(node)))
 
+    def shown_below(self, node: int) -> set[int]:
+        return {node}.union(*(self.shown_below(child) for child in self.shown_children(node)))
+
+    def shown_children(self, node: int) -> list[int]:
+        return [child for child in self.children(node) if not self.nodes[child].is_pruned]
+
     def reached(self, talk: int) -> set[int]:
-        return {*self.line(self.talks[talk].root), *self.below(self.talks[talk].root)}
+        return {*self.line(self.talks[talk].root), *self.shown_below(self.talks[talk].root)}
 
     def path(self, talk: int) -> list[int]:
         path = self.line(self.talks[talk].root)
-        while children := self.children(path[-1]):
+        while children := self.shown_children(path[-1]):
             chosen = self.talks[talk].choices.get(path[-1], children[-1])
             if chosen is None:
                 break
-            path.append(chosen)
+            path.append(chosen if chosen in children else children[-1])
         return path
 
     def siblings(self, talk: int, node: int) -> list[int]:
         parent = self.nodes[node].parent
         if parent is None or node in self.line(self.talks[talk].root):
             return [node]
-        return self.children(parent)
+        return self.shown_children(parent)
 
     @property
     def kept_talks(self) -> list[int]:
         return [number for number, talk in self.talks.items() if not talk.is_trashed]
+
+    @property
+    def pruned(self) -> set[int]:
+        return {number for number, node in self.nodes.items() if node.is_pruned}
 
     # --- what happens --------------------------------------------------------------------------------------
 
@@ -82,13 +93,19 @@ class Forest:
 
     def add(self, talk: int, parent: int, role: str, text: str, *, is_growing: bool = False) -> int:
         """Add a node to a conversation that may branch there; the others go on showing what they showed."""
-        children = self.children(parent)
+        children = self.shown_children(parent)
         for number, other in self.talks.items():
             if number != talk and other.root in self.line(parent):
-                other.choices.setdefault(parent, children[-1] if children else None)
+                chosen = other.choices.setdefault(parent, children[-1] if children else None)
+                if chosen is not None and self.nodes[chosen].is_pruned:
+                    other.choices[parent] = children[-1] if children else None
         node = self._node(parent, role, text, is_growing=is_growing)
         self.talks[talk].choices[parent] = node
         self.talks[talk].is_trashed = False
+        root = self.talks[talk].root
+        for above in self.line(parent):
+            if root in self.line(above) and above != root:
+                self.nodes[above].is_pruned = False
         return node
 
     def widen(self, talk: int, parent: int) -> None:

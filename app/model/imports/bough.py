@@ -16,7 +16,7 @@ from app.model.typed_text import clean
 NAME = "Bough"
 
 _FIELDS = {field.name for field in msgspec.structs.fields(Message)}
-_NUMBERS = {"id", "root_id", "created_ms", "updated_ms", "pinned_ms"}
+_HEAD = {field.name for field in msgspec.structs.fields(Conversation)}
 
 
 def refuse(head: dict[str, Json]) -> None:
@@ -39,9 +39,7 @@ def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
             case _:
                 remarks["choices of branches that could not be read"] += 1
     try:
-        head = msgspec.convert(
-            {key: item[key] for key in _NUMBERS & item.keys()} | {"name": item["name"]}, Conversation
-        )
+        head = msgspec.convert({key: item[key] for key in _HEAD & item.keys()} | {"name": item["name"]}, Conversation)
         return checked(
             Graft(
                 name=clean(head.name),
@@ -51,6 +49,8 @@ def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
                 created_ms=head.created_ms,
                 updated_ms=head.updated_ms,
                 pinned_ms=head.pinned_ms,
+                folder=clean(head.folder),
+                archived_ms=head.archived_ms,
                 id=head.id,
             )
         )

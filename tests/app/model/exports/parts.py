@@ -89,7 +89,14 @@ def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: i
         if below and draw(st.booleans()):
             choices[message.id] = draw(st.sampled_from([None, *below]))
     conversation = Conversation(
-        id=draw(st.integers(1, 99)), name=draw(texts), root_id=root, created_ms=1, updated_ms=2, pinned_ms=None
+        id=draw(st.integers(1, 99)),
+        name=draw(texts),
+        root_id=root,
+        created_ms=1,
+        updated_ms=2,
+        pinned_ms=None,
+        folder=draw(texts),
+        archived_ms=draw(st.none() | st.integers(0, 9)),
     )
     return Part(conversation, messages, choices, Tree(messages, root).path(choices))
 
@@ -109,6 +116,8 @@ def graft(part: Part) -> Graft:
         choices=part.choices,
         created_ms=conversation.created_ms,
         updated_ms=conversation.updated_ms,
+        folder=conversation.folder,
+        archived_ms=conversation.archived_ms,
         id=conversation.id,
     )
 
