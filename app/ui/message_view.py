@@ -113,6 +113,21 @@ class MessageView(QFrame):
     def is_streaming(self) -> bool:
         return self.shown.is_streaming
 
+    def settled_height(self, width_px: int) -> int:
+        """Put all parts in their places at this width; return how high the message is then. It must be visible."""
+        self.resize(width_px, self.height())
+        layout = self.layout()
+        assert layout is not None
+        for inner in (self._body, layout):
+            inner.activate()
+        # A sentence below a message may need several lines.
+        return layout.totalHeightForWidth(width_px) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether another version is being written here."""
+        return self._editor is not None
+
     def follow(self, above: MessageView) -> None:
         """Let Tab come here from the message above."""
         QWidget.setTabOrder(above._row.tab_stops[-1], self.text)
