@@ -1,0 +1,212 @@
+"""What it would cost to go to a message: how much of its branch is kept, asked of the worker; it knows no window."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.model.message import Message, MessageId
+from app.model_session import ModelSession
+from app.prompt import turns
+from app.worker_link import WorkerLink
+from worker import protocol
+from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
+
+_SETTLED_MS = 120
+"""For so long nothing else must be wanted before the worker is asked: what flies past is not worth a question."""
+_AT_ONCE = 32
+"""How many messages a question is about: it stands between two tokens of whatever is being written."""
+_FEW_TOKENS = 16
+"""So many are read anyway: what a template puts between two turns. Who would read no more finds a branch warm."""
+
+Lineage = Callable[[MessageId], Sequence[Message]]
+"""A message and all above it, from the root down."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the model would read of a branch that ends in a message, and what it has kept of it."""
+
+    num_read: int
+    num_kept: int
+    tier: Tier
+    """Where the branch lies: in memory, on disk, or nowhere as a whole."""
+    seconds: float | None
+    """How long reading would take; None: nobody knows how fast this model reads."""
+
+
+class Costs(QObject):
+    """The costs of one conversation's messages, known by and by: those that are wanted are asked for.
+
+    What is known stays until the conversation or the model is another. What may have changed since is asked for again
+    when it is wanted. There is never more than one question under way.
+    """
+
+    changed = Signal()
+    """More is known, or less."""
+
+    def __init__(self, link: WorkerLink, session: ModelSession) -> None:
+        super().__init__()
+        self._link = link
+        self._session = session
+        self._lineage: Lineage | None = None
+        self._wanted: Sequence[MessageId] = ()
+        self._plans: dict[MessageId, PromptPlan] = {}
+        self._fresh: set[MessageId] = set()
+        """Those of which nothing has been read or written since they were asked about."""
+        self._doubtful: set[MessageId] = set()
+        """Those with which a question failed: each is asked about alone."""
+        self._tokens_per_s: float | None = None
+        self._model = ""
+        self._request_ids = (f"cost-{secrets.token_hex(4)}-{number}" for number in itertools.count(1))
+        self._request_id: RequestId = ""
+        """Of the question under way; empty: there is none."""
+        self._asked: Sequence[MessageId] = ()
+        self._timer = QTimer(self, singleShot=True, interval=_SETTLED_MS)
+        self._timer.timeout.connect(self._ask)
+        link.received.connect(self._on_event)
+        link.exited.connect(self._on_exit)
+        session.changed.connect(self._on_session_changed)
+
+    def show(self, lineage: Lineage | None) -> None:
+        """Be about another conversation, or about none."""
+        self._lineage = lineage
+        self._wanted = ()
+        self._forget()
+
+    def get(self, message_id: MessageId) -> Cost | None:
+        """Return what is known of a message's cost."""
+        plan = self._plans.get(message_id)
+        if plan is None:
+            return None
+        num_read = plan.prompt_tokens - plan.cached_tokens
+        seconds = None if self._tokens_per_s is None else num_read / self._tokens_per_s
+        return Cost(num_read, plan.cached_tokens, self._tier(message_id, plan), seconds)
+
+    def want(self, message_ids: Sequence[MessageId]) -> None:
+        """Ask for what is not known of these, the first ones first, and no longer for what was wanted before."""
+        self._wanted = message_ids
+        if self._request_id == "" and self._next_asked():
+            self._timer.start()
+
+    def doubt(self) -> None:
+        """A message is another, or something was read: ask again for what is wanted."""
+        self._fresh.clear()
+        self._doubtful.clear()
+        self.want(self._wanted)
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        self._plans.clear()
+        # The answer to a question about what is gone is no news.
+        self._asked = ()
+        self.doubt()
+        self.changed.emit()
+
+    def _next_asked(self) -> Sequence[MessageId]:
+        wanted = [message_id for message_id in self._wanted if message_id not in self._fresh]
+        if wanted and wanted[0] in self._doubtful:
+            return wanted[:1]
+        return [message_id for message_id in wanted if message_id not in self._doubtful][:_AT_ONCE]
+
+    def _ask(self) -> None:
+        asked = self._next_asked()
+        if self._lineage is None or not asked or self._request_id or self._session.state != "ready":
+            return
+        prompts = Prompts()
+        paths = [prompts.path(self._lineage(message_id)) for message_id in asked]
+        # Of a branch in which nothing is said there is nothing to read.
+        self._fresh.update(asked)
+        self._asked = [message_id for message_id, path in zip(asked, paths, strict=True) if path]
+        paths = [path for path in paths if path]
+        request_id = next(self._request_ids)
+        if not paths:
+            self.want(self._wanted)
+        elif self._link.send(Plan(request_id=request_id, messages=prompts.messages, paths=paths)):
+            self._request_id = request_id
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Planned() if event.request_id == self._request_id:
+                self._plans.update(zip(self._asked, event.plans, strict=False))
+                self._tokens_per_s = event.prefill_tokens_per_s or self._tokens_per_s
+                self._end_question()
+                self.changed.emit()
+            case Failed() if event.request_id == self._request_id:
+                if len(self._asked) > 1:
+                    # One of them can't be a prompt of this model; which, shows when each is asked about alone.
+                    self._doubtful.update(self._asked)
+                    self._fresh.difference_update(self._asked)
+                self._end_question()
+            case Finished():
+                self.doubt()
+            case _:
+                pass
+
+    def _end_question(self) -> None:
+        self._request_id, self._asked = "", ()
+        self.want(self._wanted)
+
+    def _on_exit(self) -> None:
+        # With the worker goes what it kept in memory.
+        self._request_id = ""
+        self._forget()
+
+    def _on_session_changed(self) -> None:
+        session = self._session
+        identity = session.info.identity if session.info is not None else session.name
+        if session.state == "ready" and identity != self._model:
+            self._model = identity
+            self._tokens_per_s = None
+            self._forget()
+        elif session.state == "ready":
+            self.doubt()
+
+    def _tier(self, message_id: MessageId, plan: PromptPlan) -> Tier:
+        """Where the branch to a message lies.
+
+        The worker says so of prompts that are kept whole, and behind an answer stands what a template puts before the
+        next turn. Where no more than that is missing, the branch lies where the one to the message above does.
+        """
+        if plan.tier != "cold" or plan.prompt_tokens - plan.cached_tokens > _FEW_TOKENS or not plan.cached_tokens:
+            return plan.tier
+        above = self._lineage(message_id)[-2:-1] if self._lineage is not None else ()
+        upper = self._plans.get(above[0].id) if above else None
+        return "disk" if upper is not None and upper.tier == "disk" else "warm"
+
+
+class Prompts:
+    """Branches as the worker is asked about them: each message once, and each branch as places of these."""
+
+    def __init__(self) -> None:
+        self.messages: list[protocol.Message] = []
+        self._places: dict[tuple[MessageId, ...], int] = {}
+        """The place of the turn that these messages are."""
+        self._known: dict[MessageId, tuple[list[int], tuple[Message, ...]]] = {}
+        """The branch to a message, and the messages that are its last turn."""
+
+    def path(self, lineage: Sequence[Message]) -> list[int]:
+        """Return the places of what the model is to read of a branch."""
+        known = len(lineage)
+        while known and lineage[known - 1].id not in self._known:
+            known -= 1
+        path, last = self._known[lineage[known - 1].id] if known else ([], ())
+        for message in lineage[known:]:
+            if turns([message]):
+                is_joined = bool(last) and len(turns([*last, message])) == 1
+                last = (*last, message) if is_joined else (message,)
+                path = [*(path[:-1] if is_joined else path), self._place(last)]
+            self._known[message.id] = path, last
+        return path
+
+    def _place(self, said: tuple[Message, ...]) -> int:
+        ids = tuple(message.id for message in said)
+        if ids not in self._places:
+            self._places[ids] = len(self.messages)
+            self.messages += turns(said)
+        return self._places[ids]
