@@ -219,6 +219,7 @@ class Answer:
         assert self.reason is not None
         text = "".join(self._text)
         token_ids, num_recut = self._new_ids()
+        turn_ids = self.turn_ids
         return Choice(
             text=text,
             token_ids=token_ids,
@@ -226,7 +227,8 @@ class Answer:
             seed=seed,
             reason=self.reason,
             stop=self._stream.stop,
-            turn_token_ids=self.turn_ids,
+            turn_token_ids=turn_ids,
+            turn_token_chars=self._vocabulary.chars_of(turn_ids),
         )
 
     @property

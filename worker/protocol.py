@@ -72,13 +72,20 @@ class Prompt(_Value, frozen=True):
 
 
 class Continuation(_Value, frozen=True):
-    """The answer's beginning. `text` may end anywhere: its seam is healed. `token_ids` are exact."""
+    """The answer's beginning. `text` may end anywhere: its seam is healed. `token_ids` are exact.
+
+    `known_ids` go with `text`: as far as they say it they are exact, and what of it they do not say is tokenized and
+    its seam healed. So an answer that broke off goes on, whose last tokens are not known or say more.
+    """
 
     text: str | UnsetType = UNSET
     token_ids: list[TokenId] | UnsetType = UNSET
+    known_ids: list[TokenId] = []
 
     def __post_init__(self) -> None:
         exactly_one(self, "text", "token_ids")
+        if self.known_ids and self.text is UNSET:
+            raise ValueError("`known_ids` goes with `text` only")
 
 
 class Sampling(_Value, frozen=True):
@@ -288,7 +295,7 @@ class Choice(_Value, frozen=True):
 
     `token_ids` are exactly `text`; the last `num_recut` of them were cut anew because the text ends inside a
     token. `turn_token_ids` are the whole turn as the model read it, given beginning included: what the next
-    request hands back as `Message.token_ids`.
+    request hands back as `Message.token_ids`. `turn_token_chars` says how many characters of the turn end with each.
     """
 
     text: str
@@ -298,6 +305,7 @@ class Choice(_Value, frozen=True):
     reason: FinishReason
     stop: str | None = None
     turn_token_ids: list[int] = []
+    turn_token_chars: list[int] = []
     segments: list[WrittenSegment] | UnsetType = UNSET
 
 

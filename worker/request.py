@@ -337,7 +337,13 @@ def _given(command: Generate, prompts: Prompts, model: LanguageModel) -> tuple[l
         prompts.check(continuation.token_ids, "continuation.token_ids")
         return continuation.token_ids, None
     text = continuation.text if continuation.text is not UNSET else ""
-    return model.vocabulary.encode_turn(text), text
+    known = continuation.known_ids
+    prompts.check(known, "continuation.known_ids")
+    num_ids, num_chars = model.vocabulary.num_said(known, text)
+    ids = known[:num_ids]
+    if ids and num_chars == len(text):
+        return ids, None
+    return ids + model.vocabulary.encode_turn(text[num_chars:]), text
 
 
 def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from tokenizers import Tokenizer
 
+from worker.characters import split_characters
 from worker.control_tokens import is_reasoning, pattern_of
 from worker.token_bytes import token_bytes
 
@@ -59,6 +60,28 @@ class Vocabulary:
     def text_of(self, token_ids: Iterable[int]) -> str:
         """Return the text that these ids spell; what is no UTF-8 is U+FFFD."""
         return self.bytes_of(token_ids).decode("utf-8", "replace")
+
+    def chars_of(self, token_ids: Iterable[int]) -> list[int]:
+        """Return of each id how many characters end with it."""
+        counts: list[int] = []
+        rest = b""
+        for token_id in token_ids:
+            text, rest = split_characters(rest + self.bytes[token_id])
+            counts.append(len(text))
+        return counts
+
+    def num_said(self, token_ids: Iterable[int], text: str) -> tuple[int, int]:
+        """Return how many of these ids, and how many characters, are the same beginning of `text`."""
+        num_ids = num_chars = end = 0
+        rest = b""
+        for number, token_id in enumerate(token_ids, 1):
+            more, rest = split_characters(rest + self.bytes[token_id])
+            if not text.startswith(more, end):
+                break
+            end += len(more)
+            if not rest:
+                num_ids, num_chars = number, end
+        return num_ids, num_chars
 
     # --- text as ids ---------------------------------------------------------------------------------------
 

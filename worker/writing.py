@@ -196,6 +196,7 @@ class Writing:
             reason=last.reason,
             stop=last.stop,
             turn_token_ids=last.turn_token_ids,
+            turn_token_chars=last.turn_token_chars,
             segments=[
                 WrittenSegment(text=part.text, token_ids=part.token_ids, reason=part.reason, stop=part.stop)
                 for part in parts

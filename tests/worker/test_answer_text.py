@@ -545,6 +545,28 @@ def test_the_text_joins_wherever_it_was_cut(say: Say, cut: int) -> None:
     assert "".join(said.worker.result("tokenize", token_ids=choice["token_ids"])["pieces"]) == choice["text"]
 
 
+@pytest.mark.parametrize("num_chars", range(1, len("say return value")))
+def test_of_text_whose_ids_are_known_those_stay_that_say_it(say: Say, num_chars: int) -> None:
+    said = say("s", "ay", " return", " va", "lue")
+    given = "say return value"[:num_chars]
+    # All that were drawn, though the text of the last of them was not all told.
+    choice = said.choice(continuation={"text": given, "known_ids": said.ids})
+    assert given + choice["text"] == "say return value"
+    assert choice["turn_token_ids"] == said.ids
+    assert choice["turn_token_chars"] == [1, 2, 7, 3, 3]
+    # Of another text none is used.
+    choice = said.choice(continuation={"text": given, "known_ids": said.ids[2:]})
+    assert given + choice["text"] == "say return value"
+
+
+def test_known_ids_go_with_text(say: Say) -> None:
+    said = say("a", "b")
+    ended = said.events(continuation={"token_ids": said.ids[:1], "known_ids": said.ids[:1]})[-1]
+    assert (ended["kind"], "`known_ids`" in ended["message"]) == ("bad_request", True)
+    ended = said.events(continuation={"text": "a", "known_ids": [2**31 - 1]})[-1]
+    assert (ended["kind"], "`continuation.known_ids`" in ended["message"]) == ("bad_request", True)
+
+
 @pytest.mark.parametrize("make", [sentencepiece_tokenizer, unigram_tokenizer])
 def test_no_space_is_lost_or_doubled_at_any_seam(
     shared_worker: StdioWorker, tmp_path: Path, make: Callable[[], Tokenizer]

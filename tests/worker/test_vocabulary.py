@@ -20,6 +20,7 @@ from tests.tokenizers import (
     unigram_tokenizer,
     wordpiece_tokenizer,
 )
+from worker.characters import split_characters
 from worker.token_bytes import token_bytes
 from worker.vocabulary import Vocabulary
 
@@ -70,6 +71,30 @@ def test_ids_spell_what_the_tokenizer_decodes_but_for_a_leading_space(
             assert text in {decoded, f" {decoded}"}
             num_compared += 1
     assert num_compared > 200
+
+
+def test_characters_are_counted_where_they_end(vocabulary: Vocabulary) -> None:
+    rng = random.Random(4)
+    for _ in range(500):
+        ids = rng.choices(range(len(vocabulary)), k=rng.randint(0, 6))
+        counts = vocabulary.chars_of(ids)
+        for number in range(len(ids) + 1):
+            # What is unfinished there may become a character yet.
+            shown = split_characters(vocabulary.bytes_of(ids[:number]))[0]
+            assert sum(counts[:number]) == len(shown)
+
+
+def test_ids_are_taken_as_far_as_they_say_a_text(vocabulary: Vocabulary) -> None:
+    rng = random.Random(5)
+    for _ in range(500):
+        ids = rng.choices(range(len(vocabulary)), k=rng.randint(0, 6))
+        text = split_characters(vocabulary.bytes_of(ids))[0]
+        text = text[: rng.randint(0, len(text))] + rng.choice(["", "é", "x"])
+        num_ids, num_chars = vocabulary.num_said(ids, text)
+        assert split_characters(vocabulary.bytes_of(ids[:num_ids])) == (text[:num_chars], b"")
+        for more in range(num_ids + 1, len(ids) + 1):
+            said, rest = split_characters(vocabulary.bytes_of(ids[:more]))
+            assert rest or not text.startswith(said)
 
 
 def test_every_byte_can_be_spelled(vocabulary: Vocabulary) -> None:
