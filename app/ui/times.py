@@ -1,0 +1,19 @@
+"""Times in people's words, as their language writes them; it knows no widget."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QDate, QDateTime, QLocale
+
+
+def when(ms: int) -> str:
+    """Return a time, of the last two days by the clock, of older ones by the calendar."""
+    moment = QDateTime.fromMSecsSinceEpoch(ms)
+    if not ms or not moment.isValid():
+        return QCoreApplication.translate("Times", "at an unknown time")
+    clock = QLocale().toString(moment.time(), QLocale.FormatType.ShortFormat)
+    days_ago = moment.date().daysTo(QDate.currentDate())
+    if days_ago == 0:
+        return QCoreApplication.translate("Times", "today, {time}").format(time=clock)
+    if days_ago == 1:
+        return QCoreApplication.translate("Times", "yesterday, {time}").format(time=clock)
+    return QLocale().toString(moment.date(), QLocale.FormatType.ShortFormat)
