@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pygments import lex
@@ -11,8 +12,8 @@ from pygments.util import ClassNotFound
 
 from app.ui.contrast import readable
 
-_LONGEST = 20_000
-"""Characters of code that are highlighted: it is done again with every tick while the code streams."""
+_LONGEST = 100_000
+"""Characters of code that are highlighted."""
 
 
 class Piece(NamedTuple):
@@ -24,18 +25,28 @@ class Piece(NamedTuple):
     is_italic: bool = False
 
 
-def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:
-    """Return `code` in pieces, to be read on `ground`; in one where its language is none known, or it is very long."""
+def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[Piece]:
+    """Yield `code` in pieces as they are found; in one where its language is none known, or it is very long."""
     if not language or len(code) > _LONGEST:
-        return [Piece(code)]
+        yield Piece(code)
+        return
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
-        return [Piece(code)]
+        yield Piece(code)
+        return
     style = get_style_by_name(style_name)
-    pieces: list[Piece] = []
     for kind, text in lex(code, lexer):
+        if text.isspace():
+            yield Piece(text)
+            continue
         look = style.style_for_token(kind)
         colour = readable(f"#{look['color']}", ground) if look["color"] else None
-        pieces.append(Piece(text, colour, bool(look["bold"]), bool(look["italic"])))
-    return pieces
+        yield Piece(text, colour, bool(look["bold"]), bool(look["italic"]))
+
+
+def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:
+    """Return `code` in pieces, to be read on `ground`."""
+    found = list(pieces(code, language, style_name, ground))
+    # Some lexers take one character for another: then the code stands as it is.
+    return found if "".join(piece.text for piece in found) == code else [Piece(code)]

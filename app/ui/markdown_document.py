@@ -7,7 +7,10 @@ from typing import Any
 from markdown_it import MarkdownIt
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument
 
-from app.ui.markdown_writer import LIST_INDENT_PX, MarkdownWriter
+from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
+from app.ui.code_colours import CodeColours
+from app.ui.growing_code import GrowingCode, opened_fence
+from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
 
 _PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
@@ -15,7 +18,10 @@ _PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["t
 
 
 class MarkdownDocument:
-    """A `QTextDocument` that shows Markdown; what is appended costs as much as the block that it ends up in."""
+    """A `QTextDocument` that shows Markdown; what is appended costs as much as the block that it ends up in.
+
+    Of code whose fence is open it costs as much as the line.
+    """
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
         self.document = document
@@ -31,6 +37,11 @@ class MarkdownDocument:
         self._final_position = 0
         self._final_is_fresh = True
         self._final_format = QTextBlockFormat()
+        self._num_final_spans = 0
+        self._growing: GrowingCode | None = None
+        self.colours = CodeColours(theme)
+        self.spans: list[CodeSpan] = []
+        """The frames of code, from top to bottom."""
 
     @property
     def source(self) -> str:
@@ -42,17 +53,26 @@ class MarkdownDocument:
 
     def set_source(self, source: str) -> None:
         """Show another text."""
-        self._source = source
-        self._references = {}
-        self._final_source = self._final_position = 0
-        self._final_is_fresh = True
-        self._final_format = QTextBlockFormat()
+        self._source = _normalized(source)
+        self._begin()
         self._write_tail()
 
     def append(self, text: str) -> None:
         """Show more text at the end."""
+        if self._source.endswith("\r"):
+            # Half of a line's end, perhaps.
+            self._source, text = self._source[:-1], f"\r{text}"
+        text = _normalized(text, is_whole=False)
         self._source += text
-        self._write_tail()
+        if self._growing is None:
+            self._write_tail()
+        else:
+            self._grow(self._growing, text)
+
+    def finish(self) -> None:
+        """Nothing follows for now: give code that is still open its last colours."""
+        if self._growing is not None:
+            self._colour(self._growing.span)
 
     def set_plain(self, text: str) -> None:
         """Show text as it is, line by line, instead of Markdown."""
@@ -63,12 +83,48 @@ class MarkdownDocument:
     def set_theme(self, theme: Theme) -> None:
         """Use other colours for what is written from now on."""
         self._theme = theme
+        self.colours.set_theme(theme)
+
+    def _begin(self) -> None:
+        self._references = {}
+        self._final_source = self._final_position = 0
+        self._final_is_fresh = True
+        self._final_format = QTextBlockFormat()
+        self._num_final_spans = 0
+        self._growing = None
 
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]
         # A definition at the end may still grow, so what the tail defines counts for the tail alone.
         tokens = _PARSER.parse(tail, {"references": dict(self._references)})
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+        cursor = self._cleared()
+        writer = MarkdownWriter(cursor, self._theme, is_fresh=self._final_is_fresh)
+        opened = None
+        if starts:
+            last_line = starts[-1]
+            split = next(i for i, t in enumerate(tokens) if t.level == 0 and t.map and t.map[0] == last_line)
+            writer.write(tokens[:split])
+            final = "".join(f"{line}\n" for line in tail.split("\n")[:last_line])
+            last = tail[len(final) :]
+            tokens = tokens[split:]
+            opened = opened_fence(last) if tokens[0].type == "fence" else None
+            if len(starts) > 1 or opened is not None:
+                _PARSER.parse(final, environment := {"references": self._references})
+                self._references = environment["references"]
+                self._set_final(len(self._source) - len(last), cursor, writer)
+        if opened is not None:
+            self._growing = GrowingCode(writer.begin_code(language_of(tokens[0])), self._theme, opened.marker)
+        else:
+            writer.write(tokens)
+            writer.end()
+        cursor.endEditBlock()
+        self._take(writer)
+        if opened is not None and self._growing is not None:
+            self._grow(self._growing, opened.code)
+
+    def _cleared(self) -> QTextCursor:
+        """Return a cursor behind what is final, with nothing behind it, in an edit that has begun."""
         cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
         cursor.setPosition(self._final_position)
@@ -77,21 +133,57 @@ class MarkdownDocument:
         # Removing what follows an empty block leaves that block with the format of what was removed.
         if cursor.blockFormat() != self._final_format:
             cursor.setBlockFormat(self._final_format)
-        writer = MarkdownWriter(cursor, self._theme, is_fresh=self._final_is_fresh)
-        if len(starts) > 1:
-            last_line = starts[-1]
-            split = next(
-                i for i, token in enumerate(tokens) if token.level == 0 and token.map and token.map[0] == last_line
-            )
-            writer.write(tokens[:split])
-            final = "".join(tail.splitlines(keepends=True)[:last_line])
-            _PARSER.parse(final, environment := {"references": self._references})
-            self._references = environment["references"]
-            self._final_source += len(final)
-            self._final_position = cursor.position()
-            self._final_is_fresh = writer.is_fresh
-            self._final_format = cursor.blockFormat()
-            tokens = tokens[split:]
-        writer.write(tokens)
-        writer.end()
-        cursor.endEditBlock()
+        del self.spans[self._num_final_spans :]
+        return cursor
+
+    def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None) -> None:
+        self._final_source = source
+        self._final_position = cursor.position()
+        self._final_is_fresh = writer is not None and writer.is_fresh
+        self._final_format = cursor.blockFormat()
+        self._num_final_spans = len(self.spans) + (0 if writer is None else len(writer.spans))
+
+    def _take(self, writer: MarkdownWriter) -> None:
+        self.spans += writer.spans
+        self.colours.keep(self.spans)
+        for span in writer.uncoloured:
+            self.colours.add(span)
+        self._make_room_above()
+
+    def _grow(self, growing: GrowingCode, text: str) -> None:
+        """Write more of an open fence; what follows it once it is closed is Markdown again."""
+        rest = growing.append(text)
+        if rest is None:
+            return
+        self._growing = None
+        self._colour(growing.span)
+        cursor = QTextCursor(self.document)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        self._set_final(len(self._source) - len(rest), cursor, None)
+        if rest:
+            self._write_tail()
+
+    def _colour(self, span: CodeSpan) -> None:
+        # The colours of short code are always those of the whole.
+        if len(span.code) > SHORT_CODE:
+            self.colours.add(span)
+
+    def _make_room_above(self) -> None:
+        """A frame that begins a document has its head above the first line, where no block's margin counts."""
+        is_code = self.document.begin().blockFormat().hasProperty(CODE_LINE)
+        frame = self.document.rootFrame()
+        format_ = frame.frameFormat()
+        room_px = HEAD_PX if is_code else 0
+        if format_.topMargin() != room_px:
+            format_.setTopMargin(room_px)
+            frame.setFrameFormat(format_)
+
+
+def _normalized(text: str, *, is_whole: bool = True) -> str:
+    """Return a text with the line ends that the parser makes of it; where more follows, a half one stays."""
+    if "\r" not in text and "\0" not in text:
+        return text
+    text = text.replace("\0", "\ufffd").replace("\r\n", "\n")
+    if not is_whole and text.endswith("\r"):
+        return text[:-1].replace("\r", "\n") + "\r"
+    return text.replace("\r", "\n")

@@ -5,6 +5,7 @@ HTML is shown as text, images by their words: nothing is fetched, nothing is run
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from markdown_it.token import Token
@@ -23,16 +24,19 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX, FIRST_LINE, CodeSpan, insert_code, line_format
 from app.ui.highlight import highlighted
 from app.ui.text_formats import TextFormats, changed
-from app.ui.theme import CODE_LINE_PX, LINE_PX, TEXT_PX, Theme
+from app.ui.theme import LINE_PX, TEXT_PX, Theme
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
 _BLOCK_GAP_PX = 10
 _TIGHT_GAP_PX = 3
 _LIST_GAP_PX = 8
-_LONGEST_RUN = 5_000
-"""Characters without a space that are laid out in one go; Qt's layout takes seconds for some ten thousand."""
+SHORT_CODE = 1_500
+"""Characters of code that are coloured at once."""
+_LONG_RUN = re.compile(r"\S{1000}(?=\S)")
+"""Characters without a space; Qt's layout takes seconds for some ten thousand of them."""
 
 QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
 """A block's property: how many quotes it stands in. Who paints the document draws their bars."""
@@ -40,7 +44,6 @@ BULLET_LEVEL = QUOTE_DEPTH + 1
 """A block's property: it begins with a bullet, in so many lists. Who paints the document draws it."""
 QUOTE_INDENT_PX = 20
 LIST_INDENT_PX = 28
-CODE_PADDING_PX = 10
 
 _LINE_SEPARATOR = "\u2028"
 
@@ -57,6 +60,10 @@ class MarkdownWriter:
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
         self._opens_list = False
+        self.spans: list[CodeSpan] = []
+        """The code that was written."""
+        self.uncoloured: list[CodeSpan] = []
+        """Of it, what is too long to be coloured while somebody waits."""
 
     def write(self, tokens: list[Token]) -> None:
         index = 0
@@ -90,7 +97,7 @@ class MarkdownWriter:
                 self._mirror_margins()
                 return index + 3
             case "fence" | "code_block":
-                self._code(token.content, token.info.split(maxsplit=1)[0] if token.info.split() else "")
+                self._code(token.content, language_of(token))
             case "table_open":
                 end = _end_of(tokens, index, "table_close")
                 self._table(tokens[index : end + 1])
@@ -128,7 +135,7 @@ class MarkdownWriter:
     def _begin_block(self, top_px: int, line_px: int = LINE_PX) -> None:
         block = QTextBlockFormat()
         is_first = self.is_fresh and self._cursor.position() == 0
-        block.setTopMargin(0 if is_first else top_px)
+        block.setTopMargin(0 if is_first else self._gap_px(top_px))
         block.setLineHeight(line_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         block.setLeftMargin(QUOTE_INDENT_PX * self._quote_depth)
         block.setProperty(QUOTE_DEPTH, self._quote_depth)
@@ -172,40 +179,48 @@ class MarkdownWriter:
         format_.setIndent(len(self._lists) + 1)
         return format_
 
-    def _code(self, code: str, language: str) -> None:
-        self._leave_fresh_block()
-        frame = QTextFrameFormat()
-        frame.setBackground(QBrush(QColor(self._theme.sunken)))
-        frame.setBorder(1)
-        frame.setBorderBrush(QBrush(QColor(self._theme.line)))
-        frame.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        frame.setPadding(CODE_PADDING_PX)
-        frame.setTopMargin(_BLOCK_GAP_PX)
-        frame.setBottomMargin(_BLOCK_GAP_PX - 2)
-        frame.setLeftMargin(self._inset_px)
-        inserted = self._cursor.insertFrame(frame)
-        block = QTextBlockFormat()
-        block.setProperty(QUOTE_DEPTH, self._quote_depth)
-        block.setLineHeight(CODE_LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-        plain = self._formats.code()
-        self._cursor.setBlockFormat(block)
-        self._cursor.setBlockCharFormat(plain)
-        for text, format_ in self._highlighted(code.rstrip("\n"), language, plain):
-            self._insert(text.replace("\n", _LINE_SEPARATOR), format_)
-        self._cursor.setPosition(inserted.lastPosition() + 1)
-        self.is_fresh = True
+    def begin_code(self, language: str) -> CodeSpan:
+        """Begin a frame of code; its first line is still empty."""
+        if self._pending_item is not None:
+            # An item's mark stands on a line of its own.
+            self._begin_block(top_px=_TIGHT_GAP_PX)
+        top_px = self._gap_px(_BLOCK_GAP_PX)
+        is_first = self.is_fresh and self._cursor.position() == 0
+        # Above the first line of a document no margin counts; who shows it makes room there.
+        block = line_format(
+            FIRST_LINE, left_px=self._inset_px, top_px=0 if is_first else top_px, quote=(QUOTE_DEPTH, self._quote_depth)
+        )
+        look = self._formats.code()
+        if self.is_fresh:
+            self._cursor.setBlockFormat(block)
+            self._cursor.setBlockCharFormat(look)
+            self.is_fresh = False
+        else:
+            self._cursor.insertBlock(block, look)
+        if (inherited := self._cursor.currentList()) is not None:
+            inherited.remove(self._cursor.block())
+            self._cursor.setBlockFormat(block)
+        start = QTextCursor(self._cursor)
+        start.setKeepPositionOnInsert(True)
+        span = CodeSpan(start, language, "")
+        self.spans.append(span)
+        return span
 
-    def _highlighted(self, code: str, language: str, plain: QTextCharFormat) -> list[tuple[str, QTextCharFormat]]:
-        pieces: list[tuple[str, QTextCharFormat]] = []
-        for piece in highlighted(code, language, self._theme.code_style, self._theme.sunken):
-            format_ = QTextCharFormat(plain)
-            if piece.colour is not None:
-                format_.setForeground(QColor(piece.colour))
-            if piece.is_bold:
-                format_.setFontWeight(QFont.Weight.Bold)
-            format_.setFontItalic(piece.is_italic)
-            pieces.append((piece.text, format_))
-        return pieces
+    def _code(self, code: str, language: str) -> None:
+        span = self.begin_code(language)
+        span.code = code.rstrip("\n")
+        span.num_lines = span.code.count("\n") + 1
+        if len(span.code) <= SHORT_CODE:
+            for piece in highlighted(span.code, language, self._theme.code_style, self._theme.sunken):
+                insert_code(self._cursor, piece.text, self._formats.piece(piece))
+        else:
+            insert_code(self._cursor, span.code, self._formats.code())
+            self.uncoloured.append(span)
+
+    def _gap_px(self, px: int) -> int:
+        """The distance to what stands above: a frame of code reaches below its last line."""
+        is_after_code = not self.is_fresh and self._cursor.blockFormat().hasProperty(CODE_LINE)
+        return max(px, _BLOCK_GAP_PX) + CODE_PADDING_PX if is_after_code else px
 
     def _table(self, tokens: list[Token]) -> None:
         rows = _rows_of(tokens)
@@ -219,7 +234,7 @@ class MarkdownWriter:
         format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         format_.setCellPadding(5)
         format_.setLeftMargin(self._inset_px)
-        format_.setTopMargin(_BLOCK_GAP_PX)
+        format_.setTopMargin(self._gap_px(_BLOCK_GAP_PX))
         format_.setBottomMargin(_BLOCK_GAP_PX - 2)
         format_.setHeaderRowCount(1)
         table = self._cursor.insertTable(len(rows), max(map(len, rows)), format_)
@@ -296,10 +311,13 @@ class MarkdownWriter:
 
 
 def _broken(text: str) -> str:
-    """Let Qt break runs without a space: a zero-width space every few thousand characters."""
-    if len(text) <= _LONGEST_RUN:
-        return text
-    return "\u200b".join(text[start : start + _LONGEST_RUN] for start in range(0, len(text), _LONGEST_RUN))
+    """Let Qt break runs without a space: a zero-width space after every thousand characters of one."""
+    return text if len(text) <= 1_000 else _LONG_RUN.sub("\\g<0>\u200b", text)
+
+
+def language_of(fence: Token) -> str:
+    """Return the language that is named where code begins."""
+    return next(iter(fence.info.split()), "")
 
 
 def _end_of(tokens: list[Token], start: int, kind: str) -> int:

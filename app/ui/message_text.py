@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
+    QAbstractTextDocumentLayout,
     QColor,
     QDesktopServices,
     QKeyEvent,
     QKeySequence,
     QPainter,
     QPaintEvent,
+    QPalette,
     QResizeEvent,
+    QTextCharFormat,
     QTextCursor,
+    QWheelEvent,
 )
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
+from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
+from app.ui.code_frames import CodeFrame, CodeFrames
 from app.ui.markdown_document import MarkdownDocument
-from app.ui.markdown_writer import BULLET_LEVEL, CODE_PADDING_PX, QUOTE_DEPTH, QUOTE_INDENT_PX
+from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme
 
 _SAFE_SCHEMES = {"http", "https", "mailto"}
@@ -50,17 +57,24 @@ class MessageText(QTextBrowser):
         self._theme = theme
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
+        self._frames = CodeFrames(self.viewport(), theme)
         self._content = ""
         self._has_caret = False
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        # What is wider than the page scrolls in its frame; the page never does.
+        self.horizontalScrollBar().rangeChanged.connect(self._hold_still)
         self._fit()
 
     @property
     def content(self) -> str:
         """The text as it was written."""
         return self._content
+
+    @property
+    def code_frames(self) -> Sequence[CodeFrame]:
+        return self._frames.frames
 
     def set_text(self, text: str) -> None:
         """Show another text; of a very long one its beginning, and how much more there is."""
@@ -70,6 +84,7 @@ class MessageText(QTextBrowser):
             self._markdown.set_source(shown)
         else:
             self._markdown.set_plain(shown)
+        self._fit()
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Show more text at the end; what stands there is not laid out again."""
@@ -78,23 +93,34 @@ class MessageText(QTextBrowser):
         else:
             self._content += text
             self._markdown.append(text)
+            self._fit()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._markdown.set_theme(theme)
+        self._frames.set_theme(theme)
         self.set_text(self._content)
 
     def set_caret(self, shown: bool) -> None:
         """Show a thin caret at the end: more is to come."""
         if shown != self._has_caret:
             self._has_caret = shown
+            if not shown:
+                self._markdown.finish()
             self.viewport().update()
 
     def _fit(self) -> None:
         # An answer that has no word yet is as high as its first line will be.
         height = max(LINE_PX, round(self.document().size().height() + 0.5))
+        self._frames.show(self._markdown.spans, self.viewport().width())
+        if self._frames.frames:
+            height = max(height, self._frames.frames[-1].rect.bottom() + 1)
         if height != self.height():
             self.setFixedHeight(height)
+
+    def _hold_still(self, _minimum: int, maximum: int) -> None:
+        if maximum:
+            self.horizontalScrollBar().setRange(0, 0)
 
     @override
     def sizeHint(self) -> QSize:
@@ -111,10 +137,19 @@ class MessageText(QTextBrowser):
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
-        super().paintEvent(e)
         painter = QPainter(self.viewport())
-        self._paint_quote_bars(painter, e.rect())
-        self._paint_bullets(painter, e.rect())
+        visible = e.rect()
+        painter.setClipRegion(self._frames.paint(painter, visible))
+        context = QAbstractTextDocumentLayout.PaintContext()
+        context.palette = self.palette()
+        context.clip = QRectF(visible)
+        context.cursorPosition = -1
+        if self.textCursor().hasSelection():
+            context.selections = [self._selection()]
+        self.document().documentLayout().draw(painter, context)
+        painter.setClipRect(visible)
+        self._paint_quote_bars(painter, visible)
+        self._paint_bullets(painter, visible)
         if self._has_caret:
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -124,6 +159,15 @@ class MessageText(QTextBrowser):
             place = self.cursorRect(cursor)
             painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
         painter.end()
+
+    def _selection(self) -> QAbstractTextDocumentLayout.Selection:
+        selection = QAbstractTextDocumentLayout.Selection()
+        selection.cursor = self.textCursor()
+        look = QTextCharFormat()
+        look.setBackground(self.palette().brush(QPalette.ColorRole.Highlight))
+        look.setForeground(self.palette().brush(QPalette.ColorRole.HighlightedText))
+        selection.format = look
+        return selection
 
     def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
         if self._markdown.has_quotes:
@@ -144,7 +188,7 @@ class MessageText(QTextBrowser):
                 top = self.cursorRect(cursor).top()
                 cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock)
                 bottom = self.cursorRect(cursor).bottom()
-                if cursor.currentTable() is None and cursor.currentFrame() != self.document().rootFrame():
+                if block.blockFormat().hasProperty(CODE_LINE):
                     bottom += CODE_PADDING_PX
                 for bar in open_bars[:depth]:
                     bar.setBottom(max(bar.bottom(), bottom))
@@ -205,8 +249,15 @@ class MessageText(QTextBrowser):
         super().keyPressEvent(ev)
 
     @override
-    def wheelEvent(self, e: Any) -> None:
-        e.ignore()
+    def wheelEvent(self, e: QWheelEvent) -> None:
+        """Scroll a frame sideways; up and down is the page's."""
+        turned = e.pixelDelta() if not e.pixelDelta().isNull() else e.angleDelta() / 3
+        frame = self._frames.at(e.position().toPoint())
+        if frame is None or frame.bar is None or abs(turned.x()) <= abs(turned.y()):
+            e.ignore()
+            return
+        frame.bar.setValue(frame.bar.value() - turned.x())
+        e.accept()
 
     @override
     def event(self, e: QEvent) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat
 
+from app.ui.highlight import Piece
 from app.ui.theme import Theme, code_font, text_font
 
 
@@ -33,6 +34,16 @@ class TextFormats:
         format_ = QTextCharFormat()
         format_.setFont(code_font())
         format_.setForeground(QColor(self._theme.text))
+        return format_
+
+    def piece(self, piece: Piece) -> QTextCharFormat:
+        """Code in its colour."""
+        format_ = self.code()
+        if piece.colour is not None:
+            format_.setForeground(QColor(piece.colour))
+        if piece.is_bold:
+            format_.setFontWeight(QFont.Weight.Bold)
+        format_.setFontItalic(piece.is_italic)
         return format_
 
     def code_inline(self, base: QTextCharFormat) -> QTextCharFormat:

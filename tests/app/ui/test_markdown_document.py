@@ -42,7 +42,7 @@ def _document(qapp: QApplication) -> MarkdownDocument:
     return MarkdownDocument(QTextDocument(), theme("light"))
 
 
-def _look(document: QTextDocument) -> list[tuple[object, ...]]:
+def look_of(document: QTextDocument) -> list[tuple[object, ...]]:
     """Everything that shows of a document: each block's text, indents, list, frame, and its runs with their formats."""
     blocks: list[tuple[object, ...]] = []
     block: QTextBlock = document.begin()
@@ -96,7 +96,7 @@ def test_text_that_streams_in_pieces_looks_like_the_whole(qapp: QApplication, se
         position += step
     whole = _document(qapp)
     whole.set_source(source)
-    assert _look(grown.document) == _look(whole.document)
+    assert look_of(grown.document) == look_of(whole.document)
     assert grown.source == source
 
 
@@ -126,7 +126,7 @@ def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> 
 def test_code_is_highlighted_in_the_system_s_fixed_font(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("```python\nreturn 'text'  # why\n```")
-    looks = {run[5] for block in _look(document.document) for run in block[6]}  # pyright: ignore[reportGeneralTypeIssues]
+    looks = {run[5] for block in look_of(document.document) for run in block[6]}  # pyright: ignore[reportGeneralTypeIssues]
     assert len(looks) >= 3
     families: set[str] = set()
     block = document.document.begin()
@@ -161,10 +161,10 @@ def test_quotes_know_their_depth(qapp: QApplication) -> None:
 def test_another_theme_recolours_the_text(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("Some **text**.")
-    light = _look(document.document)
+    light = look_of(document.document)
     document.set_theme(theme("dark"))
     document.set_source(document.source)
-    dark = _look(document.document)
+    dark = look_of(document.document)
     assert [block[0] for block in light] == [block[0] for block in dark]
     assert light != dark
 

@@ -1,0 +1,232 @@
+"""The frames around code in a message: what is drawn around it, Copy, and scrolling of lines that are too long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt, QTimer
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QRegion, QTextBlock
+from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
+
+from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
+from app.ui.theme import SMALL_PX, Theme, icon, text_font
+
+_CORNER_PX = 10
+_BUTTON_PX = 28
+_BAR_PX = 10
+_COPIED_MS = 2_000
+_NAME_PX = 40
+"""Room for a language's name at least."""
+
+
+class CodeFrame:
+    """One frame: its place, and the controls in it."""
+
+    def __init__(self, viewport: QWidget, theme: Theme) -> None:
+        self.rect = QRect()
+        self.span: CodeSpan | None = None
+        self._viewport = viewport
+        self._theme = theme
+        self.button = CopyButton(viewport, theme)
+        self._bar: QScrollBar | None = None
+
+    @property
+    def inner(self) -> QRect:
+        """Where code shows; what is scrolled out of it does not."""
+        return self.rect.adjusted(CODE_PADDING_PX - 2, HEAD_PX, 1 - CODE_PADDING_PX, -2)
+
+    @property
+    def bar(self) -> QScrollBar | None:
+        """How far the code is scrolled; None where all of it shows."""
+        return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
+
+    def show(self, span: CodeSpan, width_px: int) -> None:
+        """Stand around this code."""
+        self.span = span
+        self.rect = span.rect(width_px).toAlignedRect()
+        self.button.show_for(span)
+        top = self.rect.top() + (HEAD_PX - _BUTTON_PX) // 2
+        self.button.move(self.rect.right() - self.button.width() - 2, top)
+        self._show_bar(round(span.widest_px()) - (self.rect.width() - 2 * CODE_PADDING_PX))
+
+    def _show_bar(self, hidden_px: int) -> None:
+        if hidden_px <= 0 and self._bar is None:
+            return
+        if self._bar is None:
+            self._bar = _ScrollBar(Qt.Orientation.Horizontal, self._viewport)
+            self._bar.setAccessibleName(QCoreApplication.translate("CodeFrame", "Scroll the code sideways"))
+            self._bar.valueChanged.connect(self._scroll)
+        self._bar.setRange(0, max(0, hidden_px))
+        self._bar.setPageStep(max(1, self.inner.width()))
+        self._bar.setSingleStep(24)
+        self._bar.setGeometry(
+            self.rect.left() + _CORNER_PX,
+            self.rect.bottom() - _BAR_PX,
+            self.rect.width() - 2 * _CORNER_PX,
+            _BAR_PX,
+        )
+        self._bar.setVisible(hidden_px > 0)
+        self._scroll(self._bar.value())
+
+    def _scroll(self, value: int) -> None:
+        if self.span is not None and self.span.scroll_px != value:
+            self.span.scroll_px = value
+            self._viewport.update(self.rect)
+
+    def remove(self) -> None:
+        for widget in (self.button, self._bar):
+            if widget is not None:
+                widget.hide()
+                widget.deleteLater()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.button.set_theme(theme)
+
+    def paint(self, painter: QPainter) -> None:
+        """Draw the frame without its code."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.line), 1))
+        painter.setBrush(QColor(self._theme.sunken))
+        painter.drawRoundedRect(QRectF(self.rect).adjusted(0.5, 0.5, -0.5, -0.5), _CORNER_PX, _CORNER_PX)
+        room = self.rect.adjusted(CODE_PADDING_PX, 0, -self.button.width() - CODE_PADDING_PX, 0)
+        if self.span is not None and room.width() >= _NAME_PX:
+            room.setHeight(HEAD_PX)
+            font = text_font(SMALL_PX)
+            painter.setFont(font)
+            painter.setPen(QColor(self._theme.quiet_text))
+            name = QFontMetrics(font).elidedText(self.span.language, Qt.TextElideMode.ElideRight, room.width())
+            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
+
+    def shift_lines(self, visible: QRect) -> None:
+        """Put the lines that are about to be drawn where they are scrolled to."""
+        if self.span is None:
+            return
+        for block in _blocks_in(self.span, visible):
+            left = block.blockFormat().leftMargin() - self.span.scroll_px
+            layout = block.layout()
+            for number in range(layout.lineCount()):
+                line = layout.lineAt(number)
+                if line.x() != left:
+                    line.setPosition(QPointF(left, line.y()))
+
+
+class CodeFrames:
+    """The frames of one message, from top to bottom."""
+
+    def __init__(self, viewport: QWidget, theme: Theme) -> None:
+        self._viewport = viewport
+        self._theme = theme
+        self._frames: list[CodeFrame] = []
+
+    @property
+    def frames(self) -> Sequence[CodeFrame]:
+        return self._frames
+
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        return [frame.button for frame in self._frames]
+
+    def show(self, spans: Sequence[CodeSpan], width_px: int) -> bool:
+        """Stand around this code; return whether there are more or fewer frames than before."""
+        is_other = len(spans) != len(self._frames)
+        while len(self._frames) > len(spans):
+            self._frames.pop().remove()
+        while len(self._frames) < len(spans):
+            self._frames.append(CodeFrame(self._viewport, self._theme))
+        for frame, span in zip(self._frames, spans, strict=True):
+            frame.show(span, width_px)
+        return is_other
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for frame in self._frames:
+            frame.set_theme(theme)
+
+    def paint(self, painter: QPainter, visible: QRect) -> QRegion:
+        """Draw the frames; return where text may be drawn: outside of them everywhere, in them where code shows."""
+        region = QRegion(visible)
+        for frame in self._frames:
+            if frame.rect.intersects(visible):
+                frame.paint(painter)
+                frame.shift_lines(visible)
+                band = QRect(visible.left(), frame.rect.top(), visible.width(), frame.rect.height())
+                region = region.subtracted(band).united(frame.inner.intersected(visible))
+        return region
+
+    def at(self, place: QPoint) -> CodeFrame | None:
+        """Return the frame at a place."""
+        return next((frame for frame in self._frames if frame.rect.contains(place)), None)
+
+
+class CopyButton(QToolButton):
+    """Copies a frame's code, and says that it did."""
+
+    def __init__(self, parent: QWidget, theme: Theme) -> None:
+        super().__init__(parent)
+        self.setObjectName("action")
+        self.setFixedHeight(_BUTTON_PX)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.clicked.connect(self._copy)
+        self._span: CodeSpan | None = None
+        self._reset = QTimer(self, singleShot=True, interval=_COPIED_MS)
+        self._reset.timeout.connect(partial(self._say, is_copied=False))
+        self._theme = theme
+        self._is_copied = False
+        self._say(is_copied=False)
+
+    def show_for(self, span: CodeSpan) -> None:
+        if span is not self._span:
+            self._span = span
+            name = self.tr("Copy code in {language}").format(language=span.language) if span.language else ""
+            self.setAccessibleName(name or self.tr("Copy code"))
+            self.setToolTip(self.tr("Copy this code"))
+        self.show()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._say(is_copied=self._is_copied)
+
+    def _copy(self) -> None:
+        if self._span is not None:
+            QGuiApplication.clipboard().setText(self._span.code)
+            self._say(is_copied=True)
+            self._reset.start()
+
+    def _say(self, *, is_copied: bool) -> None:
+        self._is_copied = is_copied
+        right = self.x() + self.width()
+        self.setText(self.tr("Copied") if is_copied else self.tr("Copy"))
+        self.setIcon(icon("check" if is_copied else "copy", self._theme.quiet_text))
+        self.setFixedWidth(self.sizeHint().width())
+        self.move(right - self.width(), self.y())
+
+
+class _ScrollBar(QScrollBar):
+    """A scroll bar for the hand and for the arrow keys."""
+
+    def __init__(self, orientation: Qt.Orientation, parent: QWidget) -> None:
+        super().__init__(orientation, parent)
+        self.setObjectName("frame_scroll")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+
+
+def _blocks_in(span: CodeSpan, visible: QRect) -> list[QTextBlock]:
+    """The lines of code that are to be seen."""
+    layout = span.start.document().documentLayout()
+    block, num_left = span.first, span.num_lines
+    line_px = max(1.0, layout.blockBoundingRect(block).height())
+    # All but the first stand close together, so those above need not be looked at one by one.
+    num_above = int((visible.top() - layout.blockBoundingRect(block).top()) / line_px) - 1
+    if num_above > 0:
+        num_above = min(num_above, num_left - 1)
+        block, num_left = block.document().findBlockByNumber(block.blockNumber() + num_above), num_left - num_above
+    blocks: list[QTextBlock] = []
+    while num_left > 0 and block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
+        blocks.append(block)
+        block, num_left = block.next(), num_left - 1
+    return blocks

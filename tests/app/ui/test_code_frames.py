@@ -1,0 +1,143 @@
+"""Code in a message: its frame, its colours, Copy, and lines that are too long."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QTextDocument, QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.markdown_document import MarkdownDocument
+from app.ui.message_text import MessageText
+from app.ui.theme import theme
+from tests.app.ui.test_markdown_document import look_of
+
+_PATIENCE_MS = 30_000
+_LONG = "".join(f"def function_{i}(x):\n    '''Doc {i}.'''\n    return x + {i}  # why\n\n" for i in range(60))
+
+
+@pytest.fixture
+def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
+    assert qapp is not None
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(500, 100)
+    text.show()
+    return text
+
+
+def _document() -> MarkdownDocument:
+    return MarkdownDocument(QTextDocument(), theme("light"))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_code_that_streams_in_looks_like_the_whole(qapp: QApplication, qtbot: QtBot, seed: int) -> None:
+    assert qapp is not None
+    rng = random.Random(seed)
+    lines = ("x = 1", "", "``", "    ```` deeper", "'''open", "# 東京 😀", "```", "~~~", "\ttabbed", "text", "````")
+    source = "before\n\n" + rng.choice(("```python\n", "```\n", "~~~~c\n"))
+    source += "\n".join(rng.choice(lines) for _ in range(rng.randint(0, 12)))
+    grown, whole = _document(), _document()
+    position = 0
+    while position < len(source):
+        step = rng.choice((1, 2, 3, 30))
+        grown.append(source[position : position + step])
+        position += step
+    whole.set_source(source)
+    assert look_of(grown.document) == look_of(whole.document)
+    assert [span.code for span in grown.spans] == [span.code for span in whole.spans]
+
+
+def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: QtBot) -> None:
+    assert qapp is not None
+    grown, whole = _document(), _document()
+    source = f"```python\n{_LONG}```\n\nafter"
+    for start in range(0, len(source), 50):
+        grown.append(source[start : start + 50])
+    whole.set_source(source)
+    for document in (grown, whole):
+        qtbot.waitUntil(lambda document=document: document.colours.is_idle, timeout=_PATIENCE_MS)
+    assert look_of(grown.document) == look_of(whole.document)
+    assert len({run[5] for block in look_of(whole.document) for run in block[6]}) >= 4  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:
+    assert qapp is not None
+    document = _document()
+    document.set_source(f"```python\n{_LONG}last = ")
+    document.document.documentLayout()  # without one nothing is announced
+    num_chars = document.document.characterCount()
+    changed: list[int] = []
+
+    def note(position: int, _removed: int, _added: int) -> None:
+        changed.append(position)
+
+    document.document.contentsChange.connect(note)
+    document.append("1")
+    document.append("\nmore")
+    assert min(changed) >= num_chars - 1_000
+    changed.clear()
+    document.append(" = 2")
+    assert min(changed) >= num_chars - len("last = ")
+
+
+def test_copy_gives_the_code_as_it_was_written_and_says_so(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("```python\na = 1\n\n\tb = 2\n```\n\n```\nother\n```")
+    (first, second) = (frame.button for frame in text.code_frames)
+    assert first.accessibleName() == "Copy code in python"
+    assert second.accessibleName() == "Copy code"
+    qtbot.mouseClick(first, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == "a = 1\n\n\tb = 2"
+    assert first.text() == "Copied"
+    second.setFocus()
+    qtbot.keyClick(second, Qt.Key.Key_Space)
+    assert QGuiApplication.clipboard().text() == "other"
+
+
+def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("words " * 60 + "\n\n```\n" + "x = 1; " * 60 + "\nshort\n```\n\nafter")
+    (frame,) = text.code_frames
+    assert text.document().find("after").block().layout().lineCount() == 1
+    assert frame.bar is not None
+    assert text.horizontalScrollBar().maximum() == 0
+    assert frame.rect.right() < text.viewport().width()
+    cursor = text.document().find("short")
+    cursor.setPosition(cursor.selectionStart())
+    wheel = QWheelEvent(
+        QPointF(frame.inner.center()),
+        QPointF(text.viewport().mapToGlobal(frame.inner.center())),
+        QPoint(0, 0),
+        QPoint(-240, 0),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(text.viewport(), wheel)
+    assert frame.bar.value() > 0
+    text.grab()
+    line = cursor.block().layout().lineAt(0)
+    assert line.x() == cursor.blockFormat().leftMargin() - frame.bar.value()
+    # What is pointed at is what is seen there.
+    at_left = text.cursorForPosition(QPoint(frame.inner.left(), frame.inner.top() + 4))
+    assert 8 <= at_left.positionInBlock() <= 14
+    text.resize(4500, text.height())
+    qtbot.waitUntil(lambda: frame.bar is None, timeout=_PATIENCE_MS)
+
+
+def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> None:
+    text.set_text("```\ncode\n```")
+    (frame,) = text.code_frames
+    assert frame.rect.top() >= 0
+    assert frame.rect.bottom() < text.height()
+    assert text.height() - frame.rect.bottom() <= 4
+
+
+def test_a_line_of_code_without_end_is_laid_out_as_one_line(text: MessageText) -> None:
+    text.set_text("```\n" + "x" * 150_000 + "\n```")
+    (frame,) = text.code_frames
+    assert frame.bar is not None
+    assert text.height() < 200
