@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.answer_stream import AnswerStream
 from app.model.database import StoreError
 from app.model.message import Message, MessageId
 from app.model.store import Store
 from app.prompt import broken_off, finished, generate
 from app.worker_link import WorkerLink
-from worker.protocol import Cancel, Chunk, Event, Failed, Finished, PrefillProgress, RequestId, Token
+from worker.protocol import (
+    Answered,
+    Cancel,
+    Chunk,
+    Event,
+    Failed,
+    Finished,
+    Forked,
+    PrefillProgress,
+    RequestId,
+    Retract,
+)
 
 SAVE_INTERVAL_MS = 200
 """Streamed text is in the store at most this much (and one write) later."""
@@ -24,31 +34,17 @@ RETRY_INTERVAL_MS = 5000
 _NO_WORKER = "No model is running, so there is no answer. Your message is kept. Open a model, then try again."
 
 
-@dataclass
-class _Stream:
-    message: Message
-    """As it was when the answer was asked for."""
-    prompt: list[Message]
-    conversation_id: int
-    request_id: RequestId | None = None
-    """None while an answer in the prompt is itself still growing."""
-    new_text: list[str] = field(default_factory=list[str])
-    unsaved: list[str] = field(default_factory=list[str])
-    tokens: list[Token] = field(default_factory=list[Token])
-    """All that were drawn."""
-
-    @property
-    def new(self) -> str:
-        # Put together once for all that ask between two pieces.
-        self.new_text[:] = ["".join(self.new_text)]
-        return self.new_text[0]
-
-
 class Answers(QObject):
     """Asks for answers and writes what comes into their messages, on screen and in the store."""
 
     text_appended = Signal(int, str)
     """The text that a message has grown by."""
+    text_retracted = Signal(int)
+    """Text at the end of a message was taken back."""
+    rested = Signal(int)
+    """A message grows no more, though others that were asked for with it do."""
+    branched = Signal(int, object)
+    """A conversation, and a `Message` in it that a hook made beside one that grows."""
     reading = Signal(int, int, int, int)
     """For a message's prompt: tokens done, in all, kept."""
     ended = Signal(object)
@@ -61,8 +57,11 @@ class Answers(QObject):
         super().__init__()
         self._link = link
         self._store = store
-        self._streams: dict[MessageId, _Stream] = {}
-        self._message_ids: dict[RequestId, MessageId] = {}
+        self._streams: dict[MessageId, AnswerStream] = {}
+        self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
+        """The messages of a request, by its choices."""
+        self._waiting: list[list[MessageId]] = []
+        """Messages that are yet to be asked for, those of one request together."""
         self._unsaved: dict[MessageId, Message] = {}
         """Messages that have ended and are not in the store yet."""
         self._can_save = True
@@ -73,25 +72,33 @@ class Answers(QObject):
         self._timer.timeout.connect(self.save)
         link.received.connect(self._on_event)
 
-    def ask(self, message: Message, prompt: Sequence[Message], conversation_id: int) -> None:
-        """Ask for `message`, which is in the store as `streaming`; `prompt` are the messages before it.
+    def ask(self, messages: Sequence[Message], prompt: Sequence[Message], conversation_id: int) -> None:
+        """Ask for `messages`, siblings that are in the store as `streaming`; `prompt` are the messages before them.
 
-        Text that the message has already is gone on from. Where an answer in the prompt is still growing, the
+        Text that a message has already is gone on from. Where an answer in the prompt is still growing, the
         question waits for its end.
         """
-        self._unsaved.pop(message.id, None)
-        self._streams[message.id] = _Stream(message, [self.current(above) for above in prompt], conversation_id)
+        above = [self.current(message) for message in prompt]
+        for choice, message in enumerate(messages):
+            self._unsaved.pop(message.id, None)
+            self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
+        self._waiting.append([message.id for message in messages])
         self._send_ready()
 
     def stop(self, message_id: MessageId) -> None:
         """End an answer; what is there of it stays."""
         stream = self._streams.get(message_id)
-        if stream is None:
+        if stream is None or stream.has_ended:
             return
         if stream.request_id is None:
+            for waiting in self._waiting:
+                if message_id in waiting:
+                    waiting.remove(message_id)
             self._end(broken_off(stream.message, "", "stopped", None))
         else:
-            self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id))
+            is_alone = len(self._message_ids[stream.request_id]) == 1
+            choice = None if is_alone else stream.choice
+            self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
 
     def stop_all(self, conversation_id: int | None = None) -> None:
         """End all answers, or those that were asked for in one conversation."""
@@ -101,20 +108,31 @@ class Answers(QObject):
                 self.stop(message_id)
 
     def is_streaming(self, message_id: MessageId) -> bool:
+        stream = self._streams.get(message_id)
+        return stream is not None and not stream.has_ended
+
+    def is_asked(self, message_id: MessageId) -> bool:
+        """Whether more may come into a message, or its end has yet to be told."""
         return message_id in self._streams
+
+    def is_waiting(self, message_id: MessageId) -> bool:
+        """Whether an answer waits for another one in its prompt."""
+        stream = self._streams.get(message_id)
+        return stream is not None and stream.request_id is None
 
     def current(self, message: Message) -> Message:
         """Return a message with the text that has streamed into it so far."""
         stream = self._streams.get(message.id)
         if stream is not None:
-            return msgspec.structs.replace(message, text=stream.message.text + stream.new)
+            return stream.shown(message)
         return self._unsaved.get(message.id, message)
 
     def interrupt_all(self, error: str) -> None:
         """The worker is gone: end every answer with what is there of it."""
         streams, self._streams = self._streams, {}
         self._message_ids.clear()
-        messages = [broken_off(stream.message, stream.new, "stopped", error) for stream in streams.values()]
+        self._waiting.clear()
+        messages = [broken_off(stream.message, stream.new_text, "stopped", error) for stream in streams.values()]
         self._unsaved |= {message.id: message for message in messages}
         self.save()
         for message in messages:
@@ -126,11 +144,14 @@ class Answers(QObject):
             if self._unsaved:
                 self._store.update(*self._unsaved.values())
                 self._unsaved.clear()
-            grown = {message_id: stream for message_id, stream in self._streams.items() if stream.unsaved}
+            cut = [stream for stream in self._streams.values() if stream.was_cut]
+            if cut:
+                self._store.update(*(stream.current for stream in cut))
+            grown = {id_: stream for id_, stream in self._streams.items() if stream.unsaved and not stream.was_cut}
             if grown:
-                self._store.append_texts({message_id: "".join(stream.unsaved) for message_id, stream in grown.items()})
-                for stream in grown.values():
-                    stream.unsaved.clear()
+                self._store.append_texts({message_id: stream.unsaved for message_id, stream in grown.items()})
+            for stream in (*cut, *grown.values()):
+                stream.mark_saved()
         except StoreError as error:
             self._set_can_save(False, str(error))
         else:
@@ -152,45 +173,102 @@ class Answers(QObject):
 
     def _send_ready(self) -> None:
         """Send what waits for no answer any more."""
-        for message_id, stream in list(self._streams.items()):
-            waits = any(message.id in self._streams for message in stream.prompt)
-            if waits or stream.request_id is not None or message_id not in self._streams:
+        for waiting in list(self._waiting):
+            streams = [self._streams[message_id] for message_id in waiting if message_id in self._streams]
+            if streams and any(message.id in self._streams for message in streams[0].prompt):
                 continue
-            request_id = next(self._request_ids)
-            if self._link.send(generate(request_id, stream.message, stream.prompt)):
-                stream.request_id = request_id
-                self._message_ids[request_id] = message_id
-            else:
-                self._end(broken_off(stream.message, "", "failed", _NO_WORKER))
+            self._waiting.remove(waiting)
+            if streams:
+                self._send(streams)
         if self._streams and not self._timer.isActive():
             self._timer.start()
 
+    def _send(self, streams: Sequence[AnswerStream]) -> None:
+        request_id = next(self._request_ids)
+        command = generate(request_id, streams[0].message, streams[0].prompt, num_answers=len(streams))
+        if self._link.send(command):
+            self._message_ids[request_id] = {choice: stream.message.id for choice, stream in enumerate(streams)}
+            for choice, stream in enumerate(streams):
+                stream.request_id, stream.choice = request_id, choice
+        else:
+            for stream in streams:
+                self._end(broken_off(stream.message, "", "failed", _NO_WORKER))
+
     def _on_event(self, event: Event) -> None:
-        message_id = self._message_ids.get(event.request_id) if event.request_id is not None else None
-        if message_id is None:
+        ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
+        if ids is None:
             # Of an answer that has ended here already, or none of ours.
+            return
+        match event:
+            case PrefillProgress():
+                for message_id in ids.values():
+                    self.reading.emit(message_id, event.done, event.total, event.cached)
+            case Chunk() | Retract() | Forked() | Answered():
+                self._on_choice(ids, event)
+            case Finished():
+                for choice, stream in self._of(ids):
+                    self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))
+            case Failed():
+                for _, stream in self._of(ids):
+                    self._end(broken_off(stream.message, stream.new_text, "failed", event.message))
+            case _:
+                pass
+
+    def _of(self, ids: Mapping[int, MessageId]) -> list[tuple[int, AnswerStream]]:
+        return [(choice, self._streams[message_id]) for choice, message_id in ids.items()]
+
+    def _on_choice(self, ids: dict[int, MessageId], event: Chunk | Retract | Forked | Answered) -> None:
+        message_id = ids.get(event.parent if isinstance(event, Forked) else event.choice)
+        if message_id is None:
+            # Of a branch that could not be stored.
             return
         stream = self._streams[message_id]
         match event:
             case Chunk():
-                stream.tokens += event.tokens
+                stream.append(event.text, event.tokens)
                 if event.text:
-                    stream.new_text.append(event.text)
-                    stream.unsaved.append(event.text)
                     self.text_appended.emit(message_id, event.text)
-            case PrefillProgress():
-                self.reading.emit(message_id, event.done, event.total, event.cached)
-            case Finished():
-                self._end(finished(stream.message, stream.prompt, stream.tokens, event))
-            case Failed():
-                self._end(broken_off(stream.message, stream.new, "failed", event.message))
-            case _:
-                pass
+            case Retract():
+                stream.take_back(event.num_chars, event.num_tokens)
+                if event.num_chars:
+                    self.text_retracted.emit(message_id)
+            case Answered():
+                stream.has_ended = True
+                self.rested.emit(message_id)
+            case Forked():
+                self._branch(ids, stream, event)
+
+    def _branch(self, ids: dict[int, MessageId], stream: AnswerStream, event: Forked) -> None:
+        """A hook goes on in two ways: make a message for the second beside the first."""
+        message = stream.message
+        assert message.parent_id is not None
+        assert stream.request_id is not None
+        try:
+            added = self._store.add(
+                stream.conversation_id,
+                message.parent_id,
+                "assistant",
+                message.text,
+                state="streaming",
+                record=message.record,
+                is_chosen=False,
+            )
+        except StoreError as error:
+            self._set_can_save(False, str(error))
+            cancel = Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
+            self._link.send(cancel)
+            return
+        self._streams[added.id] = stream.branched(added, event.choice, event.num_chars, event.num_tokens)
+        ids[event.choice] = added.id
+        self.branched.emit(stream.conversation_id, added)
 
     def _end(self, message: Message) -> None:
         stream = self._streams.pop(message.id)
         if stream.request_id is not None:
-            del self._message_ids[stream.request_id]
+            ids = self._message_ids[stream.request_id]
+            del ids[stream.choice]
+            if not ids:
+                del self._message_ids[stream.request_id]
         for other in self._streams.values():
             other.prompt = [message if above.id == message.id else above for above in other.prompt]
         self._unsaved[message.id] = message

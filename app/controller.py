@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.model.exports.markdown import to_markdown
+from app.model.history import History
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.settings import write_atomically
 from app.model.typed_text import clean, name_from
 from app.notices import Notice
+from app.preparation import Preparation
 from app.program import Program
 
 
@@ -29,6 +32,10 @@ class Controller(QObject):
     """A visible message's state or record is another; its text grows by `text_appended`."""
     text_appended = Signal(int, str)
     reading = Signal(int, int, int, int)
+    revealed = Signal(int)
+    """A message that the person is to see now: something changed there, or they asked for it."""
+    history_changed = Signal()
+    """There is something else to undo or to redo."""
     unsent = Signal(str)
     """Text that could not be stored, to be given back to the person who wrote it; a notice says why."""
 
@@ -38,11 +45,18 @@ class Controller(QObject):
         self._store = program.store
         self._answers = program.answers
         self._notices = program.notices
-        self.system_prompt = ""
-        """Of the conversation that the next message begins, while none is open."""
+        self.preparation = Preparation(program)
+        """What lies ready in the open conversation, and how it asks."""
         self._open: OpenConversation | None = None
+        self._histories: dict[int, History] = {}
+        """What was done in each conversation while the program runs."""
+        self._later: tuple[set[MessageId], Callable[[], None]] | None = None
+        """What is to be done once these answers have ended."""
         self._answers.text_appended.connect(self.text_appended)
         self._answers.reading.connect(self.reading)
+        self._answers.text_retracted.connect(self._on_text_retracted)
+        self._answers.rested.connect(self.message_changed)
+        self._answers.branched.connect(self._on_answer_branched)
         self._answers.ended.connect(self._on_answer_ended)
         program.conversations.changed.connect(self._on_conversations_changed)
         program.conversations.gone.connect(self._on_conversation_gone)
@@ -84,7 +98,6 @@ class Controller(QObject):
 
     def new_conversation(self) -> None:
         """Show an empty page; the conversation comes into being with its first message."""
-        self.system_prompt = ""
         self._show(None)
 
     def open_conversation(self, conversation_id: int) -> None:
@@ -95,8 +108,16 @@ class Controller(QObject):
             except KeyError:
                 self.new_conversation()
             else:
-                self._show(OpenConversation(self._store, conversation))
+                self._show(OpenConversation(self._store, conversation, self._history(conversation_id)))
                 self._tell_of_troubles()
+
+    def go_to(self, message_id: MessageId) -> None:
+        """Show the branch of the open conversation that a message lies on, and the message."""
+        with self._notices.telling():
+            if message_id in self._opened:
+                self._opened.go_to(message_id)
+                self.branch_changed.emit()
+                self.revealed.emit(message_id)
 
     def undo_delete(self) -> None:
         """Take back the conversation that went last, and show it."""
@@ -121,13 +142,17 @@ class Controller(QObject):
         with self._notices.telling(lambda: self.unsent.emit(text)):
             if self._open is None:
                 conversation, question = self._store.create_conversation(
-                    name_from(text), clean(self.system_prompt), text
+                    name_from(text), self.preparation.unsent.system_prompt, text
                 )
-                self._open = OpenConversation(self._store, conversation)
+                self._open = OpenConversation(self._store, conversation, self._history(conversation.id))
+                self.preparation.begin(conversation.id)
                 self.program.preferences.change(last_conversation=conversation.id)
+                with self._step("Send"):
+                    self._ask(question.id)
             else:
-                question = self._open.add(self._open.leaf.id, "user", text)
-            self._ask(question.id)
+                with self._step("Send"):
+                    question = self._open.add(self._open.leaf.id, "user", text)
+                    self._ask(question.id)
 
     def edit(self, message_id: MessageId, text: str) -> None:
         """Add a sibling with another text; the old message stays, with all below it.
@@ -140,7 +165,7 @@ class Controller(QObject):
             return
         opened = self._opened
         below = [lower for lower in opened.path if lower.role == "user"]
-        with self._notices.telling(lambda: self.unsent.emit(text)):
+        with self._notices.telling(lambda: self.unsent.emit(text)), self._step("Edit"):
             added = opened.add(message.parent_id, message.role, text)
             if message.role == "system" and below:
                 added = opened.add(added.id, "user", below[0].text)
@@ -149,13 +174,23 @@ class Controller(QObject):
             else:
                 self._announce_growth()
 
-    def regenerate(self, message_id: MessageId) -> None:
-        """Ask for another answer beside this one; to a question, for one more answer to it."""
+    def replace(self, message_id: MessageId, text: str) -> None:
+        """Put another text in a message's place; what stands below it stays, though it was said after the old one."""
+        text = clean(text)
+        message = self.message(message_id)
+        if text == message.text or self.is_streaming(message_id) or (not text.strip() and message.role != "system"):
+            return
+        with self._notices.telling(lambda: self.unsent.emit(text)), self._step("Replace"):
+            self._opened.set_text(message_id, text)
+            self._announce_growth()
+
+    def regenerate(self, message_id: MessageId, num_answers: int = 1) -> None:
+        """Ask for other answers beside this one; to a question, for more answers to it."""
         message = self._opened.message(message_id)
-        if message.role == "user":
-            self._ask(message.id)
-        elif message.role == "assistant" and message.parent_id is not None:
-            self._ask(message.parent_id)
+        question_id = message.id if message.role == "user" else message.parent_id
+        if question_id is not None and message.role in {"user", "assistant"}:
+            with self._step("Regenerate"):
+                self._ask(question_id, num_answers)
 
     def continue_answer(self, message_id: MessageId) -> None:
         """Let a stopped or cut answer go on where it ended; beside itself, where the conversation went on from it."""
@@ -165,26 +200,17 @@ class Controller(QObject):
         before = message.record or Record()
         # Another model has other ids.
         known = before if before.model == self.program.session.name else without_tokens(before)
-        record = self.program.session.signed(
-            msgspec.structs.replace(
-                known,
-                error=None,
-                ended_ms=0,
-                sampling=self.program.settings.sampling,
-                overflow=self.program.settings.overflow,
-            )
-        )
+        record = self.preparation.going_on(msgspec.structs.replace(known, error=None, ended_ms=0))
         opened = self._opened
-        with self._notices.telling():
+        with self._notices.telling(), self._step("Continue"):
             if opened.is_leaf(message.id):
                 message = msgspec.structs.replace(message, state="streaming", record=record)
-                self._store.update(message)
-                opened.put(message)
+                opened.change(message)
             else:
                 # What stands below it was said after its old text: that one stays, too.
                 assert message.parent_id is not None
                 message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
-            self._answers.ask(message, opened.lineage(message.id)[:-1], opened.conversation.id)
+            self._answers.ask([message], opened.lineage(message.id)[:-1], opened.conversation.id)
             self._announce_growth()
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:
@@ -199,8 +225,74 @@ class Controller(QObject):
                 return chosen
         return message_id
 
+    def star(self, message_id: MessageId) -> None:
+        """Mark a message, or take its mark away."""
+        is_starred = self.message(message_id).starred_ms is None
+        with self._notices.telling(), self._step("Star" if is_starred else "Unstar"):
+            self._opened.star(message_id, is_starred=is_starred)
+            self.branch_changed.emit()
+
+    def name_branch(self, message_id: MessageId, name: str) -> None:
+        """Call the branch that begins at a message something; an empty name is none."""
+        with self._notices.telling(), self._step("Name branch"):
+            self._opened.name_branch(message_id, " ".join(clean(name).split()))
+            self.branch_changed.emit()
+
+    def can_prune(self, message_id: MessageId) -> bool:
+        """Whether a message is the conversation's own, and something is left without it."""
+        opened = self._opened
+        is_own = message_id not in {upper.id for upper in opened.lineage(opened.conversation.root_id)}
+        message = opened.message(message_id)
+        return is_own and (message.role != "system" or len(opened.siblings(message_id)) > 1)
+
+    def num_below(self, message_id: MessageId) -> int:
+        """How many messages would go with this one, itself counted."""
+        return len(self._opened.below(message_id))
+
+    def prune(self, *message_ids: MessageId) -> None:
+        """Take siblings and all that stands below them out of sight, until that is undone; they go with the trash."""
+        message_ids = tuple(found for found in message_ids if self.can_prune(found))
+        if not message_ids:
+            return
+        below = {lower for message_id in message_ids for lower in self._opened.below(message_id)}
+        for message_id in below:
+            self._answers.stop(message_id)
+        with self._notices.telling(), self._step("Prune"):
+            self._opened.prune(message_ids)
+            self.branch_changed.emit()
+            what = "1 message was" if len(below) == 1 else f"{len(below):,} messages were"
+            self._notices.tell(Notice(f"{what} pruned.", action="undo"))
+
+    def keep_only(self, message_id: MessageId) -> None:
+        """Prune the other versions of a message."""
+        self.prune(*(sibling for sibling in self.siblings(message_id) if sibling != message_id))
+
+    # --- to and fro ----------------------------------------------------------------------------------------
+
+    @property
+    def to_undo(self) -> str:
+        """What `undo` would take back, as the action that did it is called; empty where there is nothing."""
+        step = None if self._open is None else self._open.history.to_undo
+        return "" if step is None else step.name
+
+    @property
+    def to_redo(self) -> str:
+        """What `redo` would do again."""
+        step = None if self._open is None else self._open.history.to_redo
+        return "" if step is None else step.name
+
+    def undo(self) -> None:
+        """Take back what was done last to the open conversation's tree, and show the place."""
+        if self._open is not None and self._open.history.to_undo is not None:
+            self._when_ended(self._open.history.to_undo.message_ids, self._open.undo)
+
+    def redo(self) -> None:
+        """Do again what was undone last, and show the place."""
+        if self._open is not None and self._open.history.to_redo is not None:
+            self._when_ended(self._open.history.to_redo.message_ids, self._open.redo)
+
     def stop(self) -> None:
-        """End the answer that streams into the visible branch."""
+        """End the answers that stream into the visible branch."""
         message = self.streaming_message
         if message is not None:
             self._answers.stop(message.id)
@@ -232,21 +324,57 @@ class Controller(QObject):
         return self._open
 
     def _show(self, conversation: OpenConversation | None) -> None:
-        self._open = conversation
-        self.program.preferences.change(
-            last_conversation=None if conversation is None else conversation.conversation.id
-        )
+        self._open, self._later = conversation, None
+        conversation_id = None if conversation is None else conversation.conversation.id
+        self.preparation.show(conversation_id)
+        self.program.preferences.change(last_conversation=conversation_id)
         self.branch_changed.emit()
+        self.history_changed.emit()
 
-    def _ask(self, question_id: MessageId) -> None:
-        """Add an answer below a question and let the model write it."""
+    def _ask(self, question_id: MessageId, num_answers: int = 1) -> None:
+        """Add answers below a question and let the model write them; the first is shown."""
         opened = self._opened
-        settings = self.program.settings
-        record = self.program.session.signed(Record(sampling=settings.sampling, overflow=settings.overflow))
+        record = self.preparation.record()
         with self._notices.telling():
-            answer = opened.add(question_id, "assistant", "", state="streaming", record=record)
-            self._answers.ask(answer, opened.lineage(question_id), opened.conversation.id)
+            answers = [
+                opened.add(question_id, "assistant", "", state="streaming", record=record) for _ in range(num_answers)
+            ]
+            if num_answers > 1:
+                opened.choose(answers[0].id)
+            self._answers.ask(answers, opened.lineage(question_id), opened.conversation.id)
         self._announce_growth()
+
+    def _history(self, conversation_id: int) -> History:
+        return self._histories.setdefault(conversation_id, History())
+
+    @contextlib.contextmanager
+    def _step(self, name: str) -> Generator[None]:
+        """What is done meanwhile is undone as one."""
+        with self._opened.step(name):
+            yield
+        self.history_changed.emit()
+
+    def _when_ended(self, message_ids: set[MessageId], act: Callable[[], MessageId | None]) -> None:
+        """Stop what streams into messages, and once it has ended put back what they were."""
+
+        def put_back() -> None:
+            with self._notices.telling():
+                place = act()
+                self._announce_growth()
+                self.history_changed.emit()
+                if place is not None:
+                    self.revealed.emit(place)
+
+        growing = {message_id for message_id in message_ids if self._answers.is_asked(message_id)}
+        self._later = (growing, put_back)
+        for message_id in growing:
+            self._answers.stop(message_id)
+        self._do_later()
+
+    def _do_later(self) -> None:
+        if self._later is not None and not any(self._answers.is_asked(message_id) for message_id in self._later[0]):
+            (_, act), self._later = self._later, None
+            act()
 
     def _announce_growth(self) -> None:
         self.branch_changed.emit()
@@ -263,6 +391,16 @@ class Controller(QObject):
         if self._open is not None and message.id in self._open:
             self._open.put(message)
             self.message_changed.emit(message.id)
+        self._do_later()
+
+    def _on_text_retracted(self, message_id: MessageId) -> None:
+        if self._open is not None and message_id in self._open:
+            self.message_changed.emit(message_id)
+
+    def _on_answer_branched(self, conversation_id: int, message: Message) -> None:
+        if self._open is not None and self._open.conversation.id == conversation_id:
+            self._open.put(message)
+            self.branch_changed.emit()
 
     def _on_conversations_changed(self) -> None:
         if self._open is not None:

@@ -18,7 +18,7 @@ class Notice:
 
     text: str
     kind: Literal["information", "warning", "danger"] = "information"
-    action: Literal["", "undo_delete", "load_guide", "open_settings"] = ""
+    action: Literal["", "undo", "undo_delete", "load_guide", "open_settings"] = ""
 
 
 class Notices(QObject):

@@ -25,7 +25,7 @@ from worker.protocol import Choice, Continuation, Finished, Generate, RequestId,
 _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
 
-def generate(request_id: RequestId, message: Message, prompt: Sequence[Message]) -> Generate:
+def generate(request_id: RequestId, message: Message, prompt: Sequence[Message], *, num_answers: int = 1) -> Generate:
     """Return the command that answers `prompt`; text that the answer has already is gone on from."""
     record = message.record or Record()
     sampling = record.sampling
@@ -39,9 +39,17 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message])
         messages=turns(prompt),
         template_options=record.template_options or UNSET,
         continuation=continuation,
-        sampling=protocol.Sampling(temperature=sampling.temperature, top_p=sampling.top_p, seed=sampling.seed),
+        sampling=protocol.Sampling(
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            top_k=sampling.top_k,
+            min_p=sampling.min_p,
+            repetition_penalty=sampling.repetition_penalty,
+            seed=sampling.seed,
+        ),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
+        n=num_answers,
         overflow=record.overflow,
         constraint=None if record.constraint is None else _constraint(record.constraint),
         hooks=list(record.hooks),
@@ -94,12 +102,14 @@ def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
     return sum(len(said) for said in behind[:num_turns])
 
 
-def finished(message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished) -> Message:
+def finished(
+    message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished, number: int = 0
+) -> Message:
     """Return a message, as it was when the model was asked, with what the model made of it and of its prompt.
 
-    `tokens` are all that were drawn for it, those that are no text of it included.
+    `tokens` are all that were drawn for it, those that are no text of it included; `number` is that of its choice.
     """
-    choice, usage, timing = event.choices[0], event.usage, event.timing
+    choice, usage, timing = event.choices[number], event.usage, event.timing
     before = message.record or Record()
     if choice.text:
         before = _with_tokens(before, choice, tokens)
@@ -116,13 +126,13 @@ def finished(message: Message, prompt: Sequence[Message], tokens: Sequence[Token
                 name=use.name, calls=use.calls, total_ms=use.total_ms, longest_ms=use.longest_ms, is_off=use.is_off
             )
             for use in event.hooks
-            if use.choice == 0
+            if use.choice == number
         ),
         figures=Figures(
             prompt_tokens=usage.prompt_tokens,
             kept_tokens=usage.cached_tokens,
             read_tokens=usage.prefilled_tokens,
-            new_tokens=usage.generated_tokens,
+            new_tokens=usage.generated_tokens if len(event.choices) == 1 else len(choice.token_ids),
             forced_tokens=usage.forced_tokens,
             draft_tokens=usage.draft_tokens,
             accepted_tokens=usage.accepted_tokens,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 
+from app.model.history import History, Step, chosen
 from app.model.message import Conversation, Message, MessageId, Record, Role, State
 from app.model.store import Store
 from app.model.tree import Tree
@@ -14,11 +15,15 @@ from app.model.tree import Tree
 class OpenConversation:
     """What a person sees of one conversation, and how it grows. Methods that change it raise `StoreError`."""
 
-    def __init__(self, store: Store, conversation: Conversation) -> None:
+    def __init__(self, store: Store, conversation: Conversation, history: History | None = None) -> None:
+        """`history`: what was done in it while it was open before."""
         self._store = store
         self.conversation = conversation
+        self.history = History() if history is None else history
         self._tree = Tree(store.messages(conversation.id), conversation.root_id)
         self._choices = store.choices(conversation.id)
+        self._step: Step | None = None
+        """What is being done now, as what will undo it."""
 
     @property
     def path(self) -> list[Message]:
@@ -60,14 +65,27 @@ class OpenConversation:
         """Add a message and show it."""
         self._widen_to(parent_id)
         message = self._store.add(self.conversation.id, parent_id, role, text, state=state, record=record)
+        if self._step is not None:
+            self._step.choices.setdefault(parent_id, chosen(self._choices, parent_id))
+            self._step.hide.append(message.id)
         self._tree.put(message)
         self._choices[parent_id] = message.id
         return message
 
+    def change(self, message: Message) -> None:
+        """Put another text, state or record in a message's place."""
+        self._remember(message.id)
+        self._store.update(message)
+        self._tree.put(message)
+
+    def set_text(self, message_id: MessageId, text: str) -> None:
+        """Put another text in a message's place; what stands below it stays."""
+        self._remember(message_id)
+        self._tree.put(self._store.set_text(message_id, text))
+
     def put(self, message: Message) -> None:
         """Take in a message as the store has it now."""
-        if message.id in self._tree:
-            self._tree.put(message)
+        self._tree.put(message)
 
     def choose(self, message_id: MessageId) -> None:
         """Show a message instead of its siblings."""
@@ -80,6 +98,114 @@ class OpenConversation:
         """Take in what the conversation is called now; one that lies in the trash keeps the name it had."""
         with contextlib.suppress(KeyError):
             self.conversation = self._store.conversation(self.conversation.id)
+
+    def star(self, message_id: MessageId, *, is_starred: bool) -> None:
+        self._remember(message_id)
+        self._tree.put(self._store.star(message_id, is_starred=is_starred))
+
+    def name_branch(self, message_id: MessageId, name: str) -> None:
+        """Call the branch that begins at a message something; an empty name is none."""
+        self._remember(message_id)
+        self._tree.put(self._store.name_branch(message_id, name))
+
+    def prune(self, message_ids: Sequence[MessageId]) -> None:
+        """Take siblings and all that stands below them out of sight; the nearest one before them is shown instead."""
+        parent_id = self._tree[message_ids[0]].parent_id
+        assert parent_id is not None
+        siblings = self._tree.siblings(message_ids[0])
+        kept = [sibling for sibling in siblings if sibling not in message_ids]
+        was_chosen = chosen(self._choices, parent_id)
+        self._store.prune(message_ids)
+        if self._step is not None:
+            self._step.show += message_ids
+        self._read()
+        if kept and was_chosen in message_ids:
+            before = [sibling for sibling in kept if sibling < min(message_ids)]
+            if self._step is not None:
+                self._step.choices.setdefault(parent_id, was_chosen)
+            self.choose(before[-1] if before else kept[0])
+
+    def below(self, message_id: MessageId) -> list[MessageId]:
+        """Return a message and all that stands below it."""
+        return self._tree.below(message_id)
+
+    @property
+    def tree(self) -> Tree:
+        """All branches; to be read, never changed."""
+        return self._tree
+
+    # --- to and fro ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Generator[None]:
+        """Remember what changes meanwhile as one thing that can be undone."""
+        step = self._step = Step(name, self.conversation.root_id)
+        try:
+            yield
+        finally:
+            # What was done before it failed can be undone, too.
+            self._step = None
+            if not step.is_empty:
+                self.history.add(step)
+
+    def undo(self) -> MessageId | None:
+        """Take back what was done last, and show the place; return it, if there was anything."""
+        step = self.history.to_undo
+        if step is None:
+            return None
+        redo = self._put_back(step)
+        self.history.undone(redo)
+        return self._show_place_of(step)
+
+    def redo(self) -> MessageId | None:
+        """Do again what was undone last, and show the place; return it, if there was anything."""
+        step = self.history.to_redo
+        if step is None:
+            return None
+        undo = self._put_back(step)
+        self.history.redone(undo)
+        return self._show_place_of(step)
+
+    def go_to(self, message_id: MessageId) -> None:
+        """Show the branch that a message lies on."""
+        line = [message.id for message in self._tree.lineage(message_id)]
+        wanted = {upper: lower for upper, lower in itertools.pairwise(line) if self._choices.get(upper) != lower}
+        visible = {message.id for message in self.path}
+        if not visible.issuperset(line):
+            self._store.choose(self.conversation.id, wanted)
+            self._choices |= wanted
+
+    def _remember(self, message_id: MessageId) -> None:
+        if self._step is not None and all(message.id != message_id for message in self._step.messages):
+            self._step.messages.append(self._tree[message_id])
+
+    def _put_back(self, step: Step) -> Step:
+        """Make the tree what it was before a step; return the step back from there."""
+        back = Step(
+            step.name,
+            self.conversation.root_id,
+            hide=step.show,
+            show=step.hide,
+            messages=[self._tree[message.id] for message in step.messages if message.id in self._tree],
+            choices={parent_id: chosen(self._choices, parent_id) for parent_id in step.choices},
+        )
+        self._store.put_back(self.conversation.id, step)
+        self._read()
+        return back
+
+    def _read(self) -> None:
+        """Take in what the store has now."""
+        self.conversation = self._store.conversation(self.conversation.id)
+        self._tree = Tree(self._store.messages(self.conversation.id), self.conversation.root_id)
+        self._choices = self._store.choices(self.conversation.id)
+
+    def _show_place_of(self, step: Step) -> MessageId:
+        """Let the place be visible where a step changed something; return it."""
+        changed = [*step.show, *(message.id for message in step.messages)]
+        around = [child if isinstance(child, int) else parent for parent, child in step.choices.items()]
+        place = next((found for found in (*changed, *around) if found in self._tree), self._tree.root_id)
+        self.go_to(place)
+        return place
 
     def _widen_to(self, parent_id: MessageId) -> None:
         """Make sure that children of this message are this conversation's own branches."""

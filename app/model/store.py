@@ -21,7 +21,9 @@ import msgspec
 
 from app.model.database import DamagedError, Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
+from app.model.history import Step, Unset
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
+from app.model.preparations import Preparations
 from app.model.presence import Presence
 from app.model.reach import in_sight, kept, whole
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, encoded, message_in, unreadable
@@ -50,7 +52,7 @@ WITH RECURSIVE line (id) AS (
 )
 INSERT INTO choice
 SELECT conversation.id, ?1, (SELECT max(id) FROM message WHERE parent_id = ?1 AND pruned_ms IS NULL)
-FROM conversation JOIN line ON line.id = root_id WHERE conversation.id <> ?2
+FROM conversation JOIN line ON line.id = root_id WHERE conversation.id IS NOT ?2
 ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = excluded.child_id
 WHERE child_id IN (SELECT id FROM message WHERE parent_id = ?1 AND pruned_ms IS NOT NULL)
 """
@@ -123,6 +125,8 @@ class Store:
         self._search = Search(self._database)
         self.grafts = Grafts(self._database)
         """Whole conversations from elsewhere."""
+        self.preparations = Preparations(self._database)
+        """What was written and not sent."""
 
     def close(self) -> None:
         self._database.close()
@@ -164,12 +168,14 @@ class Store:
         *,
         state: State = "complete",
         record: Record | None = None,
+        is_chosen: bool = True,
     ) -> Message:
-        """Add a message, chosen in this conversation and in no other; it is on the disk when this returns."""
+        """Add a message, chosen in this conversation, if at all; it is on the disk when this returns."""
         with self._database.durably():
-            self._database.write(_PIN_OTHERS, (parent_id, conversation_id))
+            self._database.write(_PIN_OTHERS, (parent_id, conversation_id if is_chosen else None))
             message = self._add(parent_id, role, text, state, record)
-            self._choose(conversation_id, {parent_id: message.id})
+            if is_chosen:
+                self._choose(conversation_id, {parent_id: message.id})
             self._database.write(_BRING_TO_SIGHT, (parent_id, conversation_id))
             self._database.write(
                 "UPDATE conversation SET updated_ms = ?, trashed_ms = NULL WHERE id = ?", (_now_ms(), conversation_id)
@@ -180,19 +186,31 @@ class Store:
     def update(self, *messages: Message) -> None:
         """Write the text, state and record of messages anew; they are on the disk when this returns."""
         with self._database.durably():
-            for message in messages:
-                self._database.write(
-                    "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
-                    (
-                        message.text,
-                        indexed(message.text),
-                        message.state,
-                        encoded(message.record),
-                        message.record and message.record.model,
-                        message.id,
-                    ),
+            self._update(messages)
+
+    @_mending
+    def put_back(self, conversation_id: int, step: Step) -> None:
+        """Make the tree again what it was before a step; on the disk when this returns."""
+        with self._database.durably():
+            for message_ids, pruned_ms in ((step.hide, _now_ms()), (step.show, None)):
+                self._database.write_many(
+                    "UPDATE message SET pruned_ms = ? WHERE id = ?",
+                    [(pruned_ms, message_id) for message_id in message_ids],
                 )
-                self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
+            self._update(step.messages)
+            self._database.write_many(
+                "UPDATE message SET name = ?, starred_ms = ? WHERE id = ?",
+                [(message.name, message.starred_ms, message.id) for message in step.messages],
+            )
+            self._choose(
+                conversation_id,
+                {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)},
+            )
+            self._database.write_many(
+                "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",
+                [(conversation_id, parent) for parent, child in step.choices.items() if isinstance(child, Unset)],
+            )
+            self._database.write("UPDATE conversation SET root_id = ? WHERE id = ?", (step.root_id, conversation_id))
 
     @_mending
     def set_text(self, message_id: MessageId, text: str) -> Message:
@@ -200,14 +218,11 @@ class Store:
 
         Raises `KeyError`.
         """
-        pieces = self._pieces()
-        for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
-            before = self._read(row, pieces)
-            record = None if before.record is None else without_tokens(before.record)
-            message = msgspec.structs.replace(before, text=text, record=record)
-            self.update(message)
-            return message
-        raise KeyError(message_id)
+        before = self.message(message_id)
+        record = None if before.record is None else without_tokens(before.record)
+        message = msgspec.structs.replace(before, text=text, record=record)
+        self.update(message)
+        return message
 
     def prune(self, message_ids: Iterable[MessageId], *, is_pruned: bool = True) -> None:
         """Take messages and all that stands below them out of sight, or let them be seen again.
@@ -247,15 +262,25 @@ class Store:
             links = {row[0]: row[1] if isinstance(row[1], int) else None for row in rows}
             return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
 
-    def star(self, message_id: MessageId, *, is_starred: bool = True) -> None:
+    def message(self, message_id: MessageId) -> Message:
+        """Return one message. Raises `KeyError`."""
+        pieces = self._pieces()
+        for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
+            return self._read(row, pieces)
+        raise KeyError(message_id)
+
+    def star(self, message_id: MessageId, *, is_starred: bool = True) -> Message:
+        """Mark a message, or take its mark away; return it. Raises `KeyError`."""
         with self._database.durably():
             starred_ms = _now_ms() if is_starred else None
             self._database.write("UPDATE message SET starred_ms = ? WHERE id = ?", (starred_ms, message_id))
+        return self.message(message_id)
 
-    def name_branch(self, message_id: MessageId, name: str) -> None:
-        """Call the branch that begins at this message something; an empty name is none."""
+    def name_branch(self, message_id: MessageId, name: str) -> Message:
+        """Call the branch that begins at this message something, or nothing; return it. Raises `KeyError`."""
         with self._database.durably():
             self._database.write("UPDATE message SET name = ? WHERE id = ?", (name, message_id))
+        return self.message(message_id)
 
     def search(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
         """Return the messages of all branches that answer what is typed, the best first."""
@@ -406,6 +431,21 @@ class Store:
             return len(doomed)
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    def _update(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self._database.write(
+                "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
+                (
+                    message.text,
+                    indexed(message.text),
+                    message.state,
+                    encoded(message.record),
+                    message.record and message.record.model,
+                    message.id,
+                ),
+            )
+            self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
 
     def _add(
         self,

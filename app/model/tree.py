@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -40,7 +41,18 @@ class Tree:
         is_new = message.id not in self._messages
         self._messages[message.id] = message
         if is_new and message.parent_id is not None:
-            self._children.setdefault(message.parent_id, []).append(message.id)
+            # An older one may come late, from another window.
+            bisect.insort(self._children.setdefault(message.parent_id, []), message.id)
+
+    def below(self, message_id: MessageId) -> list[MessageId]:
+        """Return a message and all that stands below it."""
+        found = [message_id]
+        seen = {message_id}
+        for upper in found:
+            new = [child for child in self.children(upper) if child not in seen]
+            seen.update(new)
+            found += new
+        return found
 
     def children(self, message_id: MessageId) -> Sequence[MessageId]:
         """Return the ids of a message's children, oldest first."""

@@ -385,7 +385,7 @@ def test_without_a_worker_a_question_is_kept_and_the_answer_says_so(desk: Desk) 
 def test_text_as_it_grows_is_put_together_only_when_somebody_looks(desk: Desk) -> None:
     desk.controller.send("u1")
     answer = desk.controller.path[-1]
-    pieces = desk.answers._streams[answer.id].new_text  # pyright: ignore[reportPrivateUsage]
+    pieces = desk.answers._streams[answer.id]._new  # pyright: ignore[reportPrivateUsage]
     pieces.clear()
     for number in range(1000):
         desk.link.chunk(desk.link.asked[-1], f"{number} ")

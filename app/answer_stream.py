@@ -1,0 +1,79 @@
+"""One answer as it grows: the message that it is written into, and what of it is not in the store yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from app.model.message import Message
+from worker.protocol import RequestId, Token
+
+
+class AnswerStream:
+    """Text and tokens of one choice of a request."""
+
+    def __init__(self, message: Message, prompt: Sequence[Message], conversation_id: int, choice: int) -> None:
+        """`message` as it was when the answer was asked for; what streams in goes on from its text."""
+        self.message = message
+        self.prompt = list(prompt)
+        self.conversation_id = conversation_id
+        self.choice = choice
+        self.request_id: RequestId | None = None
+        """None while an answer in the prompt is itself still growing."""
+        self.has_ended = False
+        """Whether nothing more comes, though others of its request still grow."""
+        self.tokens: list[Token] = []
+        """All that were drawn and not taken back."""
+        self._new: list[str] = []
+        self._unsaved: list[str] = []
+        self.was_cut = False
+        """Whether text that may be in the store already was taken back since it was last saved."""
+
+    @property
+    def new_text(self) -> str:
+        """What has streamed in."""
+        # Put together once for all that ask between two pieces.
+        self._new[:] = ["".join(self._new)]
+        return self._new[0]
+
+    @property
+    def current(self) -> Message:
+        """The message with what has streamed in."""
+        return self.shown(self.message)
+
+    def shown(self, message: Message) -> Message:
+        """Return `message`, whatever else of it is another one now, with what has streamed in."""
+        return msgspec.structs.replace(message, text=self.message.text + self.new_text)
+
+    def append(self, text: str, tokens: Sequence[Token]) -> None:
+        self.tokens += tokens
+        if text:
+            self._new.append(text)
+            self._unsaved.append(text)
+
+    def take_back(self, num_chars: int, num_tokens: int) -> None:
+        """Forget the end of what has streamed in."""
+        text = self.new_text
+        self._new[:] = [text[: max(len(text) - num_chars, 0)]]
+        del self.tokens[max(len(self.tokens) - num_tokens, 0) :]
+        self.was_cut = self.was_cut or num_chars > 0
+
+    def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
+        """Return a stream into `message` that shares that much of this one's beginning."""
+        other = AnswerStream(message, self.prompt, self.conversation_id, choice)
+        other.request_id = self.request_id
+        other.tokens = self.tokens[:num_tokens]
+        other._new = [self.new_text[:num_chars]]
+        # Written whole the first time: the store has none of it.
+        other.was_cut = True
+        return other
+
+    @property
+    def unsaved(self) -> str:
+        """What has streamed in since `mark_saved`."""
+        return "".join(self._unsaved)
+
+    def mark_saved(self) -> None:
+        self._unsaved.clear()
+        self.was_cut = False
