@@ -57,6 +57,32 @@ class Conversations(QObject):
             self._store.pin(conversation_id, is_pinned=is_pinned)
         self.changed.emit()
 
+    def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
+        """Put a conversation out of the way, or take it back."""
+        with self._notices.telling():
+            self._store.archive(conversation_id, is_archived=is_archived)
+        self.changed.emit()
+
+    def put_into_folder(self, conversation_id: int, folder: str) -> None:
+        """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""
+        with self._notices.telling():
+            self._store.put_into_folder(conversation_id, " ".join(clean(folder).split()))
+        self.changed.emit()
+
+    def rename_folder(self, folder: str, name: str) -> None:
+        """Call a folder otherwise; empty: what lies in it lies in none."""
+        with self._notices.telling():
+            for conversation in self._store.conversations():
+                if conversation.folder == folder:
+                    self._store.put_into_folder(conversation.id, " ".join(clean(name).split()))
+        self.changed.emit()
+
+    @property
+    def folders(self) -> list[str]:
+        with self._notices.telling():
+            return self._store.folders()
+        return []
+
     def delete(self, conversation_id: int) -> None:
         """Throw a conversation away; `undo_delete` takes it back until the next one goes or the program ends.
 

@@ -48,6 +48,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     """What was written in the composer and not sent."""
 
 
+    folded_sections: tuple[str, ...] = ("archive",)
+    """Of the sidebar, by their keys."""
+    names_conversations: bool = True
+    """Whether a conversation gets its name from its first exchange."""
+    keys: dict[str, str] = {}
+    """Those that a person chose, by the names of the actions; empty: none."""
 def load_settings(path: Path) -> Settings:
     """Read the settings; where the file is damaged or holds what can't be, as many of them as are good.
 

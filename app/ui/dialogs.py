@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 _NOT_IN_FILE_NAMES = set('\\/:*?"<>|\0')
@@ -13,32 +13,56 @@ _NOT_IN_FILE_NAMES = set('\\/:*?"<>|\0')
 
 def ask_name(parent: QWidget, name: str) -> str | None:
     """Ask for a conversation's new name; None if it is to keep the old one."""
-    answer, is_accepted = QInputDialog.getText(parent, "Rename conversation", "Name", text=name)
+    answer, is_accepted = QInputDialog.getText(
+        parent,
+        QCoreApplication.translate("Dialogs", "Rename conversation"),
+        QCoreApplication.translate("Dialogs", "Name"),
+        text=name,
+    )
     return answer if is_accepted else None
+
+
+def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | None:
+    """Ask for a folder's name, one of those that there are or a new one; None if nothing is to change."""
+    title = QCoreApplication.translate("Dialogs", "Folder")
+    label = QCoreApplication.translate("Dialogs", "Name; empty: no folder")
+    if not folders:
+        answer, is_accepted = QInputDialog.getText(parent, title, label, text=folder)
+    else:
+        choice = ["", *folders]
+        answer, is_accepted = QInputDialog.getItem(parent, title, label, choice, choice.index(folder))
+    return answer.strip() if is_accepted else None
 
 
 def ask_export_file(parent: QWidget, name: str) -> Path | None:
     """Ask where the Markdown file is to lie."""
     proposed = "".join(" " if character in _NOT_IN_FILE_NAMES else character for character in name).strip()
-    file, _ = QFileDialog.getSaveFileName(parent, "Export branch", f"{proposed}.md", "Markdown (*.md)")
+    file, _ = QFileDialog.getSaveFileName(
+        parent, QCoreApplication.translate("Dialogs", "Export branch"), f"{proposed}.md", "Markdown (*.md)"
+    )
     return Path(file) if file else None
 
 
 def ask_model_folder(parent: QWidget) -> Path | None:
     """Ask for the folder of a model."""
-    folder = QFileDialog.getExistingDirectory(parent, "Open a model's folder")
+    folder = QFileDialog.getExistingDirectory(parent, QCoreApplication.translate("Dialogs", "Open a model's folder"))
     return Path(folder) if folder else None
 
 
 def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     """Call `empty` if the trash is to be emptied."""
-    box = _box(parent, "Empty trash")
-    box.setText("Delete for good what lies in the trash?")
+    box = _box(parent, QCoreApplication.translate("Dialogs", "Empty trash"))
+    box.setText(QCoreApplication.translate("Dialogs", "Delete for good what lies in the trash?"))
     box.setInformativeText(
-        "Its text goes from your conversations, from their backups and from what models have read. "
-        "What another conversation shares stays. Models read again what they need."
+        QCoreApplication.translate(
+            "Dialogs",
+            "Its text goes from your conversations, from their backups and from what models have read. "
+            "What another conversation shares stays. Models read again what they need.",
+        )
     )
-    delete = box.addButton("Delete for good", QMessageBox.ButtonRole.DestructiveRole)
+    delete = box.addButton(
+        QCoreApplication.translate("Dialogs", "Delete for good"), QMessageBox.ButtonRole.DestructiveRole
+    )
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
     delete.clicked.connect(empty)
     box.open()
@@ -48,19 +72,32 @@ def show_shortcuts(parent: QWidget, keys: Sequence[tuple[str, str]]) -> None:
     """List what each key does."""
     rows = "".join(
         f"<tr><td style='padding:3px 24px 3px 0'>{text}</td><td style='padding:3px 0'><b>{key}</b></td></tr>"
-        for text, key in (*keys, ("Send", "Enter"), ("New line", "Shift+Enter"))
+        for text, key in (
+            *keys,
+            (QCoreApplication.translate("Dialogs", "Send"), "Enter"),
+            (QCoreApplication.translate("Dialogs", "New line"), "Shift+Enter"),
+        )
     )
-    box = _box(parent, "Keyboard shortcuts")
+    letters = QCoreApplication.translate("Dialogs", "Single letters work on the message that has the focus.")
+    box = _box(parent, QCoreApplication.translate("Dialogs", "Keyboard shortcuts"))
     box.setTextFormat(Qt.TextFormat.RichText)
-    box.setText(f"<table>{rows}</table><p>Single letters work on the message that has the focus.</p>")
+    box.setText(f"<table>{rows}</table><p>{letters}</p>")
     box.open()
 
 
 def show_about(parent: QWidget) -> None:
     """Say what Bough is."""
-    box = _box(parent, "About Bough")
-    box.setText("Bough is a chat program for local models in which a conversation is a tree.")
-    box.setInformativeText("Free software under the MIT licence. Nothing you write leaves this computer.")
+    box = _box(parent, QCoreApplication.translate("Dialogs", "About Bough"))
+    box.setText(
+        QCoreApplication.translate(
+            "Dialogs", "Bough is a chat program for local models in which a conversation is a tree."
+        )
+    )
+    box.setInformativeText(
+        QCoreApplication.translate(
+            "Dialogs", "Free software under the MIT licence. Nothing you write leaves this computer."
+        )
+    )
     box.open()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
@@ -39,13 +40,16 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("new", "New conversation", "Ctrl+N", icon="plus"),
             Entry("rename", "Rename conversation…", "F2"),
-            Entry("delete", "Delete conversation"),
+            Entry("pin", "Pin conversation", "Ctrl+Shift+P", is_checkable=True, icon="pin"),
+            Entry("folder", "Move to folder…", "Ctrl+Shift+M", icon="folder"),
+            Entry("archive", "Archive conversation", "Ctrl+Shift+A", is_checkable=True, icon="archive"),
+            Entry("delete", "Delete conversation", "Ctrl+Shift+Backspace"),
             Entry("empty_trash", "Empty trash…"),
             SEPARATOR,
             Entry("export", "Export branch…", "Ctrl+Shift+E"),
             Entry("data", "Show data folder", icon="folder"),
             SEPARATOR,
-            Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="sampling"),
+            Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="settings"),
             SEPARATOR,
             Entry("quit", "Quit", "Ctrl+Q"),
         ),
@@ -95,10 +99,10 @@ class Menus:
         self._icons: dict[str, str] = {}
         self._menus: dict[str, QMenu] = {}
         for title, entries in MENUS:
-            menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(title)
+            menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(_translated(title))
             for entry in entries:
                 if isinstance(entry, Submenu):
-                    self._fill_submenu(menu.addMenu(entry.title), entry.entries)
+                    self._fill_submenu(menu.addMenu(_translated(entry.title)), entry.entries)
                 elif entry == SEPARATOR:
                     menu.addSeparator()
                 else:
@@ -118,18 +122,21 @@ class Menus:
             self._actions[name].setIcon(icon(icon_name, theme.quiet_text))
 
     def menu(self, title: str) -> QMenu:
-        """Return a menu of the bar by its title."""
+        """Return a menu of the bar by its English title."""
         return self._menus[title]
+
+    def set_keys(self, chosen: Mapping[str, str]) -> None:
+        """Let actions work by the keys that a person chose, by the actions' names; all others by their own."""
+        for entry in all_entries():
+            key = chosen.get(entry.name, entry.key)
+            self._actions[entry.name].setShortcut(QKeySequence(key))
 
     def keys(self) -> list[tuple[str, str]]:
         """Return what each key does: the action's text and the key as the system writes it."""
-        rows: list[tuple[str, str]] = []
-        for action in self._actions.values():
-            text, _, letter = action.text().partition("\t")
-            key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText) or letter
-            if key:
-                rows.append((text, key))
-        return rows
+        return [(label(action), key) for action in self._actions.values() if (key := key_of(action))]
+
+    def __iter__(self) -> Iterator[tuple[str, QAction]]:
+        return iter(self._actions.items())
 
     def _fill_submenu(self, menu: QMenu, entries: tuple[Entry, ...]) -> None:
         group = QActionGroup(self._window)
@@ -139,7 +146,8 @@ class Menus:
             menu.addAction(action)
 
     def _new(self, entry: Entry) -> QAction:
-        text = f"{entry.text}\t{entry.letter}" if entry.letter else entry.text
+        translated = _translated(entry.text)
+        text = f"{translated}\t{entry.letter}" if entry.letter else translated
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)
         action.setMenuRole(entry.role)
@@ -150,6 +158,39 @@ class Menus:
         # A window's action works by its key though its menu be closed.
         self._window.addAction(action)
         return action
+
+
+def all_entries() -> Iterator[Entry]:
+    """Every entry of the menus, those in submenus, too."""
+    for _, entries in MENUS:
+        for entry in entries:
+            if isinstance(entry, Submenu):
+                yield from entry.entries
+            elif entry != SEPARATOR:
+                yield entry
+
+
+def label(action: QAction) -> str:
+    """What an action is called, without its letter and its mnemonic."""
+    return action.text().partition("\t")[0].replace("&", "")
+
+
+def key_of(action: QAction) -> str:
+    """The key, as the system writes it, or the letter by which an action works; empty where there is none."""
+    key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+    return key or action.text().partition("\t")[2]
+
+
+def tip_with_key(action: QAction) -> str:
+    """What a tool tip says of an action."""
+    key = key_of(action)
+    text = label(action).rstrip("…")
+    return f"{text} ({key})" if key else text
+
+
+def _translated(text: str) -> str:
+    """The texts of `MENUS` come to the translators by `packaging/translations.py`."""
+    return QCoreApplication.translate("Menus", text)
 
 
 def _calling(slot: Callable[[], object]) -> Callable[[bool], None]:

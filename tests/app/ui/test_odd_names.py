@@ -22,8 +22,11 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person:
     title = person.window.header.title
     assert title.text() == _HTML
     assert title.textFormat() == Qt.TextFormat.PlainText
-    tips = [person.window.sidebar.list.item(row).toolTip() for row in range(person.window.sidebar.list.count())]
-    assert as_tool_tip(_HTML) in tips
+    assert person.controller.conversation is not None
+    rows = person.window.sidebar.list.rows
+    place = rows.place_of(person.controller.conversation.id)
+    assert place.data() == _HTML
+    assert place.data(Qt.ItemDataRole.ToolTipRole) == as_tool_tip(_HTML)
 
 
 def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(person: Person) -> None:

@@ -1,0 +1,239 @@
+"""The sidebar: its sections, and what keyboard, mouse and screen reader do in its list."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, datetime, timedelta
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QLineEdit
+from pytestqt.qtbot import QtBot
+
+from app.model.message import Conversation
+from app.ui.conversation_model import ID, ConversationModel
+from app.ui.sections import Section, sections
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_TODAY = date(2026, 3, 31)
+
+
+def _conversation(
+    number: int, days_ago: float = 0, *, pinned: bool = False, folder: str = "", archived: bool = False, name: str = ""
+) -> Conversation:
+    noon = datetime(_TODAY.year, _TODAY.month, _TODAY.day, 12).astimezone() - timedelta(days=days_ago)
+    return Conversation(
+        id=number,
+        name=name or f"Conversation {number}",
+        root_id=number,
+        created_ms=0,
+        updated_ms=round(noon.timestamp() * 1000),
+        pinned_ms=1 if pinned else None,
+        folder=folder,
+        archived_ms=1 if archived else None,
+    )
+
+
+def test_conversations_lie_in_the_groups_that_their_marks_and_days_say() -> None:
+    found = sections(
+        [
+            _conversation(1),
+            _conversation(2, 1),
+            _conversation(3, 6),
+            _conversation(4, 7),
+            _conversation(5, 400),
+            _conversation(6, folder="work"),
+            _conversation(7, folder="Art"),
+            _conversation(8, pinned=True, folder="work"),
+            _conversation(9, pinned=True, archived=True),
+        ],
+        _TODAY,
+    )
+    assert [(section.key, [one.id for one in section.conversations]) for section in found] == [
+        ("pinned", [8]),
+        ("folder/Art", [7]),
+        ("folder/work", [6]),
+        ("today", [1]),
+        ("yesterday", [2]),
+        ("week", [3]),
+        ("older", [4, 5]),
+        ("archive", [9]),
+    ]
+
+
+def _rows(model: QAbstractItemModel) -> list[tuple[object, list[tuple[object, object]]]]:
+    rows: list[tuple[object, list[tuple[object, object]]]] = []
+    for place in range(model.rowCount()):
+        section = model.index(place, 0)
+        inside = [model.index(row, 0, section) for row in range(model.rowCount(section))]
+        rows.append((section.data(), [(index.data(ID), index.data()) for index in inside]))
+    return rows
+
+
+def _shown(found: list[Section]) -> list[tuple[object, list[tuple[object, object]]]]:
+    return [(section.title, [(one.id, one.name) for one in section.conversations]) for section in found]
+
+
+def test_a_list_that_changes_anyhow_is_shown_as_it_is(qtbot: QtBot) -> None:
+    owner = QObject()
+    model = ConversationModel(owner)
+    # It fails where a row comes or goes unannounced.
+    _ = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, owner)
+    draw = random.Random(4)
+    known: dict[int, Conversation] = {}
+    for step in range(150):
+        for _ in range(draw.randrange(1, 4)):
+            number = draw.randrange(12)
+            if number in known and draw.random() < 0.3:
+                del known[number]
+            else:
+                known[number] = _conversation(
+                    number,
+                    draw.choice([0, 1, 3, 30]),
+                    pinned=draw.random() < 0.2,
+                    folder=draw.choice(["", "", "a", "b"]),
+                    archived=draw.random() < 0.1,
+                    name=draw.choice(["", f"Name {step}"]),
+                )
+        listed = sorted(known.values(), key=lambda one: (-one.updated_ms, one.id))
+        model.show_sections(sections(listed, _TODAY))
+        assert _rows(model) == _shown(sections(listed, _TODAY))
+
+
+def _three(person: Person) -> list[int]:
+    """Three conversations of today, the last one first in the list, which has the focus."""
+    store = person.application.store
+    for conversation in store.conversations():
+        store.trash(conversation.id)
+    ids = [store.create_conversation(name, "", "Hello")[0].id for name in ("Apples", "Bread", "Cheese")]
+    person.controller.program.conversations.changed.emit()
+    person.controller.open_conversation(ids[2])
+    person.window.sidebar.list.setFocus(Qt.FocusReason.TabFocusReason)
+    return ids[::-1]
+
+
+def _names(person: Person) -> list[str]:
+    return [conversation.name for conversation in person.controller.program.conversations.all]
+
+
+def _opened(person: Person) -> int | None:
+    return None if person.controller.conversation is None else person.controller.conversation.id
+
+
+def test_arrows_walk_and_enter_opens(person: Person) -> None:
+    cheese, bread, apples = _three(person)
+    rows = person.window.sidebar.list
+    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+    assert rows.current_id == cheese
+    person.bot.keyClick(rows, Qt.Key.Key_Down)
+    assert (rows.current_id, _opened(person)) == (bread, cheese)
+    person.bot.keyClick(rows, Qt.Key.Key_Return)
+    assert _opened(person) == bread
+    # What is typed leads there.
+    person.bot.keyClicks(rows, "app")
+    assert rows.current_id == apples
+
+
+def test_what_is_marked_is_what_is_open_once_the_focus_is_elsewhere(person: Person) -> None:
+    cheese, bread, _ = _three(person)
+    rows = person.window.sidebar.list
+    person.bot.keyClick(rows, Qt.Key.Key_Down)
+    assert rows.current_id == bread
+    person.window.composer.text.setFocus()
+    assert rows.current_id == cheese
+
+
+def test_a_conversation_is_renamed_in_its_place(person: Person) -> None:
+    _three(person)
+    rows = person.window.sidebar.list
+    person.bot.keyClick(rows, Qt.Key.Key_F2)
+    editor = rows.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.selectAll()
+    person.bot.keyClicks(editor, "Cheddar")
+    person.bot.keyClick(editor, Qt.Key.Key_Return)
+    person.bot.waitUntil(lambda: _names(person)[0] == "Cheddar", timeout=PATIENCE_MS)
+    assert person.window.header.title.text() == "Cheddar"
+
+
+def test_the_delete_key_deletes_and_undo_brings_it_back(person: Person) -> None:
+    _three(person)
+    rows = person.window.sidebar.list
+    person.bot.keyClick(rows, Qt.Key.Key_Delete)
+    assert _names(person) == ["Bread", "Apples"]
+    person.bot.mouseClick(person.window.banner.button, Qt.MouseButton.LeftButton)
+    assert _names(person) == ["Cheese", "Bread", "Apples"]
+
+
+def _drop(person: Person, dragged: int, section: str) -> None:
+    rows = person.window.sidebar.list.rows
+    target = next(index for row in range(rows.rowCount()) if (index := rows.index(row, 0)).data() == section)
+    data = rows.mimeData([rows.place_of(dragged)])
+    assert rows.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
+
+
+def test_what_is_dropped_on_a_section_goes_there(person: Person) -> None:
+    cheese, bread, apples = _three(person)
+    conversations = person.controller.program.conversations
+    conversations.put_into_folder(apples, "Fruit")
+    conversations.pin(bread)
+    rows = person.window.sidebar.list
+    assert rows.shown_names == ["Pinned", "Bread", "Fruit", "Apples", "Today", "Cheese"]
+    _drop(person, cheese, "Fruit")
+    _drop(person, bread, "Fruit")
+    assert rows.shown_names == ["Fruit", "Cheese", "Bread", "Apples"]
+    conversations.put_into_folder(cheese, "")
+    _drop(person, apples, "Today")
+    assert rows.shown_names == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
+
+
+def test_a_section_that_is_folded_stays_folded(person: Person) -> None:
+    _three(person)
+    rows = person.window.sidebar.list
+    person.bot.keyClick(rows, Qt.Key.Key_Home)
+    person.bot.keyClick(rows, Qt.Key.Key_Left)
+    assert rows.shown_names == ["Today"]
+    person.ask("What is a branch?")
+    assert rows.shown_names == ["Today"]
+    rows.setFocus(Qt.FocusReason.TabFocusReason)
+    person.bot.keyClick(rows, Qt.Key.Key_Home)
+    person.bot.keyClick(rows, Qt.Key.Key_Return)
+    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+
+
+def test_the_archive_is_at_the_end_and_folded_at_first(person: Person) -> None:
+    cheese, _, _ = _three(person)
+    rows = person.window.sidebar.list
+    person.window.action("archive").trigger()
+    assert rows.shown_names == ["Today", "Bread", "Apples", "Archive"]
+    person.controller.program.conversations.archive(cheese, is_archived=False)
+    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+
+
+def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(person: Person) -> None:
+    _three(person)
+    rows = person.window.sidebar.list
+    interface = QAccessible.queryAccessibleInterface(rows)
+    assert interface.text(QAccessible.Text.Name) == "Conversations"
+    found = {
+        child.text(QAccessible.Text.Name): child
+        for number in range(interface.childCount())
+        if (child := interface.child(number)) is not None
+    }
+    assert {"Today", "Cheese", "Bread", "Apples"} <= set(found)
+    assert found["Today"].state().expanded
+    assert not found["Cheese"].state().expandable
+
+
+def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(person: Person) -> None:
+    _three(person)
+    rows = person.window.sidebar.list.rows
+    many = [_conversation(number + 10_000, number / 100) for number in range(5_000)]
+    rows.show_sections(sections(many, _TODAY))
+    assert rows.place_of(14_999).isValid()
+    person.window.sidebar.list.setCurrentIndex(rows.place_of(14_999))
+    person.bot.waitUntil(lambda: person.window.sidebar.list.current_id == 14_999, timeout=PATIENCE_MS)
+    person.window.sidebar.list.refresh()
+    assert rows.parent(QModelIndex()) == QModelIndex()
+    assert person.window.sidebar.list.shown_names == ["Today", "Cheese", "Bread", "Apples"]
