@@ -22,7 +22,7 @@ from app.model.message import MessageId
 from app.model.store import Store
 
 _SHOWN_CHARACTERS = 20_000
-_SHOWN_OF_A_LINE = 600
+_SHOWN_OF_A_LINE = 2_000
 
 
 class Scope(Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ class SearchPanel(QWidget):
         self._came_from: QWidget | None = None
         self.setAccessibleName(self.tr("Search everything"))
         self.field = QLineEdit()
-        self.field.setObjectName("search_field")
+        self.field.setObjectName("search_everything")
         self.field.setAccessibleName(self.tr("Search everything"))
         self.field.setPlaceholderText(self.tr("Search every message of every branch"))
         self.field.setClearButtonEnabled(False)

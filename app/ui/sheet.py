@@ -7,6 +7,7 @@ Cancel button then give the work up, and close the sheet only when there is none
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -90,6 +91,13 @@ class Sheet(QDialog):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def say(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:
+        """Say something beside the buttons."""
+        self.note.setObjectName(kind)
+        self.note.style().unpolish(self.note)
+        self.note.style().polish(self.note)
+        self.note.setText(text)
 
     # --- work ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,151 @@
+"""What a window shows while files are dragged over it: that they would be imported, and which of them can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.model.imports.source import SUFFIXES
+from app.ui.theme import Theme, icon
+
+_MARGIN_PX = 24
+_WIDTH_PX = 420
+_HEIGHT_PX = 190
+_SHADE = QColor(0, 0, 0, 80)
+_ICON_PX = 32
+
+
+class DropPage(QWidget):
+    """Lies over its parent while files are dragged there; `but` stays free, for it takes files in its own way."""
+
+    dropped = Signal(object)
+    """The files, as paths."""
+
+    def __init__(self, theme: Theme, parent: QWidget, but: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._but = but
+        self._icon = QLabel()
+        self._icon.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.headline = _label("heading")
+        self.details = _label("quiet")
+        self._card = QFrame(self)
+        self._card.setObjectName("drop")
+        column = QVBoxLayout(self._card)
+        column.setContentsMargins(24, 20, 24, 20)
+        column.setSpacing(8)
+        for part in (self._icon, self.headline, self.details):
+            column.addWidget(part)
+        self.setAcceptDrops(True)
+        parent.setAcceptDrops(True)
+        parent.installEventFilter(self)
+        self.setVisible(False)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._icon.setPixmap(icon("import", theme.accent).pixmap(_ICON_PX, _ICON_PX))
+
+    # --- over the window -----------------------------------------------------------------------------------
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.DragEnter and isinstance(event, QDragEnterEvent) and watched is self.parent():
+            files = files_in(event.mimeData())
+            if files:
+                event.acceptProposedAction()
+                self._open(files)
+                return True
+        elif event.type() == QEvent.Type.Drop and isinstance(event, QDropEvent) and watched is self.parent():
+            # Dropped before the page could take the drag over.
+            self._drop(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if files_in(event.mimeData()):
+            event.acceptProposedAction()
+
+    @override
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        event.acceptProposedAction()
+
+    @override
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        self.setVisible(False)
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        self._drop(event)
+
+    def _drop(self, event: QDropEvent) -> None:
+        self.setVisible(False)
+        files = [file for file in files_in(event.mimeData()) if can_be_imported(file)]
+        if files:
+            event.acceptProposedAction()
+            self.dropped.emit(files)
+
+    # --- looks ---------------------------------------------------------------------------------------------
+
+    def _open(self, files: Sequence[Path]) -> None:
+        taken = [file for file in files if can_be_imported(file)]
+        others = [file for file in files if not can_be_imported(file)]
+        if taken:
+            self.headline.setText(self.tr("Drop to import %n file(s)", "", len(taken)))
+            told = self.tr("First you see what is in there. Nothing is imported before you say so.")
+            left_out = self.tr("Left out, for Bough can't read that: {names}").format(names=_names(others))
+            self.details.setText(f"{told}\n{left_out}" if others else told)
+        else:
+            self.headline.setText(self.tr("This can't be imported"))
+            self.details.setText(
+                self.tr("{names}: Bough imports {endings}, and folders of them.").format(
+                    names=_names(others), endings=", ".join(SUFFIXES)
+                )
+            )
+        self._cover()
+        self.setVisible(True)
+        self.raise_()
+
+    def _cover(self) -> None:
+        window = self.parentWidget()
+        if window is None:
+            return
+        room = window.rect()
+        if self._but is not None and self._but.isVisible():
+            room = QRect(room.topLeft(), QPoint(room.right(), self._but.mapTo(window, QPoint(0, 0)).y()))
+        self.setGeometry(room)
+        width = min(_WIDTH_PX, room.width() - 2 * _MARGIN_PX)
+        height = min(_HEIGHT_PX, room.height() - 2 * _MARGIN_PX)
+        self._card.setGeometry((room.width() - width) // 2, (room.height() - height) // 2, width, height)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), _SHADE)
+
+
+def files_in(dragged: QMimeData) -> list[Path]:
+    """Return the files of this computer among what is dragged."""
+    return [Path(url.toLocalFile()) for url in dragged.urls() if url.isLocalFile()]
+
+
+def can_be_imported(file: Path) -> bool:
+    """Whether a file may be what Bough reads, by its name."""
+    return file.is_dir() or file.suffix.lower() in SUFFIXES
+
+
+def _names(files: Sequence[Path]) -> str:
+    shown = ", ".join(file.name for file in files[:3])
+    return f"{shown}, …" if len(files) > 3 else shown
+
+
+def _label(name: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(name)
+    label.setWordWrap(True)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+    return label
