@@ -7,8 +7,10 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
 from app.conversations import Conversations
+from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
 from app.model.message import Overflow, Sampling
+from app.model.presets import Preset
 from app.model.settings import MAX_RECENT_MODELS, Keeping, Settings, Theme
 from app.model.sizes import size_in_words
 from app.model.store import Store
@@ -83,9 +85,16 @@ class Program(QObject):
 
     # --- the settings --------------------------------------------------------------------------------------
 
+    def set_asking(self, asking: Asking) -> None:
+        """Say how conversations ask that say nothing else."""
+        self.preferences.change(asking=asking.cleaned)
+
     def set_sampling(self, sampling: Sampling) -> None:
-        stop = tuple(clean(text) for text in sampling.stop)
-        self.preferences.change(sampling=msgspec.structs.replace(sampling, stop=stop))
+        """Say how conversations draw that say nothing else."""
+        self.set_asking(msgspec.structs.replace(self.settings.asking, sampling=sampling))
+
+    def set_presets(self, presets: tuple[Preset, ...]) -> None:
+        self.preferences.change(presets=presets)
 
     def set_overflow(self, overflow: Overflow) -> None:
         """Say what the next answers do where their conversation is longer than the model's context."""
@@ -96,10 +105,6 @@ class Program(QObject):
 
     def set_sidebar_visible(self, visible: bool) -> None:
         self.preferences.change(sidebar_visible=visible)
-
-    def keep_draft(self, text: str) -> None:
-        """Keep what is written and not sent for the next time Bough is opened."""
-        self.preferences.change(draft=clean(text))
 
     # --- what happens --------------------------------------------------------------------------------------
 

@@ -160,7 +160,7 @@ def _streaming(folder: Path) -> Callable[[Application], None]:
 
     def show(application: Application) -> None:
         application.controller.program.set_sampling(
-            msgspec.structs.replace(application.controller.program.settings.sampling, stop=("§",))
+            msgspec.structs.replace(application.controller.program.settings.asking.sampling, stop=("§",))
         )
         application.controller.send("What is a branch, and what is a fork?")
         _wait(lambda: bool(application.controller.path[-1].text))

@@ -36,6 +36,11 @@ class Sampling(Struct, frozen=True, kw_only=True):
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Meta(ge=0)] = 0
+    """How many of the likeliest tokens are drawn from; 0: all."""
+    min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    """How likely a token must be beside the likeliest one."""
+    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] = 1.0
     max_tokens: Annotated[int, Meta(ge=1)] = 1024
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None

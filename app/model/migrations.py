@@ -131,7 +131,19 @@ ALTER TABLE conversation ADD COLUMN archived_ms INTEGER;
 ALTER TABLE piece ADD COLUMN tokens BLOB;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD)
+_FOURTH = """
+-- What lies ready in a conversation and was not sent, and how it asks; 0: in the one that is yet to begin.
+CREATE TABLE preparation (
+    conversation_id INTEGER PRIMARY KEY,
+    unsent TEXT,
+    asking TEXT
+) STRICT;
+CREATE TRIGGER conversation_gone AFTER DELETE ON conversation BEGIN
+    DELETE FROM preparation WHERE conversation_id = old.id;
+END;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

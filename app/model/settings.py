@@ -11,7 +11,9 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from app.model.message import Overflow, Sampling
+from app.model.asking import Asking
+from app.model.message import Overflow
+from app.model.presets import Preset
 
 Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """Bytes."""
@@ -38,15 +40,15 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     model: str = "guide"
     recent_models: tuple[str, ...] = ()
-    sampling: Sampling = Sampling()
+    asking: Asking = Asking()
+    """How conversations ask that say nothing else."""
+    presets: tuple[Preset, ...] = ()
+    """Those that the person saved."""
     keeping: Keeping = Keeping()
     overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True
     last_conversation: int | None = None
-    draft: str = ""
-    """What was written in the composer and not sent."""
-
 
     folded_sections: tuple[str, ...] = ("archive",)
     """Of the sidebar, by their keys."""
@@ -54,6 +56,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether a conversation gets its name from its first exchange."""
     keys: dict[str, str] = {}
     """Those that a person chose, by the names of the actions; empty: none."""
+
+
 def load_settings(path: Path) -> Settings:
     """Read the settings; where the file is damaged or holds what can't be, as many of them as are good.
 

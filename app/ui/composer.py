@@ -21,6 +21,7 @@ class Composer(QWidget):
     """The field, its send button and the way to the sampling."""
 
     sent = Signal(str)
+    edited = Signal()
     stop_asked = Signal()
     sampling_asked = Signal()
     refused = Signal(str)
@@ -107,6 +108,12 @@ class Composer(QWidget):
             self.text.clear()
             self.sent.emit(text)
 
+    def show_unsent(self, text: str) -> None:
+        """Show what was written before instead of what is written now."""
+        if text != self.text.content:
+            self.text.setPlainText(text)
+            self.text.moveCursor(QTextCursor.MoveOperation.End)
+
     def give_back(self, text: str) -> None:
         """Put back a text that could not be sent, before what was written since."""
         self.text.setPlainText("\n".join(part for part in (text, self.text.content) if part))
@@ -132,6 +139,7 @@ class Composer(QWidget):
     def _on_changed(self) -> None:
         self._fit()
         self._show_button()
+        self.edited.emit()
 
     def _fit(self) -> None:
         """Be as high as what is written, and never higher than leaves room for what it is about."""

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controller import Controller
 from app.notices import Notice
+from app.ui.asking_commands import AskingCommands
 from app.ui.banner import Banner
 from app.ui.composer import Composer
 from app.ui.conversation_commands import ConversationCommands
@@ -20,7 +21,6 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
 from app.ui.program_commands import ProgramCommands
-from app.ui.sampling_popover import SamplingPopover
 from app.ui.settings_window import SettingsWindow
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
@@ -50,6 +50,7 @@ class MainWindow(QMainWindow):
             controller, self.composer, self.sidebar.list, data_folder, self
         )
         self._program_commands = ProgramCommands(controller.program, self)
+        self._asking_commands = AskingCommands(controller, self.composer, self)
         self._menus.connect_slots(self._slots())
         self._connect()
         self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
@@ -58,9 +59,7 @@ class MainWindow(QMainWindow):
         self._apply_theme()
         self._show_branch()
         self._show_model()
-        self._show_sampling()
         self._program_commands.fill_models_menu(self._menus)
-        self.composer.give_back(controller.program.settings.draft)
 
     # --- parts ---------------------------------------------------------------------------------------------
 
@@ -97,6 +96,7 @@ class MainWindow(QMainWindow):
             **self._message_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(self._menus.keys),
+            **self._asking_commands.slots(),
             "quit": self.close,
             "sidebar": self._toggle_sidebar,
         }
@@ -111,7 +111,6 @@ class MainWindow(QMainWindow):
         controller.message_changed.connect(self._show_streaming)
         controller.program.conversations.changed.connect(self._show_title)
         controller.program.notices.noticed.connect(self.banner.show_notice)
-        controller.unsent.connect(self.composer.give_back)
         controller.program.settings_changed.connect(self._on_settings)
         controller.program.session.changed.connect(self._show_model)
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
@@ -122,10 +121,7 @@ class MainWindow(QMainWindow):
         self.sidebar.settings_asked.connect(self._menus["settings"].trigger)
         self.sidebar.new_asked.connect(self._conversation_commands.begin)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
-        self.composer.sent.connect(controller.send)
-        self.composer.stop_asked.connect(controller.stop)
         self.composer.refused.connect(self._on_refused)
-        self.composer.sampling_asked.connect(self._show_sampling_popover)
         self.welcome.question_chosen.connect(controller.send)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
@@ -160,9 +156,6 @@ class MainWindow(QMainWindow):
         self.composer.set_placeholder("Ask the guide about Bough" if session.name == "guide" else "Ask anything")
         self.welcome.show_model(session.name)
 
-    def _show_sampling(self) -> None:
-        self.composer.set_sampling(self._controller.program.settings.sampling)
-
     def _chosen_theme(self) -> Theme:
         chosen = self._controller.program.settings.theme
         return theme(system_scheme() if chosen == "system" else chosen)
@@ -179,7 +172,6 @@ class MainWindow(QMainWindow):
         if chosen != self._theme:
             self._theme = chosen
             self._apply_theme()
-        self._show_sampling()
 
     # --- what only the window does -------------------------------------------------------------------------
 
@@ -192,12 +184,6 @@ class MainWindow(QMainWindow):
     def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
         self._menus["sidebar"].setChecked(visible)
-
-    def _show_sampling_popover(self) -> None:
-        popover = SamplingPopover(self._controller.program.settings.sampling, self)
-        popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        popover.changed.connect(self._controller.program.set_sampling)
-        popover.show_above(self.composer.sampling_button)
 
     def _on_refused(self, why: str) -> None:
         self.banner.show_notice(Notice(why, "warning"))
@@ -225,5 +211,5 @@ class MainWindow(QMainWindow):
         settings = self.findChild(SettingsWindow)
         if isinstance(settings, SettingsWindow):
             settings.close()
-        self._controller.program.keep_draft(self.composer.text.content)
+        self._controller.preparation.save()
         self.closed.emit()

@@ -11,6 +11,7 @@ from app.answers import SAVE_INTERVAL_MS
 from app.model.message import Alternative as Kept
 from app.model.message import Constraint, HookTold, Message, Record
 from app.model.store import Store
+from app.model.unsent import Unsent
 from app.prompt import generate, turns
 from tests.app.desk import Desk
 from tests.app.trees import labels
@@ -444,7 +445,7 @@ def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does
 
 
 def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk: Desk) -> None:
-    desk.controller.system_prompt = "Be brief."
+    desk.controller.preparation.keep(Unsent(system_prompt="Be brief."))
     desk.ask("u1", "a1")
     desk.controller.send("u2")
     desk.link.failed(desk.link.asked[-1])

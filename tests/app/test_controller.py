@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.model.message import Message, MessageId, Sampling
+from app.model.unsent import Unsent
 from app.notices import Notice
 from tests.app.desk import Desk
 from tests.app.trees import drawn, labels
@@ -56,7 +57,7 @@ def test_a_question_and_its_answer_are_stored_before_the_model_is_asked(desk: De
 
 
 def test_the_model_reads_the_visible_branch(desk: Desk) -> None:
-    desk.controller.system_prompt = "Be brief."
+    desk.controller.preparation.keep(Unsent(system_prompt="Be brief."))
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
     assert _prompt(desk.link.asked[0]) == [("system", "Be brief."), ("user", "u1")]
@@ -80,7 +81,7 @@ def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
     assert (request.sampling.temperature, request.sampling.top_p, request.sampling.seed) == (0.25, 0.5, 9)
     assert (request.stop, request.max_tokens) == (["x\ufffd"], 7)
     assert answer.record is not None
-    assert answer.record.sampling == desk.program.settings.sampling
+    assert answer.record.sampling == desk.program.settings.asking.sampling
     assert (answer.record.model, answer.record.seed, answer.record.token_ids) == ("guide", 5, (1, 2, 3))
     assert desk.stored(answer) == answer
 
@@ -139,7 +140,7 @@ def test_an_edited_answer_is_a_sibling_that_the_model_reads_from_then_on(desk: D
 
 
 def test_another_system_prompt_asks_the_first_question_anew(desk: Desk) -> None:
-    desk.controller.system_prompt = "s1"
+    desk.controller.preparation.keep(Unsent(system_prompt="s1"))
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
     desk.controller.edit(desk.by_text("s1").id, "s2")

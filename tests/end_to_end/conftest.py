@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
 from app.application import Application, Places
+from app.model.asking import Asking
 from app.model.message import Sampling
 from app.model.settings import Settings, save_settings
 from tests.leaks import Leaks
@@ -29,7 +30,8 @@ def open_bough(qapp: QApplication, tmp_path: Path) -> Iterator[OpenBough]:
 
     def open_it(*, model: str = "guide", folder: Path = tmp_path, **sampling: object) -> Application:
         if not (folder / "settings.json").exists():
-            settings = Settings(model=model, sampling=Sampling(**{"temperature": 0.0, **sampling}))  # pyright: ignore[reportArgumentType]
+            drawn = Sampling(**{"temperature": 0.0, **sampling})  # pyright: ignore[reportArgumentType]
+            settings = Settings(model=model, asking=Asking(sampling=drawn))
             save_settings(folder / "settings.json", settings)
         application = Application(Places.under(folder))
         opened.append(application)

@@ -19,6 +19,7 @@ import psutil
 import pytest
 from tokenizers import Tokenizer
 
+from app.model.asking import Asking
 from app.model.message import Message, Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
@@ -50,7 +51,9 @@ class _Kills:
         self.lost_ms: list[float] = []
         self.num_continued = 0
         self._said: list[str] = []
-        save_settings(folder / "settings.json", Settings(model=str(model), sampling=Sampling(temperature=0.0)))
+        save_settings(
+            folder / "settings.json", Settings(model=str(model), asking=Asking(sampling=Sampling(temperature=0.0)))
+        )
 
     def kill(self, whom: str) -> None:
         command = [sys.executable, "-m", "tests.end_to_end.run_writing", str(self.folder)]

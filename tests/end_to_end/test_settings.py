@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from tokenizers import Tokenizer
 
 from app.application import Application
+from app.model.asking import Asking
 from app.model.message import Figures, Message, Sampling
 from app.model.settings import Keeping, Settings, save_settings
 from app.model.sizes import GIB, size_in_words
@@ -217,7 +218,7 @@ def test_where_nothing_is_kept_on_disk_nothing_is(open_bough: OpenBough, qtbot: 
 
 def test_no_more_lies_on_disk_than_a_small_limit_allows(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     limit_bytes = 1_500_000
-    settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), sampling=Sampling(max_tokens=16))
+    settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), asking=Asking(sampling=Sampling(max_tokens=16)))
     save_settings(tmp_path / "settings.json", settings)
     person = _Person(open_bough(), qtbot)
     for number in range(5):
@@ -369,13 +370,13 @@ def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
 
 
 def test_a_bad_value_in_the_file_costs_that_value_alone(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
-    good = Settings(draft="half a thought", keeping=Keeping(disk_limit_bytes=GIB))
+    good = Settings(theme="dark", keeping=Keeping(disk_limit_bytes=GIB))
     data = msgspec.json.decode(msgspec.json.encode(good))
     data["keeping"] |= {"kv_bits": 16, "limit_bytes": -5}
     data["overflow"] = "guess"
     (tmp_path / "settings.json").write_bytes(msgspec.json.encode(data))
     person = _Person(open_bough(), qtbot)
-    assert person.window.composer.text.content == "half a thought"
+    assert person.controller.program.settings.theme == "dark"
     settings = person.open_settings()
     assert settings.keeping == good.keeping
     assert settings.overflow.chosen == 0

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from app.model.asking import Asking
 from app.model.message import Sampling
 from app.model.settings import Keeping, Settings, load_settings, save_settings, write_atomically
 
 
 def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "made" / "settings.json"
-    settings = Settings(model="/models/ä b", recent_models=("x",), sampling=Sampling(stop=("\n", "😀")), theme="dark")
+    settings = Settings(
+        model="/models/ä b", recent_models=("x",), asking=Asking(sampling=Sampling(stop=("\n", "😀"))), theme="dark"
+    )
     save_settings(path, settings)
     assert load_settings(path) == settings
 
@@ -26,9 +29,11 @@ def test_no_file_means_the_defaults(tmp_path: Path) -> None:
 
 def test_unknown_fields_are_dropped_and_missing_ones_have_their_defaults(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
-    path.write_text('{"theme": "dark", "of_a_newer_version": {"deep": [1]}, "sampling": {"temperature": 0, "new": 1}}')
+    path.write_text(
+        '{"theme": "dark", "of_a_newer_version": {"deep": [1]}, "asking": {"sampling": {"temperature": 0}, "new": 1}}'
+    )
     settings = load_settings(path)
-    assert settings == Settings(theme="dark", sampling=Sampling(temperature=0))
+    assert settings == Settings(theme="dark", asking=Asking(sampling=Sampling(temperature=0)))
     save_settings(path, settings)
     assert "newer" not in path.read_text()
 
@@ -110,9 +115,9 @@ def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
 )
 def test_what_is_good_in_a_file_with_a_bad_value_is_kept(tmp_path: Path, keeping: str, good: Keeping) -> None:
     path = tmp_path / "settings.json"
-    text = f'{{"theme": "dark", "model": "/m", "overflow": "panic", "draft": "words", "keeping": {keeping}}}'
+    text = f'{{"theme": "dark", "model": "/m", "overflow": "panic", "last_conversation": 4, "keeping": {keeping}}}'
     path.write_text(text)
-    settings = Settings(theme="dark", model="/m", draft="words", keeping=good)
+    settings = Settings(theme="dark", model="/m", last_conversation=4, keeping=good)
     assert load_settings(path) == settings
     assert (tmp_path / "settings.damaged").read_text() == text
     assert load_settings(path) == settings

@@ -239,9 +239,9 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
     assert popover is not None
     person.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert person.controller.program.settings.sampling.seed is None
+    assert person.controller.preparation.asking.sampling.seed is None
     popover.seed.setText("12")
-    assert person.controller.program.settings.sampling.seed == 12
+    assert person.controller.preparation.asking.sampling.seed == 12
     popover.close()
 
 
@@ -252,7 +252,7 @@ def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> No
     assert popover is not None
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert person.controller.program.settings.sampling.seed is None
+    assert person.controller.preparation.asking.sampling.seed is None
     popover.close()
 
 
@@ -394,7 +394,7 @@ def test_settings_are_written_soon_after_they_change(person: Person) -> None:
     file = Path(person.application.store.path).parent / "settings.json"
     person.controller.program.set_sampling(Sampling(temperature=0.3))
     person.bot.waitUntil(
-        lambda: file.exists() and msgspec.json.decode(file.read_bytes())["sampling"]["temperature"] == 0.3,
+        lambda: file.exists() and msgspec.json.decode(file.read_bytes())["asking"]["sampling"]["temperature"] == 0.3,
         timeout=PATIENCE_MS,
     )
 

@@ -1,0 +1,123 @@
+"""What lies ready in the conversation that a window shows, and how it asks; kept as it changes. It knows no window."""
+
+from __future__ import annotations
+
+import contextlib
+
+from msgspec import structs
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.model.asking import Asking
+from app.model.database import StoreError
+from app.model.message import Record
+from app.model.preparations import Prepared
+from app.model.unsent import Unsent
+from app.program import Program
+
+_SAVE_AFTER_MS = 300
+"""So much of what is typed a kill can cost."""
+
+
+class Preparation(QObject):
+    """Of one conversation at a time, None for the one that is yet to begin. `save` must be called in the end."""
+
+    shown = Signal()
+    """Another conversation's is here, or something else lies ready than was written."""
+    asking_changed = Signal()
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+        self._store = program.store
+        self._conversation_id: int | None = None
+        self._unkept: dict[int | None, Prepared] = {}
+        """What is not in the store yet, by conversation."""
+        self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
+        self._timer.timeout.connect(self.save)
+        self._prepared = self._read(None)
+        program.settings_changed.connect(self.asking_changed)
+
+    @property
+    def unsent(self) -> Unsent:
+        """What is written and not sent."""
+        return self._prepared.unsent
+
+    @property
+    def asking(self) -> Asking:
+        """How the next answer is asked for."""
+        return self._prepared.asking or self._program.settings.asking
+
+    @property
+    def is_asking_own(self) -> bool:
+        """Whether this conversation asks otherwise than those that say nothing of it."""
+        return self._prepared.asking is not None
+
+    def show(self, conversation_id: int | None) -> None:
+        """Be about another conversation."""
+        self.save()
+        self._conversation_id = conversation_id
+        self._prepared = self._read(conversation_id)
+        self.shown.emit()
+        self.asking_changed.emit()
+
+    def begin(self, conversation_id: int) -> None:
+        """The conversation that was yet to begin is this one now: how it asks goes with it, what was sent does not."""
+        asking = self._prepared.asking
+        self._change(Prepared())
+        self._conversation_id, self._prepared = conversation_id, Prepared()
+        self._change(Prepared(asking=asking))
+        self.save()
+
+    def keep(self, unsent: Unsent) -> None:
+        """Keep what is written, soon."""
+        self._change(structs.replace(self._prepared, unsent=unsent.cleaned))
+
+    def put_back(self, unsent: Unsent) -> None:
+        """Let something else lie ready than was written."""
+        self.keep(unsent)
+        self.shown.emit()
+
+    def ask_so(self, asking: Asking) -> None:
+        """Ask so in this conversation."""
+        self._change(structs.replace(self._prepared, asking=asking.cleaned))
+        self.asking_changed.emit()
+
+    def ask_as_others_do(self) -> None:
+        """Ask as all conversations do that say nothing else."""
+        self._change(structs.replace(self._prepared, asking=None))
+        self.asking_changed.emit()
+
+    def record(self) -> Record:
+        """Return the record of an answer that is asked for now."""
+        session, settings = self._program.session, self._program.settings
+        option = None if session.info is None else session.info.thinking_option
+        return session.signed(self.asking.record(settings.overflow, option))
+
+    def going_on(self, record: Record) -> Record:
+        """Return the record of an answer that goes on now."""
+        return self._program.session.signed(self.asking.going_on(record, self._program.settings.overflow))
+
+    def save(self) -> None:
+        """Write what has changed since the last time. What can't be written holds as long as the program runs."""
+        self._timer.stop()
+        with contextlib.suppress(StoreError):
+            for conversation_id, prepared in list(self._unkept.items()):
+                self._store.preparations.put(conversation_id, prepared)
+                del self._unkept[conversation_id]
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _read(self, conversation_id: int | None) -> Prepared:
+        if conversation_id in self._unkept:
+            return self._unkept[conversation_id]
+        try:
+            return self._store.preparations.get(conversation_id)
+        except StoreError:
+            return Prepared()
+
+    def _change(self, prepared: Prepared) -> None:
+        if prepared == self._prepared:
+            return
+        self._prepared = self._unkept[self._conversation_id] = prepared
+        if not self._timer.isActive():
+            self._timer.start()

@@ -1,0 +1,192 @@
+"""What lies ready in each conversation, and how it asks: kept with it, given to the model, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import UNSET, structs
+
+from app.model.asking import AnswerFormat, Asking
+from app.model.message import Constraint, Sampling
+from app.model.presets import OURS, Preset, current, deleted, named, saved
+from app.model.store import Store
+from app.model.unsent import Attachment, Unsent
+from tests.app.desk import Desk
+from worker.protocol import Constraint as AskedConstraint
+from worker.protocol import ModelLoaded
+
+_ASKING = Asking(
+    sampling=Sampling(temperature=0.5, top_k=40, min_p=0.1, repetition_penalty=1.2, stop=("\n\n",), seed=3),
+    format=AnswerFormat(kind="choice", text="yes\nno\n"),
+    hooks=("no_repeats",),
+    hook_options={"no_repeats": {"times": 4}, "banned_phrases": {"phrases": ["x"]}},
+    draft="off",
+    top_logprobs=2,
+)
+
+
+def test_how_a_conversation_asks_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
+    desk.controller.preparation.ask_so(_ASKING)
+    answer = desk.ask("u1", "a1")
+    asked = desk.link.asked[-1]
+    assert (asked.sampling.top_k, asked.sampling.min_p, asked.sampling.repetition_penalty) == (40, 0.1, 1.2)
+    assert asked.constraint == AskedConstraint(kind="choice", value=["yes", "no"])
+    assert (asked.hooks, asked.hook_options) == (["no_repeats"], {"no_repeats": {"times": 4}})
+    assert (asked.draft, asked.top_logprobs, asked.template_options) == ("off", 2, UNSET)
+    assert answer.record is not None
+    assert answer.record.constraint == Constraint(kind="choice", value=["yes", "no"])
+    assert answer.record.hooks == ("no_repeats",)
+
+
+def test_a_conversation_asks_as_it_was_told_and_others_as_the_settings_say(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    first = desk.controller.conversation
+    assert first is not None
+    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.new_conversation()
+    assert desk.controller.preparation.asking == Asking()
+    desk.ask("u2", "a2")
+    desk.program.set_sampling(Sampling(temperature=0.1))
+    assert desk.controller.preparation.asking.sampling.temperature == 0.1
+    desk.controller.open_conversation(first.id)
+    assert desk.controller.preparation.asking == _ASKING
+    desk.controller.preparation.ask_as_others_do()
+    assert desk.controller.preparation.asking.sampling.temperature == 0.1
+
+
+def test_what_was_set_on_the_empty_page_goes_with_the_conversation_that_begins_there(desk: Desk) -> None:
+    desk.controller.preparation.ask_so(_ASKING)
+    desk.ask("u1", "a1")
+    assert desk.controller.preparation.asking == _ASKING
+    desk.controller.new_conversation()
+    assert desk.controller.preparation.asking == Asking()
+
+
+def test_an_answer_goes_on_in_the_form_that_it_began_in_and_is_drawn_as_is_set_now(desk: Desk) -> None:
+    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.send("u1")
+    request = desk.link.asked[-1]
+    desk.link.chunk(request, "ye")
+    desk.link.finished(request, "ye", "length")
+    desk.controller.preparation.ask_so(Asking(sampling=Sampling(temperature=0.0)))
+    desk.controller.continue_answer(desk.controller.path[-1].id)
+    asked = desk.link.asked[-1]
+    assert asked.constraint == AskedConstraint(kind="choice", value=["yes", "no"])
+    assert (asked.sampling.temperature, asked.hooks) == (0.0, [])
+
+
+@pytest.mark.parametrize(
+    ("thinking", "option", "asked"), [(True, True, True), (False, True, False), (None, True, None), (True, False, None)]
+)
+def test_a_model_is_told_whether_to_think_where_it_can_be(
+    desk: Desk, thinking: bool | None, option: bool, asked: bool | None
+) -> None:
+    info = desk.session.info
+    assert isinstance(info, ModelLoaded)
+    desk.session.info = structs.replace(info, thinking=option, thinking_option="enable_thinking" if option else None)
+    desk.controller.preparation.ask_so(Asking(thinking=thinking, template_options={"date": "today"}))
+    desk.controller.send("u1")
+    expected = {"date": "today"} if asked is None else {"date": "today", "enable_thinking": asked}
+    assert desk.link.asked[-1].template_options == expected
+
+
+def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> None:
+    attachment = Attachment(name="a.txt", text="1\ud83d")
+    desk.controller.preparation.keep(Unsent(text="half a", system_prompt="Be brief."))
+    desk.ask("u1", "a1")
+    first = desk.controller.conversation
+    assert first is not None
+    assert desk.controller.preparation.unsent == Unsent()
+    assert desk.controller.path[0].text == "Be brief."
+    desk.controller.preparation.keep(Unsent(text="thought", attachments=(attachment,)))
+    desk.controller.new_conversation()
+    assert desk.controller.preparation.unsent == Unsent()
+    desk.controller.open_conversation(first.id)
+    kept = Unsent(text="thought", attachments=(Attachment(name="a.txt", text="1\ufffd"),))
+    assert desk.controller.preparation.unsent == kept
+    desk.controller.preparation.save()
+    with_another = Store(desk.path)
+    assert with_another.preparations.get(first.id).unsent == kept
+    with_another.close()
+
+
+def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    conversation = desk.controller.conversation
+    assert conversation is not None
+    desk.controller.preparation.keep(Unsent(text="thought"))
+    desk.controller.preparation.save()
+    desk.program.conversations.delete(conversation.id)
+    assert desk.store.preparations.get(conversation.id).unsent.text == "thought"
+    desk.program.conversations.empty_trash()
+    assert desk.store.preparations.get(conversation.id).unsent == Unsent()
+
+
+def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    conversation = desk.controller.conversation
+    assert conversation is not None
+    other = Store(desk.path, patience_ms=0)
+    with other._database.transaction():
+        desk.controller.preparation.keep(Unsent(text="thought"))
+        desk.controller.new_conversation()
+        desk.controller.open_conversation(conversation.id)
+        assert desk.controller.preparation.unsent.text == "thought"
+        assert other.preparations.get(conversation.id).unsent == Unsent()
+    desk.controller.preparation.save()
+    assert other.preparations.get(conversation.id).unsent.text == "thought"
+    other.close()
+
+
+def test_what_is_damaged_in_the_store_is_as_if_it_were_not(desk: Desk) -> None:
+    desk.store.preparations.put(None, desk.store.preparations.get(None))
+    database = desk.store._database
+    with database.transaction():
+        database.write("INSERT INTO preparation VALUES (0, ?, ?)", ('{"text": 5}', "{"))
+    assert desk.store.preparations.get(None).unsent == Unsent()
+    assert desk.store.preparations.get(None).asking is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "5", '{"type": "object"}', "[" * 5000, "\ud83d"])
+def test_a_schema_is_json_or_else_what_was_written(text: str) -> None:
+    value = AnswerFormat(kind="json_schema", text=text).constraint.value
+    try:
+        expected = json.loads(text)
+    except (ValueError, RecursionError):
+        expected = text
+    assert value == expected
+
+
+# --- presets -------------------------------------------------------------------------------------------------
+
+
+def test_our_presets_change_how_tokens_are_drawn_and_nothing_else() -> None:
+    wild = named(OURS, "Wild")
+    assert wild is not None
+    asking = wild.onto(_ASKING)
+    assert asking.sampling.temperature == 1.5
+    assert (asking.sampling.stop, asking.sampling.seed, asking.sampling.max_tokens) == (("\n\n",), 3, 1024)
+    assert (asking.format, asking.hooks) == (_ASKING.format, _ASKING.hooks)
+    assert current(OURS, asking) == ("Wild", False)
+    warmer = structs.replace(asking, sampling=structs.replace(asking.sampling, temperature=1.6))
+    assert current(OURS, warmer) == ("Wild", True)
+
+
+def test_what_is_set_as_one_of_ours_has_it_is_called_so() -> None:
+    assert current(OURS, Asking()) == ("Balanced", False)
+    assert current(OURS, Asking(sampling=Sampling(temperature=0.31))) == ("", False)
+
+
+def test_a_saved_preset_brings_everything_back(tmp_path: Path) -> None:
+    presets = saved((), "Mine", _ASKING)
+    assert presets == (Preset(name="Mine", asking=_ASKING),)
+    chosen = presets[0].onto(Asking())
+    assert chosen == structs.replace(_ASKING, preset="Mine")
+    assert current(presets, chosen) == ("Mine", False)
+    presets = saved(saved(presets, "Other", Asking()), "Mine", structs.replace(chosen, n=3))
+    assert [(preset.name, preset.asking.n) for preset in presets] == [("Mine", 3), ("Other", 1)]
+    assert [preset.name for preset in deleted(presets, "Mine")] == ["Other"]
+    assert msgspec.json.decode(msgspec.json.encode(presets), type=tuple[Preset, ...]) == presets
