@@ -14,6 +14,7 @@ from app.model.history import History
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.settings import write_atomically
+from app.model.titles import says_little, title_of
 from app.model.typed_text import clean, name_from
 from app.notices import Notice
 from app.preparation import Preparation
@@ -142,7 +143,7 @@ class Controller(QObject):
         with self._notices.telling(lambda: self.unsent.emit(text)):
             if self._open is None:
                 conversation, question = self._store.create_conversation(
-                    name_from(text), self.preparation.unsent.system_prompt, text
+                    self._first_name(text), self.preparation.unsent.system_prompt, text
                 )
                 self._open = OpenConversation(self._store, conversation, self._history(conversation.id))
                 self.preparation.begin(conversation.id)
@@ -390,8 +391,22 @@ class Controller(QObject):
     def _on_answer_ended(self, message: Message) -> None:
         if self._open is not None and message.id in self._open:
             self._open.put(message)
+            self._name_after(message)
             self.message_changed.emit(message.id)
         self._do_later()
+
+    def _first_name(self, question: str) -> str:
+        return title_of(question) if self.program.settings.names_conversations else name_from(question)
+
+    def _name_after(self, answer: Message) -> None:
+        """Where the first question says little of what this is about, call the conversation by its answer."""
+        path = self.path
+        if len(path) < 3 or path[2].id != answer.id or not self.program.settings.names_conversations:
+            return
+        opened, question = self._opened.conversation, path[1].text
+        # One that a person has named keeps its name.
+        if says_little(question) and opened.name == title_of(question):
+            self.program.conversations.rename(opened.id, title_of(question, answer.text))
 
     def _on_text_retracted(self, message_id: MessageId) -> None:
         if self._open is not None and message_id in self._open:

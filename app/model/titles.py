@@ -1,0 +1,71 @@
+"""A conversation's name from its first exchange, by simple rules; it knows no model.
+
+A model could write one, too: it would have to read the exchange again, the small ones that run here often miss the
+point, and the name would change with each try. The question's own words are there at once and are what one looks for.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LENGTH = 48
+_LOOKED_AT = 2_000
+"""Characters; what comes later says nothing of what it is all about."""
+_FENCE = re.compile(r"^\s*(```|~~~).*?(^\s*\1|\Z)", re.MULTILINE | re.DOTALL)
+_MARKS = re.compile(r"^[\s#>*+\-–—•]+|[*_`]{2,}|`")
+_HEADING = re.compile(r"^\s*#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
+_PREAMBLE = re.compile(
+    r"^(?:(?:hi|hello|hey|hallo|moin|servus|guten (?:tag|morgen|abend)|good (?:morning|evening|day)|dear \w+)\b[\s,.!]*"
+    r"|(?:please|bitte)\b[\s,]*"
+    r"|(?:can|could|would|will) you (?:please )?(?:help me (?:to )?)?"
+    r"|(?:kannst|könntest|würdest) du (?:mir )?(?:bitte )?"
+    r"|i(?:'d| would) like you to |i (?:want|need) you to |help me (?:to )?|ich möchte,? dass du )",
+    re.IGNORECASE,
+)
+
+
+def title_of(question: str, answer: str = "") -> str:
+    """Return the question's first sentence without greetings, or where it says nothing else, the answer's."""
+    title = _first_sentence(question) or _heading(answer) or _first_sentence(answer)
+    # A question of a greeting or of code alone is called by what it begins with.
+    return _cut(title or " ".join(question[:_LOOKED_AT].split()))
+
+
+def says_little(question: str) -> bool:
+    """Whether the answer is to give the name: the question greets, or is code alone."""
+    return not _first_sentence(question)
+
+
+def _heading(text: str) -> str:
+    found = _HEADING.search(_FENCE.sub("", text[:_LOOKED_AT]))
+    return "" if found is None else _plain(found[1])
+
+
+def _first_sentence(text: str) -> str:
+    for line in _FENCE.sub("\n", text[:_LOOKED_AT]).splitlines():
+        for sentence in _SENTENCE_END.split(_plain(line)):
+            rest = _without_preamble(sentence)
+            if any(character.isalnum() for character in rest):
+                return rest
+    return ""
+
+
+def _without_preamble(sentence: str) -> str:
+    rest = sentence
+    while (shorter := _PREAMBLE.sub("", rest)) != rest:
+        rest = shorter
+    return rest if rest == sentence else rest[:1].upper() + rest[1:]
+
+
+def _plain(line: str) -> str:
+    return " ".join(_MARKS.sub("", line).split())
+
+
+def _cut(title: str) -> str:
+    """At most so long, and cut between words where there are any."""
+    if len(title) <= _LENGTH:
+        return title
+    head = title[: _LENGTH - 1]
+    whole_words = head.rpartition(" ")[0] if title[_LENGTH - 1] != " " else head
+    return f"{(whole_words if len(whole_words) > _LENGTH // 2 else head).rstrip(' ,;:')}…"
