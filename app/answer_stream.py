@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.model.message import Message
+from app.model.message import Drawn, Message
+from app.model.pieces import Grown
+from app.prompt import drawn
 from worker.protocol import RequestId, Token
 
 
@@ -27,6 +29,8 @@ class AnswerStream:
         """All that were drawn and not taken back."""
         self._new: list[str] = []
         self._unsaved: list[str] = []
+        self._num_saved = 0
+        """Of the tokens."""
         self.was_cut = False
         """Whether text that may be in the store already was taken back since it was last saved."""
 
@@ -36,6 +40,11 @@ class AnswerStream:
         # Put together once for all that ask between two pieces.
         self._new[:] = ["".join(self._new)]
         return self._new[0]
+
+    @property
+    def stored(self) -> Message:
+        """The message with all that is known of what has streamed in, its tokens included."""
+        return Grown(self.new_text, drawn(self.tokens)).onto(self.message)
 
     @property
     def current(self) -> Message:
@@ -57,7 +66,7 @@ class AnswerStream:
         text = self.new_text
         self._new[:] = [text[: max(len(text) - num_chars, 0)]]
         del self.tokens[max(len(self.tokens) - num_tokens, 0) :]
-        self.was_cut = self.was_cut or num_chars > 0
+        self.was_cut = self.was_cut or num_chars > 0 or len(self.tokens) < self._num_saved
 
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
         """Return a stream into `message` that shares that much of this one's beginning."""
@@ -74,6 +83,12 @@ class AnswerStream:
         """What has streamed in since `mark_saved`."""
         return "".join(self._unsaved)
 
+    @property
+    def unsaved_tokens(self) -> tuple[Drawn, ...]:
+        """The tokens that came with it."""
+        return drawn(self.tokens[self._num_saved :])
+
     def mark_saved(self) -> None:
         self._unsaved.clear()
+        self._num_saved = len(self.tokens)
         self.was_cut = False

@@ -94,7 +94,7 @@ class Answers(QObject):
             for waiting in self._waiting:
                 if message_id in waiting:
                     waiting.remove(message_id)
-            self._end(broken_off(stream.message, "", "stopped", None))
+            self._end(broken_off(stream.message, "stopped", None))
         else:
             is_alone = len(self._message_ids[stream.request_id]) == 1
             choice = None if is_alone else stream.choice
@@ -132,7 +132,7 @@ class Answers(QObject):
         streams, self._streams = self._streams, {}
         self._message_ids.clear()
         self._waiting.clear()
-        messages = [broken_off(stream.message, stream.new_text, "stopped", error) for stream in streams.values()]
+        messages = [broken_off(stream.stored, "stopped", error) for stream in streams.values()]
         self._unsaved |= {message.id: message for message in messages}
         self.save()
         for message in messages:
@@ -146,10 +146,13 @@ class Answers(QObject):
                 self._unsaved.clear()
             cut = [stream for stream in self._streams.values() if stream.was_cut]
             if cut:
-                self._store.update(*(stream.current for stream in cut))
+                self._store.update(*(stream.stored for stream in cut))
             grown = {id_: stream for id_, stream in self._streams.items() if stream.unsaved and not stream.was_cut}
             if grown:
-                self._store.append_texts({message_id: stream.unsaved for message_id, stream in grown.items()})
+                self._store.append_texts(
+                    {message_id: stream.unsaved for message_id, stream in grown.items()},
+                    {message_id: stream.unsaved_tokens for message_id, stream in grown.items()},
+                )
             for stream in (*cut, *grown.values()):
                 stream.mark_saved()
         except StoreError as error:
@@ -192,7 +195,7 @@ class Answers(QObject):
                 stream.request_id, stream.choice = request_id, choice
         else:
             for stream in streams:
-                self._end(broken_off(stream.message, "", "failed", _NO_WORKER))
+                self._end(broken_off(stream.message, "failed", _NO_WORKER))
 
     def _on_event(self, event: Event) -> None:
         ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
@@ -210,7 +213,7 @@ class Answers(QObject):
                     self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))
             case Failed():
                 for _, stream in self._of(ids):
-                    self._end(broken_off(stream.message, stream.new_text, "failed", event.message))
+                    self._end(broken_off(stream.stored, "failed", event.message))
             case _:
                 pass
 

@@ -12,12 +12,12 @@ from app.model.message import (
     ORIGINS,
     Alternative,
     Constraint,
+    Drawn,
     Figures,
     HookTold,
     Message,
     Record,
     State,
-    without_tokens,
 )
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
@@ -31,9 +31,9 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     sampling = record.sampling
     continuation = None
     if message.text:
-        # Ids are exact; where none are kept (the worker died), the seam in the text is healed.
-        ids = list(record.token_ids)
-        continuation = Continuation(token_ids=ids) if ids else Continuation(text=message.text)
+        # Ids are exact as far as they say the text; where a worker died they may say more or less. Then its seam is
+        # healed.
+        continuation = Continuation(text=message.text, known_ids=list(record.token_ids))
     return Generate(
         request_id=request_id,
         messages=turns(prompt),
@@ -147,13 +147,21 @@ def finished(
     return msgspec.structs.replace(message, text=message.text + choice.text, state=state, record=record)
 
 
-def broken_off(message: Message, new_text: str, state: State, error: str | None) -> Message:
-    """Return a message, as it was when the model was asked, with what had come when it ended otherwise."""
-    before = message.record or Record()
-    # The ids of text that came without its end are not known.
-    record = without_tokens(before) if new_text else before
-    record = msgspec.structs.replace(record, error=error, reason=None, stop=None, ended_ms=_now_ms())
-    return msgspec.structs.replace(message, text=message.text + new_text, state=state, record=record)
+def broken_off(message: Message, state: State, error: str | None) -> Message:
+    """Return a message, with what had come of it, when it ended otherwise."""
+    record = msgspec.structs.replace(
+        message.record or Record(), error=error, reason=None, stop=None, ended_ms=_now_ms()
+    )
+    return msgspec.structs.replace(message, state=state, record=record)
+
+
+def drawn(tokens: Sequence[Token]) -> tuple[Drawn, ...]:
+    """Return what is kept of tokens as they come."""
+    return tuple(Drawn(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token)) for token in tokens)
+
+
+def _alternatives(token: Token) -> tuple[Alternative, ...]:
+    return tuple(Alternative(other.id, other.text, other.logprob) for other in token.top)
 
 
 def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Record:
@@ -162,9 +170,9 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
     Those drawn now stand at the turn's end, where nothing was cut; what was there before keeps what was known of it.
     """
     ids = tuple(choice.turn_token_ids)
-    num_new = len(choice.token_ids) if ids[len(ids) - len(choice.token_ids) :] == tuple(choice.token_ids) else 0
-    num_given = len(ids) - num_new
-    origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * num_new
+    num_drawn = _num_kept(ids, tokens, choice.num_recut, len(before.token_ids))
+    num_given = len(ids) - num_drawn - choice.num_recut
+    origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * (num_drawn + choice.num_recut)
     logprobs: list[float | None] = [None] * len(ids)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(ids)
     for place, (now, then) in enumerate(zip(ids[:num_given], before.token_ids, strict=False)):
@@ -173,19 +181,31 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
         origins[place] = before.origins[place : place + 1] or origins[place]
         logprobs[place] = before.logprobs[place] if place < len(before.logprobs) else None
         alternatives[place] = before.alternatives[place] if place < len(before.alternatives) else ()
-    for place, token in enumerate(tokens[: num_new - choice.num_recut], num_given):
-        if token.id != ids[place]:
-            break
+    for place, token in enumerate(tokens[:num_drawn], num_given):
         origins[place] = ORIGINS[token.origin]
         logprobs[place] = token.logprob
-        alternatives[place] = tuple(Alternative(other.id, other.text, other.logprob) for other in token.top)
+        alternatives[place] = _alternatives(token)
     return msgspec.structs.replace(
         before,
         token_ids=ids,
+        token_chars=tuple(choice.turn_token_chars),
         origins="".join(origins),
         logprobs=tuple(logprobs) if any(logprob is not None for logprob in logprobs) else (),
         alternatives=tuple(alternatives) if any(alternatives) else (),
     )
+
+
+def _num_kept(ids: Sequence[int], tokens: Sequence[Token], num_recut: int, num_before: int) -> int:
+    """How many of the tokens that were drawn stand at the turn's end, before those that were cut anew.
+
+    Where a seam was healed, they begin before the end of what was there.
+    """
+    new = [token.id for token in tokens]
+    end = len(ids) - num_recut
+    for num in (end - num_before, *range(min(len(new), end), 0, -1)):
+        if 0 < num <= len(new) and list(ids[end - num : end]) == new[:num]:
+            return num
+    return 0
 
 
 def _now_ms() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, structs
@@ -140,6 +141,36 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def without_tokens(record: Record) -> Record:
     """Return a record that says nothing of tokens: those that are known are not all of the text."""
     return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=())
+
+
+class Drawn(Struct, frozen=True, array_like=True):
+    """A token of an answer that still grows, and what is known of it."""
+
+    id: int
+    origin: str
+    logprob: float | None = None
+    alternatives: tuple[Alternative, ...] = ()
+
+
+def with_drawn(record: Record, drawn: Sequence[Drawn]) -> Record:
+    """Return a record with more tokens at its turn's end. They may say a little more than the text that was told."""
+    if not drawn:
+        return record
+    num = len(record.token_ids)
+    logprobs = (*record.logprobs, *[None] * (num - len(record.logprobs)), *(token.logprob for token in drawn))
+    alternatives = (
+        *record.alternatives,
+        *[()] * (num - len(record.alternatives)),
+        *(token.alternatives for token in drawn),
+    )
+    return structs.replace(
+        record,
+        token_ids=(*record.token_ids, *(token.id for token in drawn)),
+        token_chars=(),
+        origins=(record.origins or ORIGINS["given"] * num) + "".join(token.origin for token in drawn),
+        logprobs=logprobs if any(logprob is not None for logprob in logprobs) else (),
+        alternatives=alternatives if any(alternatives) else (),
+    )
 
 
 class Message(Struct, frozen=True, kw_only=True):

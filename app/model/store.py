@@ -13,7 +13,7 @@ import contextlib
 import functools
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -22,7 +22,8 @@ import msgspec
 from app.model.database import DamagedError, Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
-from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
+from app.model.message import Conversation, Drawn, Message, MessageId, Record, Role, State, without_tokens
+from app.model.pieces import Grown, Pieces
 from app.model.preparations import Preparations
 from app.model.presence import Presence
 from app.model.reach import in_sight, kept, whole
@@ -123,6 +124,7 @@ class Store:
                     "See that you may write to its folder, or name another one with --data-dir."
                 ) from error
         self._search = Search(self._database)
+        self._pieces = Pieces(self._database)
         self.grafts = Grafts(self._database)
         """Whole conversations from elsewhere."""
         self.preparations = Preparations(self._database)
@@ -236,18 +238,16 @@ class Store:
                 [(pruned_ms, message_id, is_pruned) for message_id in message_ids],
             )
 
-    def append_texts(self, texts: Mapping[MessageId, str]) -> None:
-        """Write what has streamed into messages since the last time."""
-        with self._database.transaction():
-            self._database.write_many(
-                "INSERT INTO piece (message_id, text) SELECT id, ? FROM message WHERE id = ?",
-                [(text, message_id) for message_id, text in texts.items()],
-            )
+    def append_texts(
+        self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] | None = None
+    ) -> None:
+        """Write what has streamed into messages since the last time, and of which tokens it is, where that is known."""
+        self._pieces.append(texts, drawn or {})
 
     def messages(self, conversation_id: int) -> list[Message]:
         """Return every message that the conversation shows in one of its branches, in the order of their making."""
         reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
-        pieces = self._pieces()
+        pieces = self._pieces.read()
         try:
             rows = self._database.rows(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
             return [self._read(row, pieces) for row in rows]
@@ -264,7 +264,7 @@ class Store:
 
     def message(self, message_id: MessageId) -> Message:
         """Return one message. Raises `KeyError`."""
-        pieces = self._pieces()
+        pieces = self._pieces.read()
         for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
             return self._read(row, pieces)
         raise KeyError(message_id)
@@ -307,7 +307,7 @@ class Store:
     def interrupt_streaming(self, error: str) -> int:
         """Mark answers that a program which was killed left streaming; return how many."""
         rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")
-        pieces = self._pieces()
+        pieces = self._pieces.read()
         messages = [self._read(row, pieces) for row in rows]
         if messages:
             self.update(*(_interrupted(message, error) for message in messages))
@@ -490,23 +490,16 @@ class Store:
         rows = self._database.rows(f"{reached} SELECT id FROM reached", parameters)
         return {row[0] for row in rows if isinstance(row[0], int)}
 
-    def _pieces(self) -> dict[MessageId, list[str]]:
-        """What has streamed into messages that are not written whole again."""
-        pieces: dict[MessageId, list[str]] = {}
-        for message_id, text in self._database.rows("SELECT message_id, text FROM piece ORDER BY id"):
-            pieces.setdefault(message_id, []).append(text)
-        return pieces
-
-    def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, list[str]]) -> Message:
+    def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, Grown]) -> Message:
         message, trouble = message_in(row)
         if trouble:
             self._troubles.append(trouble)
         if message.id in pieces:
-            message = msgspec.structs.replace(message, text=message.text + "".join(pieces[message.id]))
+            message = pieces[message.id].onto(message)
         return message
 
     def _read_alone(
-        self, message_id: MessageId, parent_id: MessageId | None, pieces: Mapping[MessageId, list[str]]
+        self, message_id: MessageId, parent_id: MessageId | None, pieces: Mapping[MessageId, Grown]
     ) -> Message:
         with contextlib.suppress(DamagedError):
             for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
@@ -517,8 +510,7 @@ class Store:
 
 
 def _interrupted(message: Message, error: str) -> Message:
-    # What ids there are belong to a beginning that may have grown since.
-    record = msgspec.structs.replace(without_tokens(message.record or Record()), error=error)
+    record = msgspec.structs.replace(message.record or Record(), error=error, reason=None, stop=None)
     return msgspec.structs.replace(message, state="stopped", record=record)
 
 

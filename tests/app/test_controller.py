@@ -238,7 +238,7 @@ def test_a_stopped_answer_keeps_what_is_there_and_goes_on_exactly(desk: Desk) ->
     assert desk.stored(answer) == answer
     desk.controller.continue_answer(answer.id)
     request = desk.link.asked[-1]
-    assert request.continuation == Continuation(token_ids=[7, 8])
+    assert request.continuation == Continuation(text="half an ", known_ids=[7, 8])
     assert _prompt(request) == [("user", "u1")]
     desk.link.chunk(request, "answer")
     assert desk.controller.path[-1].text == "half an answer"
@@ -267,15 +267,15 @@ def test_a_crash_before_the_first_new_word_leaves_the_ids_as_exact_as_they_were(
     desk.link.die()
     desk.link.loaded()
     desk.controller.continue_answer(answer.id)
-    assert desk.link.asked[-1].continuation == Continuation(token_ids=[7, 8])
+    assert desk.link.asked[-1].continuation == Continuation(text="half an ", known_ids=[7, 8])
     desk.link.finished(desk.link.asked[-1], "", "cancelled", turn=())
     desk.controller.continue_answer(answer.id)
-    assert desk.link.asked[-1].continuation == Continuation(token_ids=[7, 8])
+    assert desk.link.asked[-1].continuation == Continuation(text="half an ", known_ids=[7, 8])
     desk.link.chunk(desk.link.asked[-1], "answ")
     desk.link.die()
     desk.link.loaded()
     desk.controller.continue_answer(answer.id)
-    assert desk.link.asked[-1].continuation == Continuation(text="half an answ")
+    assert desk.link.asked[-1].continuation == Continuation(text="half an answ", known_ids=[7, 8])
 
 
 def test_another_model_goes_on_from_the_text_for_its_ids_are_others(desk: Desk) -> None:
@@ -291,7 +291,7 @@ def test_an_answer_that_was_gone_on_from_goes_on_beside_itself(desk: Desk) -> No
     desk.ask("u2", "a2")
     desk.controller.continue_answer(answer.id)
     request = desk.link.asked[-1]
-    assert request.continuation == Continuation(token_ids=[7, 8])
+    assert request.continuation == Continuation(text="half", known_ids=[7, 8])
     assert _prompt(request) == [("user", "u1")]
     desk.link.finished(request, " and whole")
     assert _tree(desk) == "u1-half-u2-a2 | u1-half and whole"
@@ -417,21 +417,3 @@ def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk
     desk.controller.open_conversation(number)
     assert labels(desk.controller.path) == "u1-a1"
     assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
-
-
-def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by_the_answer(desk: Desk) -> None:
-    desk.ask("Please explain branches. I am new here.", "A branch is a path.")
-    assert desk.controller.conversation is not None
-    assert desk.controller.conversation.name == "Explain branches."
-    desk.controller.new_conversation()
-    desk.ask("Hi", "# Welcome to Bough\n\nAsk away.")
-    assert desk.controller.conversation.name == "Welcome to Bough"
-    desk.controller.new_conversation()
-    desk.controller.send("Hello")
-    desk.program.conversations.rename(desk.controller.conversation.id, "Mine")
-    desk.answer("It is a nice day.")
-    assert desk.controller.conversation.name == "Mine"
-    desk.program.preferences.change(names_conversations=False)
-    desk.controller.new_conversation()
-    desk.ask("Please explain branches. I am new here.", "A branch is a path.")
-    assert desk.controller.conversation.name == "Please explain branches. I am new here."
