@@ -417,3 +417,21 @@ def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk
     desk.controller.open_conversation(number)
     assert labels(desk.controller.path) == "u1-a1"
     assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
+
+
+def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by_the_answer(desk: Desk) -> None:
+    desk.ask("Please explain branches. I am new here.", "A branch is a path.")
+    assert desk.controller.conversation is not None
+    assert desk.controller.conversation.name == "Explain branches."
+    desk.controller.new_conversation()
+    desk.ask("Hi", "# Welcome to Bough\n\nAsk away.")
+    assert desk.controller.conversation.name == "Welcome to Bough"
+    desk.controller.new_conversation()
+    desk.controller.send("Hello")
+    desk.program.conversations.rename(desk.controller.conversation.id, "Mine")
+    desk.answer("It is a nice day.")
+    assert desk.controller.conversation.name == "Mine"
+    desk.program.preferences.change(names_conversations=False)
+    desk.controller.new_conversation()
+    desk.ask("Please explain branches. I am new here.", "A branch is a path.")
+    assert desk.controller.conversation.name == "Please explain branches. I am new here."
