@@ -258,9 +258,12 @@ class Controller(QObject):
         below = {lower for message_id in message_ids for lower in self._opened.below(message_id)}
         for message_id in below:
             self._answers.stop(message_id)
+        is_done = False
         with self._notices.telling(), self._step("Prune"):
             self._opened.prune(message_ids)
             self.branch_changed.emit()
+            is_done = True
+        if is_done:
             what = "1 message was" if len(below) == 1 else f"{len(below):,} messages were"
             self._notices.tell(Notice(f"{what} pruned.", action="undo"))
 

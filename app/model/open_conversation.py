@@ -186,7 +186,7 @@ class OpenConversation:
             self.conversation.root_id,
             hide=step.show,
             show=step.hide,
-            messages=[self._tree[message.id] for message in step.messages if message.id in self._tree],
+            messages=[self._store.message(message.id) for message in step.messages],
             choices={parent_id: chosen(self._choices, parent_id) for parent_id in step.choices},
         )
         self._store.put_back(self.conversation.id, step)

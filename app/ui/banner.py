@@ -8,7 +8,12 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from app.notices import Notice
 from app.ui.theme import COLUMN_PX, Theme, icon
 
-_ACTION_LABELS = {"undo_delete": "Undo", "load_guide": "Open the guide", "open_settings": "Open Settings"}
+_ACTION_LABELS = {
+    "undo": "Undo",
+    "undo_delete": "Undo",
+    "load_guide": "Open the guide",
+    "open_settings": "Open Settings",
+}
 
 
 class Banner(QWidget):
@@ -63,6 +68,11 @@ class Banner(QWidget):
     def dismiss(self) -> None:
         self._notice = None
         self.setVisible(False)
+
+    def withdraw(self, action: str) -> None:
+        """Take a notice away that offers what would now do something else."""
+        if self._notice is not None and self._notice.action == action:
+            self.dismiss()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -22,6 +22,17 @@ def ask_name(parent: QWidget, name: str) -> str | None:
     return answer if is_accepted else None
 
 
+def ask_branch_name(parent: QWidget, name: str) -> str | None:
+    """Ask what the branch that begins at a message is to be called; None if nothing is to change."""
+    answer, is_accepted = QInputDialog.getText(
+        parent,
+        QCoreApplication.translate("Dialogs", "Name branch"),
+        QCoreApplication.translate("Dialogs", "Name; empty: none"),
+        text=name,
+    )
+    return answer if is_accepted else None
+
+
 def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | None:
     """Ask for a folder's name, one of those that there are or a new one; None if nothing is to change."""
     title = QCoreApplication.translate("Dialogs", "Folder")

@@ -55,6 +55,13 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         ),
     ),
     (
+        "&Edit",
+        (
+            Entry("undo", "Undo", "Ctrl+Z", icon="undo"),
+            Entry("redo", "Redo", "Ctrl+Shift+Z", icon="redo"),
+        ),
+    ),
+    (
         "&Message",
         (
             Entry("edit", "Edit", letter="E", icon="edit"),
@@ -62,6 +69,11 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("fork", "Fork", letter="F", icon="fork"),
             Entry("continue", "Continue", letter="C", icon="continue"),
             Entry("copy", "Copy message", icon="copy"),
+            SEPARATOR,
+            Entry("star", "Star", letter="S", is_checkable=True, icon="star"),
+            Entry("name", "Name branch…", letter="N", icon="edit"),
+            Entry("prune", "Prune", letter="Del", icon="trash"),
+            Entry("keep_only", "Keep only this version"),
             SEPARATOR,
             Entry("previous_sibling", "Previous version", "Alt+Left"),
             Entry("next_sibling", "Next version", "Alt+Right"),

@@ -62,6 +62,11 @@ class MessageCommands(QObject):
             case _:
                 pass
 
+    def current_id(self) -> MessageId | None:
+        """The message that is meant where none is named."""
+        view = self._current_view()
+        return None if view is None else view.message.id
+
     def _current_view(self) -> MessageView | None:
         views = self._transcript.views
         focus = self._transcript.window().focusWidget()

@@ -25,6 +25,7 @@ from app.ui.settings_window import SettingsWindow
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
+from app.ui.tree_commands import TreeCommands
 from app.ui.welcome import Welcome
 
 _NARROW_PX = 900
@@ -46,6 +47,7 @@ class MainWindow(QMainWindow):
         self._menus = Menus(self)
         self._build()
         self._message_commands = MessageCommands(controller, self.transcript, self.composer)
+        self._tree_commands = TreeCommands(controller, self._message_commands.current_id, self)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
         )
@@ -53,8 +55,8 @@ class MainWindow(QMainWindow):
         self._asking_commands = AskingCommands(controller, self.composer, self)
         self._menus.connect_slots(self._slots())
         self._connect()
-        self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self.sidebar.show_keys(self._menus["new"], self._menus["settings"])
+        self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self._show_sidebar(controller.program.settings.sidebar_visible)
         self._apply_theme()
         self._show_branch()
@@ -94,6 +96,7 @@ class MainWindow(QMainWindow):
         """What each action of the menus does."""
         return {
             **self._message_commands.slots(),
+            **self._tree_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(self._menus.keys),
             **self._asking_commands.slots(),
@@ -114,12 +117,12 @@ class MainWindow(QMainWindow):
         controller.program.settings_changed.connect(self._on_settings)
         controller.program.session.changed.connect(self._show_model)
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
+        self.sidebar.menu_asked.connect(self._conversation_commands.show_menu)
         self.sidebar.section_menu_asked.connect(self._conversation_commands.show_section_menu)
         self.sidebar.moved.connect(self._conversation_commands.move)
         self.sidebar.delete_asked.connect(controller.program.conversations.delete)
-        self.sidebar.menu_asked.connect(self._conversation_commands.show_menu)
-        self.sidebar.settings_asked.connect(self._menus["settings"].trigger)
         self.sidebar.new_asked.connect(self._conversation_commands.begin)
+        self.sidebar.settings_asked.connect(self._menus["settings"].trigger)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
@@ -127,6 +130,10 @@ class MainWindow(QMainWindow):
         self.transcript.refused.connect(self._on_refused)
         self.banner.action_asked.connect(self._on_banner_action)
         self._menus.menu("Message").aboutToShow.connect(partial(self._message_commands.update, self._menus))
+        for title in ("Edit", "Message"):
+            self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
+        controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
+        controller.history_changed.connect(partial(self._tree_commands.update, self._menus))
         self._menus.menu("Models").aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
 
@@ -189,7 +196,9 @@ class MainWindow(QMainWindow):
         self.banner.show_notice(Notice(why, "warning"))
 
     def _on_banner_action(self, name: str) -> None:
-        if name == "undo_delete":
+        if name == "undo":
+            self._controller.undo()
+        elif name == "undo_delete":
             self._controller.undo_delete()
         elif name == "load_guide":
             self._controller.program.load_model("guide")

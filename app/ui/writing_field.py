@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QMimeData, Signal
+from PySide6.QtCore import QEvent, QMimeData, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPlainTextEdit
 from typing_extensions import override
 
@@ -36,3 +37,16 @@ class WritingField(QPlainTextEdit):
             )
             return
         super().insertFromMimeData(source)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            standard = QKeySequence.StandardKey
+            has_none = (event.matches(standard.Undo) and not self.document().isUndoAvailable()) or (
+                event.matches(standard.Redo) and not self.document().isRedoAvailable()
+            )
+            if has_none:
+                # Nothing was written that could be taken back: what was done to the tree is meant.
+                event.ignore()
+                return False
+        return super().event(event)

@@ -116,8 +116,8 @@ class ScriptedLink(WorkerLink):
     def load_failed(self, message: str = "It is not there. Choose another one.") -> None:
         self.say(Failed(request_id=self.loads[-1].request_id, kind="model_not_found", message=message))
 
-    def chunk(self, request: Generate, text: str) -> None:
-        self.say(Chunk(request_id=request.request_id, choice=0, text=text, tokens=[]))
+    def chunk(self, request: Generate, text: str, choice: int = 0) -> None:
+        self.say(Chunk(request_id=request.request_id, choice=choice, text=text, tokens=[]))
 
     def reading(self, request: Generate, done: int, total: int, cached: int) -> None:
         self.say(PrefillProgress(request_id=request.request_id, done=done, total=total, cached=cached))
@@ -133,6 +133,14 @@ class ScriptedLink(WorkerLink):
         choice = Choice(text=text, token_ids=list(new), num_recut=0, seed=5, reason=reason, turn_token_ids=list(turn))
         usage = Usage(prompt_tokens=10, cached_tokens=4, prefilled_tokens=6, generated_tokens=3)
         self.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
+
+    def finished_all(self, request: Generate, texts: Sequence[str], reason: FinishReason) -> None:
+        """Several answers, each with its text, for one reason."""
+        choices = [
+            Choice(text=text, token_ids=[], num_recut=0, seed=5 + number, reason=reason, turn_token_ids=[1, 2, 3])
+            for number, text in enumerate(texts)
+        ]
+        self.say(Finished(request_id=request.request_id, choices=choices, usage=Usage(), timing=Timing()))
 
     def failed(self, request: Generate, message: str = "It went wrong. Try again.") -> None:
         self.say(Failed(request_id=request.request_id, kind="internal", message=message))

@@ -1,0 +1,96 @@
+"""What changes the tree beyond asking and editing: star, name, prune, keep one; undo and redo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
+from PySide6.QtWidgets import QWidget
+
+from app.controller import Controller
+from app.model.message import MessageId
+from app.ui import dialogs
+from app.ui.menus import Menus
+
+STEPS = (
+    QT_TRANSLATE_NOOP("Steps", "Send"),
+    QT_TRANSLATE_NOOP("Steps", "Edit"),
+    QT_TRANSLATE_NOOP("Steps", "Replace"),
+    QT_TRANSLATE_NOOP("Steps", "Regenerate"),
+    QT_TRANSLATE_NOOP("Steps", "Continue"),
+    QT_TRANSLATE_NOOP("Steps", "Star"),
+    QT_TRANSLATE_NOOP("Steps", "Unstar"),
+    QT_TRANSLATE_NOOP("Steps", "Name branch"),
+    QT_TRANSLATE_NOOP("Steps", "Prune"),
+)
+"""What the controller calls what can be undone."""
+
+ACTIONS = ("star", "name", "prune", "keep_only")
+
+
+class TreeCommands(QObject):
+    """Works on the message that the window says is meant."""
+
+    def __init__(self, controller: Controller, current: Callable[[], MessageId | None], window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._current = current
+        self._window = window
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            **{name: partial(self._on_current, name) for name in ACTIONS},
+            "undo": self._controller.undo,
+            "redo": self._controller.redo,
+        }
+
+    def update(self, menus: Menus) -> None:
+        """Let those be chosen that are possible now, and say what undo would take back."""
+        for name, verb, step in (
+            ("undo", self.tr("Undo"), self._controller.to_undo),
+            ("redo", self.tr("Redo"), self._controller.to_redo),
+        ):
+            menus[name].setEnabled(bool(step))
+            called = QCoreApplication.translate("Steps", step) if step else ""
+            menus[name].setText(f"{verb}: {called}" if called else verb)
+        message_id = self._current()
+        possible = self.possible(message_id) if message_id is not None else ()
+        for name in ACTIONS:
+            menus[name].setEnabled(name in possible)
+        is_starred = message_id is not None and self._controller.message(message_id).starred_ms is not None
+        menus["star"].setChecked(is_starred)
+
+    def possible(self, message_id: MessageId) -> list[str]:
+        """Return which of these can be done with a message."""
+        controller = self._controller
+        has_others = len(controller.siblings(message_id)) > 1
+        return [
+            "star",
+            "name",
+            *(["prune"] if controller.can_prune(message_id) else []),
+            *(["keep_only"] if has_others else []),
+        ]
+
+    def act(self, message_id: MessageId, name: str) -> None:
+        """Do with a message what was asked for."""
+        message = self._controller.message(message_id)
+        match name:
+            case "star":
+                self._controller.star(message_id)
+            case "name":
+                called = dialogs.ask_branch_name(self._window, message.name)
+                if called is not None:
+                    self._controller.name_branch(message_id, called)
+            case "prune":
+                self._controller.prune(message_id)
+            case "keep_only":
+                self._controller.keep_only(message_id)
+            case _:
+                pass
+
+    def _on_current(self, name: str) -> None:
+        message_id = self._current()
+        if message_id is not None and name in self.possible(message_id):
+            self.act(message_id, name)
