@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.exports.markdown import to_markdown
 from app.model.history import History
-from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, without_tokens
+from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.settings import write_atomically
 from app.model.titles import says_little, title_of
@@ -149,6 +149,7 @@ class Controller(QObject):
                 self.preparation.begin(conversation.id)
                 self.program.preferences.change(last_conversation=conversation.id)
                 with self._step("Send"):
+                    self._open.count_as_added(question)
                     self._ask(question.id)
             else:
                 with self._step("Send"):
@@ -341,7 +342,8 @@ class Controller(QObject):
         record = self.preparation.record()
         with self._notices.telling():
             answers = [
-                opened.add(question_id, "assistant", "", state="streaming", record=record) for _ in range(num_answers)
+                opened.add(question_id, "assistant", "", state="streaming", record=numbered(record, number))
+                for number in range(num_answers)
             ]
             if num_answers > 1:
                 opened.choose(answers[0].id)

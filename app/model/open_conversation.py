@@ -6,7 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Generator, Sequence
 
-from app.model.history import History, Step, chosen
+from app.model.history import UNSET, History, Step, chosen
 from app.model.message import Conversation, Message, MessageId, Record, Role, State
 from app.model.store import Store
 from app.model.tree import Tree
@@ -71,6 +71,13 @@ class OpenConversation:
         self._tree.put(message)
         self._choices[parent_id] = message.id
         return message
+
+    def count_as_added(self, message: Message) -> None:
+        """Let a message that the conversation began with be taken back with the present step."""
+        assert self._step is not None
+        assert message.parent_id is not None
+        self._step.choices[message.parent_id] = UNSET
+        self._step.hide.append(message.id)
 
     def change(self, message: Message) -> None:
         """Put another text, state or record in a message's place."""

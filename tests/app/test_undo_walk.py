@@ -178,7 +178,10 @@ class _Walk:
             for number, (role, said) in enumerate(roles, first):
                 self.model.nodes[number] = _Node(None if role == "root" else number - 1, role, said)
             self.model.talks[self.talk] = _Talk(first, {first: first + 1, first + 1: first + 2})
-            self.ask(self.model.begin(self.talk), first + 2)
+            step = self.model.begin(self.talk)
+            step.hide.add(first + 2)
+            step.choices[first + 1] = _NOTHING
+            self.ask(step, first + 2)
         else:
             leaf = self.path[-1]
             self.controller.send(text)

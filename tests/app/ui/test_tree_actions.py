@@ -1,0 +1,108 @@
+"""What changes the tree, by menu and by key, and how it is taken back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+
+from tests.app.ui.conftest import Person
+
+
+def _texts(person: Person) -> list[str]:
+    return [message.text for message in person.controller.path[1:]]
+
+
+def _undo(person: Person) -> None:
+    person.window.composer.text.setFocus()
+    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+
+
+def _redo(person: Person) -> None:
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Z, modifiers)
+
+
+def test_control_z_takes_back_what_was_asked_and_brings_it_again(person: Person) -> None:
+    first = person.ask("What is a branch?")
+    person.ask("How do I fork a message?")
+    whole = _texts(person)
+    assert person.window.action("undo").text() == "Undo: Send"
+    _undo(person)
+    assert _texts(person) == ["What is a branch?", first.text]
+    _redo(person)
+    assert _texts(person) == whole
+    assert person.texts[1:] == whole
+
+
+def test_control_z_in_the_composer_takes_back_what_was_typed_first(person: Person) -> None:
+    person.ask("What is a branch?")
+    whole = _texts(person)
+    person.type("half a thought")
+    _undo(person)
+    assert person.window.composer.text.content == ""
+    assert _texts(person) == whole
+    _undo(person)
+    assert _texts(person) == []
+
+
+def test_an_answer_that_is_undone_while_it_streams_is_stopped_and_can_be_gone_on_with(person: Person) -> None:
+    person.type("Tell me all about branches.")
+    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
+    person.bot.waitUntil(lambda: bool(person.controller.path[-1].text), timeout=60_000)
+    person.controller.undo()
+    person.bot.waitUntil(lambda: _texts(person) == [], timeout=60_000)
+    person.controller.redo()
+    assert [message.role for message in person.controller.path[1:]] == ["user", "assistant"]
+    assert person.controller.path[-1].text
+    assert person.controller.path[-1].state in {"stopped", "complete"}
+
+
+def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: Person) -> None:
+    person.ask("What is a branch?")
+    second = person.ask("How do I fork a message?")
+    whole = _texts(person)
+    question = person.controller.path[-2]
+    person.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    person.window.action("prune").trigger()
+    assert _texts(person) == whole[:2]
+    assert person.window.banner.label.text() == "2 messages were pruned."
+    person.bot.mouseClick(person.button(person.window.banner, "Undo"), Qt.MouseButton.LeftButton)
+    assert _texts(person) == whole
+    assert person.controller.path[-1].id == second.id
+
+
+def test_only_one_of_three_versions_is_kept_and_all_come_back(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    person.controller.regenerate(answer.id, 2)
+    person.answer()
+    versions = list(person.controller.siblings(answer.id))
+    assert len(versions) == 3
+    person.view(versions[1]).text.setFocus(Qt.FocusReason.TabFocusReason)
+    person.window.action("keep_only").trigger()
+    assert list(person.controller.siblings(versions[1])) == [versions[1]]
+    person.window.action("undo").trigger()
+    assert list(person.controller.siblings(versions[1])) == versions
+
+
+def test_a_star_and_a_name_are_remembered(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    person.window.action("star").trigger()
+    assert person.controller.message(answer.id).starred_ms is not None
+    person.controller.name_branch(answer.id, "  the good\nway ")
+    assert person.controller.message(answer.id).name == "the good way"
+    assert person.controller.conversation is not None
+    person.controller.open_conversation(person.controller.conversation.id)
+    stored = person.controller.message(answer.id)
+    assert (stored.starred_ms is not None, stored.name) == (True, "the good way")
+    person.window.action("undo").trigger()
+    person.window.action("undo").trigger()
+    stored = person.controller.message(answer.id)
+    assert (stored.starred_ms is not None, stored.name) == (False, "")
+
+
+def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(person: Person) -> None:
+    person.ask("What is a branch?")
+    question, answer = person.controller.path[1:]
+    person.controller.replace(question.id, "What is a sibling?")
+    assert _texts(person) == ["What is a sibling?", answer.text]
+    person.window.action("undo").trigger()
+    assert _texts(person) == ["What is a branch?", answer.text]
