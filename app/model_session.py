@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import signal
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -70,6 +71,11 @@ class ModelSession(QObject):
         link.received.connect(self._on_event)
         link.exited.connect(self._on_exit)
 
+    @property
+    def link(self) -> WorkerLink:
+        """For questions about the model that is loaded."""
+        return self._link
+
     def load(self, name: str, keeping: Keeping | None = None) -> None:
         """Load a model instead of the present one; starts a worker where there is none."""
         self._num_deaths = 0
@@ -101,11 +107,20 @@ class ModelSession(QObject):
             self._set_kept(None)
 
     def signed(self, record: Record) -> Record:
-        """Return the record of an answer that this model is to write. One that still loads is known by its name."""
+        """Return the record of an answer that this model is to write. One that still loads is known by its name.
+
+        The seed is drawn here: an answer that is cut by a death has one, too.
+        """
         identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
         kv_bits = self._cache_options().kv_bits
+        asked = record.sampling.seed
         return msgspec.structs.replace(
-            record, model=self.name, model_identity=identity, versions=versions, kv_bits=kv_bits
+            record,
+            model=self.name,
+            model_identity=identity,
+            versions=versions,
+            kv_bits=kv_bits,
+            seed=secrets.randbits(32) if asked is None else asked,
         )
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:

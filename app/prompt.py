@@ -45,13 +45,13 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
             top_k=sampling.top_k,
             min_p=sampling.min_p,
             repetition_penalty=sampling.repetition_penalty,
-            seed=sampling.seed,
+            seed=record.seed if sampling.seed is None else sampling.seed,
         ),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         n=num_answers,
         overflow=record.overflow,
-        constraint=None if record.constraint is None else _constraint(record.constraint),
+        constraint=None if record.constraint is None else asked_constraint(record.constraint),
         hooks=list(record.hooks),
         hook_options=record.hook_options,
         draft=record.draft,
@@ -59,7 +59,7 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     )
 
 
-def _constraint(constraint: Constraint) -> protocol.Constraint:
+def asked_constraint(constraint: Constraint) -> protocol.Constraint:
     return protocol.Constraint(kind=constraint.kind, value=constraint.value, covers=constraint.covers)
 
 
@@ -188,6 +188,7 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
     return msgspec.structs.replace(
         before,
         token_ids=ids,
+        earlier=tuple(msgspec.structs.replace(part, end=min(part.end, num_given)) for part in before.earlier),
         token_chars=tuple(choice.turn_token_chars),
         origins="".join(origins),
         logprobs=tuple(logprobs) if any(logprob is not None for logprob in logprobs) else (),

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct, structs
 
-from app.model.message import Constraint, Draft, Overflow, Record, Sampling
+from app.model.message import Constraint, Draft, Earlier, Overflow, Record, Sampling
 from app.model.typed_text import clean
 
 FormatKind: TypeAlias = Literal["json_schema", "regex", "choice", "lark"]
@@ -70,8 +70,10 @@ class Asking(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def going_on(self, record: Record, overflow: Overflow) -> Record:
         """Return the record of an answer that is to go on: what its turn began as it stays, what draws is as now."""
+        drawn = Earlier(end=len(record.token_ids), seed=record.seed, sampling=record.sampling)
         return structs.replace(
             record,
+            earlier=(*record.earlier, drawn) if record.token_ids else (),
             sampling=self.sampling,
             overflow=overflow,
             hooks=self.hooks,

@@ -81,6 +81,15 @@ class Figures(Struct, frozen=True, kw_only=True):
     """The oldest messages behind the system prompt that the model did not see, for want of room."""
 
 
+class Earlier(Struct, frozen=True, kw_only=True):
+    """How a part of an answer was drawn that then went on."""
+
+    end: int
+    """How many tokens the turn had at its end."""
+    seed: int | None
+    sampling: Sampling
+
+
 class HookTold(Struct, frozen=True, kw_only=True):
     """What a hook of an answer took."""
 
@@ -129,6 +138,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None
+    earlier: tuple[Earlier, ...] = ()
+    """Of an answer that went on after it had ended: its parts before the last one, which `sampling` and `seed` drew."""
     reason: str | None = None
     stop: str | None = None
     error: str | None = None
@@ -138,9 +149,14 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     figures: Figures = Figures()
 
 
+def numbered(record: Record, number: int) -> Record:
+    """Return the record of one of several answers that are asked for at once: each draws with the next seed."""
+    return record if record.seed is None else structs.replace(record, seed=record.seed + number)
+
+
 def without_tokens(record: Record) -> Record:
     """Return a record that says nothing of tokens: those that are known are not all of the text."""
-    return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=())
+    return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=(), earlier=())
 
 
 class Drawn(Struct, frozen=True, array_like=True):

@@ -8,7 +8,7 @@ import pytest
 
 from app.answers import Answers
 from app.model.message import Alternative as Kept
-from app.model.message import Drawn, Message, Record
+from app.model.message import Drawn, Earlier, Message, Record, Sampling
 from app.model.store import Store
 from tests.app.desk import Desk
 from tests.app.trees import plant
@@ -125,3 +125,33 @@ def test_of_text_some_tokens_of_which_are_not_known_none_are(tmp_path: Path) -> 
     found = store.message(answer.id)
     assert (found.text, found.record) == ("abc", Record(model="guide"))
     store.close()
+
+
+def test_the_seed_of_an_answer_is_known_before_it_ends(desk: Desk) -> None:
+    desk.controller.send("u1")
+    desk.controller.regenerate(desk.controller.path[-1].id, num_answers=2)
+    asked = desk.link.asked[-1]
+    seed = asked.sampling.seed
+    assert seed is not None
+    for message_id, number in zip(desk.controller.siblings(desk.controller.path[-1].id)[-2:], (0, 1), strict=True):
+        record = desk.stored(desk.controller.message(message_id)).record
+        assert record is not None
+        assert record.seed == seed + number
+
+
+def test_of_an_answer_that_went_on_it_is_known_how_each_part_was_drawn(desk: Desk) -> None:
+    desk.program.set_sampling(Sampling(temperature=0.25, seed=1))
+    desk.controller.send("u1")
+    request = desk.link.asked[-1]
+    _say(desk, request, "ab", Token(id=1), Token(id=2))
+    desk.link.finished(request, "ab", reason="length", turn=[1, 2], new=[1, 2])
+    desk.program.set_sampling(Sampling(temperature=0.5))
+    desk.controller.continue_answer(desk.controller.path[-1].id)
+    request = desk.link.asked[-1]
+    assert request.sampling.seed not in {None, 1}
+    _say(desk, request, "c", Token(id=3))
+    desk.link.finished(request, "c", turn=[1, 2, 3], new=[3])
+    record = desk.controller.path[-1].record
+    assert record is not None
+    assert record.earlier == (Earlier(end=2, seed=5, sampling=Sampling(temperature=0.25, seed=1)),)
+    assert record.sampling == Sampling(temperature=0.5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.model.exports.part import Part
 from app.model.grafts import Graft
 from app.model.imports.importing import Progress, Summary, imported
-from app.model.message import Alternative, Conversation, Figures, HookTold, Message, Record, Role, Sampling
+from app.model.message import Alternative, Conversation, Earlier, Figures, HookTold, Message, Record, Role, Sampling
 from app.model.store import Store
 from app.model.tree import Tree
 
@@ -52,6 +52,9 @@ _RECORDS = st.builds(
     kv_bits=st.sampled_from([None, 4, 8]),
     sampling=st.builds(Sampling, temperature=st.floats(0, 2), seed=st.none() | st.integers(0, 2**63 - 1)),
     seed=st.none() | st.integers(0, 2**63 - 1),
+    earlier=st.lists(
+        st.builds(Earlier, end=st.integers(0, 9), seed=st.none(), sampling=st.builds(Sampling)), max_size=2
+    ).map(tuple),
     error=st.none() | TEXTS,
     figures=st.builds(Figures, new_tokens=st.integers(0, 99), tokens_per_s=st.floats(0, 999)),
 )
