@@ -28,9 +28,9 @@ def in_sight(where: str) -> str:
     return _WALKS.format(where=where, seen="WHERE message.pruned_ms IS NULL")
 
 
-def kept(where: str, before: str) -> str:
-    """Return what makes `reached`: the same, with what was pruned at the time `before` or later."""
-    return _WALKS.format(where=where, seen=f"WHERE message.pruned_ms IS NULL OR message.pruned_ms >= {before}")
+def kept_but(where: str, pruned: str) -> str:
+    """Return what makes `reached`: the same, with all that was pruned but these messages (SQL of a JSON array)."""
+    return _WALKS.format(where=where, seen=f"WHERE message.id NOT IN (SELECT value FROM json_each({pruned}))")
 
 
 def whole(where: str) -> str:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
@@ -26,9 +25,10 @@ from app.model.message import Conversation, Drawn, Message, MessageId, Record, R
 from app.model.pieces import Grown, Pieces
 from app.model.preparations import Preparations
 from app.model.presence import Presence
-from app.model.reach import in_sight, kept, whole
+from app.model.reach import in_sight
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, encoded, message_in, unreadable
 from app.model.search import NO_FILTERS, Filters, Hit, Search
+from app.model.trash import Trash
 from app.model.tree import Choices
 from app.model.words import indexed
 
@@ -72,13 +72,6 @@ WHERE pruned_ms IS NOT NULL AND id IN (SELECT id FROM line) AND id NOT IN (SELEC
 """
 
 _REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
-
-_BELOW_PRUNED = """
-WITH RECURSIVE reached (id) AS (
-    SELECT id FROM message WHERE pruned_ms < ?
-    UNION SELECT message.id FROM message JOIN reached ON message.parent_id = reached.id
-)
-"""
 
 _CHOOSE = (
     "INSERT INTO choice VALUES (?, ?, ?) ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = "
@@ -127,6 +120,8 @@ class Store:
         self._pieces = Pieces(self._database)
         self.grafts = Grafts(self._database)
         """Whole conversations from elsewhere."""
+        self.thrown = Trash(self._database)
+        """What lies in the trash."""
         self.preparations = Preparations(self._database)
         """What was written and not sent."""
 
@@ -404,31 +399,43 @@ class Store:
         What is left of them in the search index, the log and the backups goes next (`Upkeep`). Another program may
         show and take back what lies there, so where one has the store open this raises.
         """
+        with self._alone_to_delete():
+            return self._empty_trash(2**63 - 1)
+
+    def delete_for_good(self, conversation_ids: Iterable[int], branch_ids: Iterable[MessageId] = ()) -> int:
+        """Delete of what lies in the trash these conversations and pruned branches; else as `empty_trash`."""
+        conversations, branches = set(conversation_ids), set(branch_ids)
+        with self._alone_to_delete():
+            return self._delete(
+                [found for found in self._thrown_before(2**63 - 1) if found in conversations],
+                [found for found in self._pruned_before(2**63 - 1) if found in branches],
+            )
+
+    @contextlib.contextmanager
+    def _alone_to_delete(self) -> Generator[None]:
         with contextlib.nullcontext(True) if self._presence is None else self._presence.alone() as is_alone:
             if not is_alone:
                 raise StoreError(
                     "Another Bough has these conversations open, so nothing was deleted. "
                     "Close it, then empty the trash again."
                 )
-            return self._empty_trash(2**63 - 1)
+            yield
+
+    def _empty_trash(self, before_ms: int) -> int:
+        return self._delete(self._thrown_before(before_ms), self._pruned_before(before_ms))
 
     @_mending
-    def _empty_trash(self, before_ms: int) -> int:
-        thrown = self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))
-        pruned = self._database.rows("SELECT id FROM message WHERE pruned_ms < ?", (before_ms,))
-        if not thrown and not pruned:
+    def _delete(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> int:
+        if not conversation_ids and not branch_ids:
             return 0
         with self._database.durably():
-            doomed = self._ids(whole("trashed_ms < ?"), before_ms) | self._ids(_BELOW_PRUNED, before_ms)
-            # Nothing else of these can be reached from anywhere but from within.
-            others = "(trashed_ms IS NULL OR trashed_ms >= ?1) AND root_id IN (SELECT value FROM json_each(?2))"
-            doomed -= self._ids(kept(others, "?1"), before_ms, json.dumps(sorted(doomed)))
-            erased = [(message_id,) for message_id in sorted(doomed)]
-            self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
-            self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
-            self._database.write("DELETE FROM conversation WHERE trashed_ms < ?", (before_ms,))
-            self._database.write_many("DELETE FROM message WHERE id = ?", erased)
-            return len(doomed)
+            return self.thrown.delete(conversation_ids, branch_ids)
+
+    def _thrown_before(self, before_ms: int) -> list[int]:
+        return [row[0] for row in self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))]
+
+    def _pruned_before(self, before_ms: int) -> list[MessageId]:
+        return [row[0] for row in self._database.rows("SELECT id FROM message WHERE pruned_ms < ?", (before_ms,))]
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -485,10 +492,6 @@ class Store:
     ) -> None:
         with self._database.durably():
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
-
-    def _ids(self, reached: str, *parameters: object) -> set[MessageId]:
-        rows = self._database.rows(f"{reached} SELECT id FROM reached", parameters)
-        return {row[0] for row in rows if isinstance(row[0], int)}
 
     def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, Grown]) -> Message:
         message, trouble = message_in(row)

@@ -1,0 +1,135 @@
+"""What was thrown away: conversations, and branches that were pruned; what goes with each, and deleting it for good.
+
+A message goes when nothing else reaches it: no other conversation, be it in the trash itself, and no branch that is
+still to be seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Generator
+
+from msgspec import Struct
+
+from app.model.database import Database
+from app.model.message import MessageId
+from app.model.reach import kept_but, whole
+
+_GIVEN = "id IN (SELECT value FROM json_each(?1))"
+
+_BELOW = """
+WITH RECURSIVE reached (id) AS (
+    SELECT value FROM json_each(?1)
+    UNION SELECT message.id FROM message JOIN reached ON message.parent_id = reached.id
+)
+"""
+_LINE = """
+WITH RECURSIVE line (id, height) AS (
+    SELECT ?1, 0
+    UNION SELECT message.parent_id, height + 1 FROM message JOIN line USING (id)
+    WHERE message.parent_id IS NOT NULL AND height < 1000000
+)
+"""
+
+
+class Thrown(Struct, frozen=True, kw_only=True):
+    """A conversation in the trash, or a branch (then `message_id` is its topmost message) of one that is not."""
+
+    conversation_id: int
+    name: str
+    """The conversation's."""
+    message_id: MessageId | None = None
+    text: str = ""
+    """How the branch begins."""
+    thrown_ms: int = 0
+    num_messages: int = 0
+    """That go for good with it, if it alone is deleted."""
+
+
+class Trash:
+    """What lies in one store's trash. Methods raise `StoreError`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def listed(self) -> Generator[list[Thrown], None, list[Thrown]]:
+        """Return what lies there, the last thrown first; yield what is found of it so far, its messages counted."""
+        found = sorted((*self._conversations(), *self._branches()), key=lambda one: -one.thrown_ms)
+        for place, one in enumerate(found):
+            is_branch = one.message_id is not None
+            doomed = self.doomed([] if is_branch else [one.conversation_id], [one.message_id] if is_branch else [])
+            found[place] = _counted(one, len(doomed))
+            yield found[: place + 1]
+        return found
+
+    def doomed(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId | None]) -> set[MessageId]:
+        """Return the messages that go for good where these conversations and branches are deleted."""
+        given, branches = json.dumps(sorted(conversation_ids)), json.dumps([one for one in branch_ids if one])
+        doomed = self._ids(whole(_GIVEN), given) | self._ids(_BELOW, branches)
+        # Who reaches any of them begins below one of them, however far up that stands.
+        others = self._database.rows(
+            f"{_BELOW} SELECT conversation.id FROM conversation JOIN reached ON reached.id = root_id "
+            "WHERE conversation.id NOT IN (SELECT value FROM json_each(?2))",
+            (json.dumps(sorted(doomed)), given),
+        )
+        doomed -= self._ids(kept_but(_GIVEN, "?2"), json.dumps([row[0] for row in others]), branches)
+        return doomed
+
+    def delete(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]) -> int:
+        """Delete them within a transaction; return how many messages went."""
+        erased = [(message_id,) for message_id in sorted(self.doomed(conversation_ids, branch_ids))]
+        thrown = [(conversation_id,) for conversation_id in conversation_ids]
+        self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
+        self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
+        self._database.write_many("DELETE FROM conversation WHERE id = ?", thrown)
+        self._database.write_many("DELETE FROM message WHERE id = ?", erased)
+        return len(erased)
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _conversations(self) -> list[Thrown]:
+        rows = self._database.rows("SELECT id, name, trashed_ms FROM conversation WHERE trashed_ms IS NOT NULL")
+        return [Thrown(conversation_id=row[0], name=str(row[1]), thrown_ms=row[2]) for row in rows]
+
+    def _branches(self) -> list[Thrown]:
+        rows = self._database.rows(
+            "SELECT id, substr(text, 1, 400), pruned_ms FROM message WHERE pruned_ms IS NOT NULL"
+        )
+        pruned = {row[0] for row in rows}
+        found: list[Thrown] = []
+        for message_id, text, pruned_ms in rows:
+            line = self._database.rows(f"{_LINE} SELECT id FROM line ORDER BY height", (message_id,))
+            if any(above[0] in pruned for above in line[1:]):
+                # It comes back with the one above it.
+                continue
+            home = self._database.rows(
+                f"{_LINE} SELECT conversation.id, conversation.name FROM line JOIN conversation ON root_id = line.id "
+                "WHERE trashed_ms IS NULL ORDER BY height DESC, conversation.id LIMIT 1",
+                (message_id,),
+            )
+            for conversation_id, name in home:
+                found.append(
+                    Thrown(
+                        conversation_id=conversation_id,
+                        name=str(name),
+                        message_id=message_id,
+                        text=" ".join(str(text).split()),
+                        thrown_ms=pruned_ms,
+                    )
+                )
+        return found
+
+    def _ids(self, reached: str, *parameters: object) -> set[MessageId]:
+        rows = self._database.rows(f"{reached} SELECT id FROM reached", parameters)
+        return {row[0] for row in rows if isinstance(row[0], int)}
+
+
+def _counted(one: Thrown, num_messages: int) -> Thrown:
+    return Thrown(
+        conversation_id=one.conversation_id,
+        name=one.name,
+        message_id=one.message_id,
+        text=one.text,
+        thrown_ms=one.thrown_ms,
+        num_messages=num_messages,
+    )
