@@ -1,0 +1,142 @@
+"""The backups of a store as a person sees them, and one of them put in the store's place; it knows no message."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from app.model.backups import Backups, refuse_unsound
+from app.model.database import StoreError
+from app.model.presence import Presence
+
+State: TypeAlias = Literal["unknown", "sound", "damaged"]
+
+
+class Backup(Struct, frozen=True, kw_only=True):
+    """One file; what is in it is known once it was looked at."""
+
+    file: Path
+    made_ms: int
+    num_bytes: int
+    is_of_older_version: bool
+    """It was made before the store was brought up to date."""
+    state: State = "unknown"
+    num_conversations: int = 0
+
+
+def listed(store: Path) -> Generator[list[Backup], None, list[Backup]]:
+    """Return the backups of a store, the newest first; yield them as they are looked at, one after the other."""
+    found = [backup for file in Backups(store).files() if (backup := _seen(file)) is not None]
+    yield list(found)
+    for place, backup in enumerate(found):
+        found[place] = _looked_at(backup)
+        yield list(found)
+    return found
+
+
+def put_back(store: Path, backup: Path) -> Path:
+    """Put a sound backup in the place of a store that nobody has open; return where that one lies now.
+
+    Raises `StoreError`; then everything is as it was.
+    """
+    try:
+        presence = Presence(store.with_suffix(".lock"))
+        with contextlib.closing(presence), presence.alone() as is_alone:
+            if not is_alone:
+                raise StoreError(
+                    "Another Bough has these conversations open, so nothing was put back. "
+                    "Close it, then put the backup back again."
+                )
+            return _exchanged(store, backup)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"The backup {backup.name} could not be put back ({error}). Your conversations are as they were."
+        ) from error
+
+
+def _exchanged(store: Path, backup: Path) -> Path:
+    with contextlib.closing(_opened(backup)) as connection:
+        refuse_unsound(connection)
+    _write_log_into(store)
+    kept = store.with_name(f"{store.stem}-replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{store.suffix}")
+    new = store.with_name(f".{kept.name}")
+    try:
+        shutil.copyfile(backup, new)
+        new.chmod(0o600)
+        _sync(new)
+        # All that is there is under its new name, too, before anything is taken away.
+        for end in ("", "-wal"):
+            if _beside(store, end).exists():
+                _link(_beside(store, end), _beside(kept, end))
+        for end in ("-wal", "-shm"):
+            _beside(store, end).unlink(missing_ok=True)
+        new.replace(store)
+        _sync(store.parent)
+    finally:
+        new.unlink(missing_ok=True)
+    return kept
+
+
+def _seen(file: Path) -> Backup | None:
+    with contextlib.suppress(OSError, ValueError):
+        time = file.stem.split("-before-")[0].rpartition("-")[2]
+        made = datetime.strptime(time, "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+        return Backup(
+            file=file,
+            made_ms=int(made.timestamp() * 1000),
+            num_bytes=file.stat().st_size,
+            is_of_older_version="-before-" in file.name,
+        )
+    return None
+
+
+def _looked_at(backup: Backup) -> Backup:
+    try:
+        with contextlib.closing(_opened(backup.file)) as connection:
+            refuse_unsound(connection)
+            (number,) = connection.execute("SELECT count(*) FROM conversation WHERE trashed_ms IS NULL").fetchone()
+            return msgspec.structs.replace(backup, state="sound", num_conversations=number)
+    except (sqlite3.Error, UnicodeDecodeError):
+        return msgspec.structs.replace(backup, state="damaged")
+
+
+def _opened(backup: Path) -> sqlite3.Connection:
+    # Nobody writes there: nothing is put beside it.
+    return sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+
+
+def _write_log_into(store: Path) -> None:
+    """Let the file itself have all that was written, if it can still be used."""
+    if store.exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(store)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def _beside(store: Path, end: str) -> Path:
+    return store.with_name(store.name + end)
+
+
+def _link(file: Path, new: Path) -> None:
+    try:
+        os.link(file, new)
+    except OSError:
+        # A file system without links.
+        shutil.copyfile(file, new)
+        _sync(new)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,78 @@
+"""Backups as they are listed, and one of them put in the store's place: what was there is kept beside."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from app.model.backups import Backups
+from app.model.database import StoreError
+from app.model.restoring import listed, put_back
+from app.model.store import Store
+from tests.app.trees import drawn, plant
+
+
+def _store_with_backup(path: Path) -> tuple[int, Path]:
+    """A conversation, a backup of it, and one more question since."""
+    with contextlib.closing(Store(path)) as store:
+        planted = plant(store, "u1-a1")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            backup = Backups(path).make(connection)
+        store.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
+    return planted.conversation_id, backup
+
+
+def _drawn(path: Path, conversation_id: int) -> str:
+    with contextlib.closing(Store(path)) as store:
+        return drawn(store.messages(conversation_id))
+
+
+def test_backups_are_listed_with_what_is_in_them_and_whether_they_are_sound(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    _, backup = _store_with_backup(path)
+    damaged = backup.with_name("conversations-20200131T120000000000-before-version-3.sqlite3")
+    damaged.write_bytes(backup.read_bytes()[:5000])
+    first, *_, last = listed(path)
+    assert [one.state for one in first] == ["unknown", "unknown"]
+    assert [(one.file, one.state, one.num_conversations, one.is_of_older_version) for one in last] == [
+        (backup, "sound", 1, False),
+        (damaged, "damaged", 0, True),
+    ]
+    assert last[0].num_bytes == backup.stat().st_size
+    assert last[1].made_ms == 1_580_472_000_000
+    # Nothing was put beside them.
+    assert set(backup.parent.iterdir()) == {backup, damaged}
+
+
+def test_a_backup_takes_the_stores_place_and_that_one_is_kept_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    conversation_id, backup = _store_with_backup(path)
+    kept = put_back(path, backup)
+    assert _drawn(path, conversation_id) == "u1-a1"
+    assert _drawn(kept, conversation_id) == "u1-a1-u2"
+    assert backup.exists()
+
+
+def test_a_damaged_store_that_nobody_can_open_is_kept_with_its_log(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    conversation_id, backup = _store_with_backup(path)
+    path.write_bytes(b"no database")
+    path.with_name(f"{path.name}-wal").write_bytes(b"its log")
+    kept = put_back(path, backup)
+    assert kept.read_bytes() == b"no database"
+    assert _drawn(path, conversation_id) == "u1-a1"
+
+
+def test_nothing_is_put_back_while_another_program_has_the_store_open_nor_from_a_damaged_backup(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    conversation_id, backup = _store_with_backup(path)
+    with contextlib.closing(Store(path)), pytest.raises(StoreError, match="Another Bough"):
+        put_back(path, backup)
+    backup.write_bytes(backup.read_bytes()[:5000])
+    with pytest.raises(StoreError, match="as they were"):
+        put_back(path, backup)
+    assert _drawn(path, conversation_id) == "u1-a1-u2"
+    assert {file.name for file in tmp_path.iterdir()} == {path.name, "conversations.lock", "backups"}
