@@ -88,6 +88,8 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         "&View",
         (
             Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
+            Entry("palette", "Command palette…", "Ctrl+K", icon="search"),
+            SEPARATOR,
             Submenu(
                 "Theme",
                 (
@@ -138,6 +140,15 @@ class Menus:
         return self._menus[title]
 
     def set_keys(self, chosen: Mapping[str, str]) -> None:
+    def icon_name(self, name: str) -> str:
+        """Return the name of an action's icon; empty where it has none."""
+        return self._icons.get(name, "")
+
+    def look_again(self) -> None:
+        """Let all menus find out what is possible, as if they were opened."""
+        for menu in self._menus.values():
+            menu.aboutToShow.emit()
+
         """Let actions work by the keys that a person chose, by the actions' names; all others by their own."""
         for entry in all_entries():
             key = chosen.get(entry.name, entry.key)

@@ -21,6 +21,7 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
 from app.ui.program_commands import ProgramCommands
+from app.ui.palette_commands import PaletteCommands
 from app.ui.settings_window import SettingsWindow
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
@@ -55,6 +56,7 @@ class MainWindow(QMainWindow):
         self._asking_commands = AskingCommands(controller, self.composer, self)
         self._menus.connect_slots(self._slots())
         self._connect()
+        self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.sidebar.show_keys(self._menus["new"], self._menus["settings"])
         self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self._show_sidebar(controller.program.settings.sidebar_visible)
@@ -104,9 +106,14 @@ class MainWindow(QMainWindow):
             "sidebar": self._toggle_sidebar,
         }
 
+            **self._palette_commands.slots(),
     def action(self, name: str) -> QAction:
         """Return an action of the menus by its name."""
         return self._menus[name]
+
+    @property
+    def menus(self) -> Menus:
+        return self._menus
 
     def _connect(self) -> None:
         controller = self._controller

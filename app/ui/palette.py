@@ -1,0 +1,199 @@
+"""The command palette: everything that can be done or opened, found by a few letters; it does none of it itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QKeyEvent, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QListView,
+    QStackedWidget,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.model.fuzzy import fit, folded
+from app.ui.one_of import quiet_label
+from app.ui.overlay import Overlay
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
+from app.ui.two_lines import draw_elided, paint_row
+
+_WIDTH_PX = 600
+_HEIGHT_PX = 440
+_ROW_PX = 36
+_MARK_PX = 16
+_MOST_SHOWN = 100
+_LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
+_ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
+_CHOICE = Qt.ItemDataRole.UserRole
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class Choice(NamedTuple):
+    """Something that can be chosen."""
+
+    text: str
+    aside: str
+    """Its key, or of what kind it is; it is looked in, too."""
+    mark: str
+    """An icon's name."""
+    act: Callable[[], object]
+    handicap: float = 0.0
+    """By how much it comes behind others that fit as well."""
+
+
+class Palette(Overlay):
+    """A field and below it what fits; Enter does what is chosen, after the focus is back where it was."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, _WIDTH_PX, _HEIGHT_PX)
+        self.setAccessibleName(self.tr("Command palette"))
+        self._choices: list[tuple[str, Choice]] = []
+        self.field = QLineEdit()
+        self.field.setObjectName("search_everything")
+        self.field.setAccessibleName(self.tr("Command palette"))
+        self.field.setPlaceholderText(self.tr("A command, a conversation, a model, a preset"))
+        self.field.textChanged.connect(self._show_fitting)
+        self.field.installEventFilter(self)
+        self._shown = _Choices(self)
+        self.list = QListView()
+        self.list.setObjectName("rows")
+        self.list.setAccessibleName(self.tr("What fits"))
+        self.list.setModel(self._shown)
+        self.list.setItemDelegate(_Rows(self.list))
+        self.list.setUniformItemSizes(True)
+        self.list.setMouseTracking(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.clicked.connect(self._do)
+        nothing = quiet_label(self.tr("Nothing is called so. Fewer letters find more."))
+        nothing.setContentsMargins(12, 8, 12, 8)
+        nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.list)
+        self._pages.addWidget(nothing)
+        column = QVBoxLayout(self.card)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(8)
+        column.addWidget(self.field)
+        column.addWidget(self._pages, 1)
+
+    def open(self, choices: Sequence[Choice]) -> None:
+        """Offer these; as long as nothing is typed, in this order."""
+        self._choices = [(folded(f"{choice.text} {choice.aside}"), choice) for choice in choices]
+        self.field.clear()
+        self._show_fitting("")
+        self.cover(self.field)
+
+    @property
+    def shown(self) -> list[Choice]:
+        """What fits, the best first."""
+        return list(self._shown.choices)
+
+    def _show_fitting(self, typed: str) -> None:
+        looked_for = folded(typed)
+        found = [
+            (choice.handicap - how_well, number, choice)
+            for number, (text, choice) in enumerate(self._choices)
+            if (how_well := fit(looked_for, text)) is not None
+        ]
+        if looked_for.strip():
+            found.sort(key=lambda one: one[:2])
+        self._shown.show_choices([choice for _, _, choice in found[:_MOST_SHOWN]])
+        self._pages.setCurrentIndex(0 if found else 1)
+        self.list.setCurrentIndex(self._shown.index(0))
+        self.list.scrollToTop()
+
+    def _do(self, index: QModelIndex) -> None:
+        if index.isValid():
+            choice: Choice = index.data(_CHOICE)
+            self.dismiss()
+            choice.act()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and watched is self.field:
+            if event.key() in _ENTER_KEYS:
+                self._do(self.list.currentIndex())
+                return True
+            if event.key() in _LIST_KEYS:
+                QApplication.sendEvent(self.list, event)
+                return True
+        return super().eventFilter(watched, event)
+
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        # The field is the one place of it; Tab leads nowhere else.
+        return True
+
+
+class _Choices(QAbstractListModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.choices: Sequence[Choice] = ()
+
+    def show_choices(self, choices: Sequence[Choice]) -> None:
+        self.beginResetModel()
+        self.choices = choices
+        self.endResetModel()
+
+    @override
+    def rowCount(self, parent: _Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.choices)
+
+    @override
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        choice = self.choices[index.row()]
+        match role:
+            case Qt.ItemDataRole.UserRole:
+                return choice
+            case Qt.ItemDataRole.DisplayRole:
+                return choice.text
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"{choice.text}, {choice.aside}" if choice.aside else choice.text
+            case _:
+                return None
+
+
+class _Rows(QStyledItemDelegate):
+    """A mark, the text, and at the right what stands aside."""
+
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        paint_row(painter, option)
+        choice: Choice = index.data(_CHOICE)
+        palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
+        room: QRect = option.rect.adjusted(12, 0, -12, 0)  # pyright: ignore[reportAttributeAccessIssue]
+        quiet = palette.placeholderText().color().name()
+        if choice.mark:
+            drawn = icon(choice.mark, quiet).pixmap(_MARK_PX, _MARK_PX)
+            painter.drawPixmap(room.left(), room.center().y() - _MARK_PX // 2, drawn)
+        small = text_font(SMALL_PX)
+        aside = room.width() // 3
+        left = room.adjusted(_MARK_PX + 8, 0, -aside - 8, 0)
+        draw_elided(painter, left, choice.text, text_font(TEXT_PX), palette.text().color().name())
+        right = QRect(room.right() - aside, room.top(), aside, room.height())
+        draw_elided(painter, right, choice.aside, small, quiet, Qt.AlignmentFlag.AlignRight)
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(0, _ROW_PX)
