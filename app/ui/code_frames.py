@@ -1,20 +1,19 @@
-"""The frames around code in a message: what is drawn around it, Copy, and scrolling of lines that are too long."""
+"""A frame around code in a message: what is drawn around it, Copy, and scrolling of lines that are too long."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QPoint, QPointF, QRect, QRectF, Qt, QTimer
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QRegion, QTextBlock
+from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt, QTimer
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QTextBlock
 from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 
 from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
+from app.ui.side_scroll import SideScroll
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _CORNER_PX = 10
 _BUTTON_PX = 28
-_BAR_PX = 10
 _COPIED_MS = 2_000
 _NAME_PX = 40
 """Room for a language's name at least."""
@@ -29,7 +28,8 @@ class CodeFrame:
         self._viewport = viewport
         self._theme = theme
         self.button = CopyButton(viewport, theme)
-        self._bar: QScrollBar | None = None
+        name = QCoreApplication.translate("CodeFrame", "Scroll the code sideways")
+        self._scroll = SideScroll(viewport, name, self._scroll_to)
 
     @property
     def inner(self) -> QRect:
@@ -39,7 +39,7 @@ class CodeFrame:
     @property
     def bar(self) -> QScrollBar | None:
         """How far the code is scrolled; None where all of it shows."""
-        return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
+        return self._scroll.bar
 
     def show(self, span: CodeSpan, width_px: int) -> None:
         """Stand around this code."""
@@ -48,44 +48,25 @@ class CodeFrame:
         self.button.show_for(span)
         top = self.rect.top() + (HEAD_PX - _BUTTON_PX) // 2
         self.button.move(self.rect.right() - self.button.width() - 2, top)
-        self._show_bar(round(span.widest_px()) - (self.rect.width() - 2 * CODE_PADDING_PX))
+        room_px = self.rect.width() - 2 * CODE_PADDING_PX
+        self._scroll.show(self.rect, round(span.widest_px()) - room_px, room_px)
 
-    def _show_bar(self, hidden_px: int) -> None:
-        if hidden_px <= 0 and self._bar is None:
-            return
-        if self._bar is None:
-            self._bar = _ScrollBar(Qt.Orientation.Horizontal, self._viewport)
-            self._bar.setAccessibleName(QCoreApplication.translate("CodeFrame", "Scroll the code sideways"))
-            self._bar.valueChanged.connect(self._scroll)
-        self._bar.setRange(0, max(0, hidden_px))
-        self._bar.setPageStep(max(1, self.inner.width()))
-        self._bar.setSingleStep(24)
-        self._bar.setGeometry(
-            self.rect.left() + _CORNER_PX,
-            self.rect.bottom() - _BAR_PX,
-            self.rect.width() - 2 * _CORNER_PX,
-            _BAR_PX,
-        )
-        self._bar.setVisible(hidden_px > 0)
-        self._scroll(self._bar.value())
-
-    def _scroll(self, value: int) -> None:
+    def _scroll_to(self, value: int) -> None:
         if self.span is not None and self.span.scroll_px != value:
             self.span.scroll_px = value
             self._viewport.update(self.rect)
 
     def remove(self) -> None:
-        for widget in (self.button, self._bar):
-            if widget is not None:
-                widget.hide()
-                widget.deleteLater()
+        self._scroll.remove()
+        self.button.hide()
+        self.button.deleteLater()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self.button.set_theme(theme)
 
-    def paint(self, painter: QPainter) -> None:
-        """Draw the frame without its code."""
+    def paint(self, painter: QPainter, visible: QRect) -> None:
+        """Draw the frame without its code, and put the code that is about to be drawn where it is scrolled to."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.line), 1))
         painter.setBrush(QColor(self._theme.sunken))
@@ -98,9 +79,9 @@ class CodeFrame:
             painter.setPen(QColor(self._theme.quiet_text))
             name = QFontMetrics(font).elidedText(self.span.language, Qt.TextElideMode.ElideRight, room.width())
             painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
+        self._shift_lines(visible)
 
-    def shift_lines(self, visible: QRect) -> None:
-        """Put the lines that are about to be drawn where they are scrolled to."""
+    def _shift_lines(self, visible: QRect) -> None:
         if self.span is None:
             return
         for block in _blocks_in(self.span, visible):
@@ -110,54 +91,6 @@ class CodeFrame:
                 line = layout.lineAt(number)
                 if line.x() != left:
                     line.setPosition(QPointF(left, line.y()))
-
-
-class CodeFrames:
-    """The frames of one message, from top to bottom."""
-
-    def __init__(self, viewport: QWidget, theme: Theme) -> None:
-        self._viewport = viewport
-        self._theme = theme
-        self._frames: list[CodeFrame] = []
-
-    @property
-    def frames(self) -> Sequence[CodeFrame]:
-        return self._frames
-
-    @property
-    def tab_stops(self) -> list[QWidget]:
-        return [frame.button for frame in self._frames]
-
-    def show(self, spans: Sequence[CodeSpan], width_px: int) -> bool:
-        """Stand around this code; return whether there are more or fewer frames than before."""
-        is_other = len(spans) != len(self._frames)
-        while len(self._frames) > len(spans):
-            self._frames.pop().remove()
-        while len(self._frames) < len(spans):
-            self._frames.append(CodeFrame(self._viewport, self._theme))
-        for frame, span in zip(self._frames, spans, strict=True):
-            frame.show(span, width_px)
-        return is_other
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        for frame in self._frames:
-            frame.set_theme(theme)
-
-    def paint(self, painter: QPainter, visible: QRect) -> QRegion:
-        """Draw the frames; return where text may be drawn: outside of them everywhere, in them where code shows."""
-        region = QRegion(visible)
-        for frame in self._frames:
-            if frame.rect.intersects(visible):
-                frame.paint(painter)
-                frame.shift_lines(visible)
-                band = QRect(visible.left(), frame.rect.top(), visible.width(), frame.rect.height())
-                region = region.subtracted(band).united(frame.inner.intersected(visible))
-        return region
-
-    def at(self, place: QPoint) -> CodeFrame | None:
-        """Return the frame at a place."""
-        return next((frame for frame in self._frames if frame.rect.contains(place)), None)
 
 
 class CopyButton(QToolButton):
@@ -203,16 +136,6 @@ class CopyButton(QToolButton):
         self.setIcon(icon("check" if is_copied else "copy", self._theme.quiet_text))
         self.setFixedWidth(self.sizeHint().width())
         self.move(right - self.width(), self.y())
-
-
-class _ScrollBar(QScrollBar):
-    """A scroll bar for the hand and for the arrow keys."""
-
-    def __init__(self, orientation: Qt.Orientation, parent: QWidget) -> None:
-        super().__init__(orientation, parent)
-        self.setObjectName("frame_scroll")
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.setCursor(Qt.CursorShape.ArrowCursor)
 
 
 def _blocks_in(span: CodeSpan, visible: QRect) -> list[QTextBlock]:

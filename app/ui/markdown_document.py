@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Any
 
-from markdown_it import MarkdownIt
-from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
 
 from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
 from app.ui.code_colours import CodeColours
+from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, is_formula
+from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
+from app.ui.markdown_parser import parsed
 from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
-
-_PARSER = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
-"""One for all documents: what it learns of a text is in the environment that it is called with."""
 
 
 class MarkdownDocument:
@@ -37,11 +37,17 @@ class MarkdownDocument:
         self._final_position = 0
         self._final_is_fresh = True
         self._final_format = QTextBlockFormat()
-        self._num_final_spans = 0
+        self._num_final_spans = self._num_final_tables = 0
         self._growing: GrowingCode | None = None
         self.colours = CodeColours(theme)
         self.spans: list[CodeSpan] = []
         """The frames of code, from top to bottom."""
+        self.tables: list[QTextTable] = []
+        self.formula_places: list[int] = []
+        """Where in the document formulas stand."""
+        pictures = FormulaObject(document)
+        pictures.drawn.connect(self._on_drawn)
+        document.documentLayout().registerHandler(FORMULA, pictures)
 
     @property
     def source(self) -> str:
@@ -90,13 +96,13 @@ class MarkdownDocument:
         self._final_source = self._final_position = 0
         self._final_is_fresh = True
         self._final_format = QTextBlockFormat()
-        self._num_final_spans = 0
+        self._num_final_spans = self._num_final_tables = 0
         self._growing = None
 
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]
         # A definition at the end may still grow, so what the tail defines counts for the tail alone.
-        tokens = _PARSER.parse(tail, {"references": dict(self._references)})
+        tokens = parsed(tail, dict(self._references))
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         cursor = self._cleared()
         writer = MarkdownWriter(cursor, self._theme, is_fresh=self._final_is_fresh)
@@ -110,8 +116,7 @@ class MarkdownDocument:
             tokens = tokens[split:]
             opened = opened_fence(last) if tokens[0].type == "fence" else None
             if len(starts) > 1 or opened is not None:
-                _PARSER.parse(final, environment := {"references": self._references})
-                self._references = environment["references"]
+                parsed(final, self._references)
                 self._set_final(len(self._source) - len(last), cursor, writer)
         if opened is not None:
             self._growing = GrowingCode(writer.begin_code(language_of(tokens[0])), self._theme, opened.marker)
@@ -134,6 +139,8 @@ class MarkdownDocument:
         if cursor.blockFormat() != self._final_format:
             cursor.setBlockFormat(self._final_format)
         del self.spans[self._num_final_spans :]
+        del self.tables[self._num_final_tables :]
+        del self.formula_places[bisect.bisect_left(self.formula_places, self._final_position) :]
         return cursor
 
     def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None) -> None:
@@ -142,9 +149,12 @@ class MarkdownDocument:
         self._final_is_fresh = writer is not None and writer.is_fresh
         self._final_format = cursor.blockFormat()
         self._num_final_spans = len(self.spans) + (0 if writer is None else len(writer.spans))
+        self._num_final_tables = len(self.tables) + (0 if writer is None else len(writer.tables))
 
     def _take(self, writer: MarkdownWriter) -> None:
         self.spans += writer.spans
+        self.tables += writer.tables
+        self.formula_places += writer.formula_places
         self.colours.keep(self.spans)
         for span in writer.uncoloured:
             self.colours.add(span)
@@ -167,6 +177,15 @@ class MarkdownDocument:
         # The colours of short code are always those of the whole.
         if len(span.code) > SHORT_CODE:
             self.colours.add(span)
+
+    def _on_drawn(self, key: FormulaKey) -> None:
+        places = [place for place in self.formula_places if is_formula(self.document, place, key)]
+        if places and formulas().is_refused(key):
+            # Then it is text.
+            self.set_source(self._source)
+            return
+        for place in places:
+            fit_formula(self.document, place, key)
 
     def _make_room_above(self) -> None:
         """A frame that begins a document has its head above the first line, where no block's margin counts."""

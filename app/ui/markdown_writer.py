@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
+    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -21,11 +22,15 @@ from PySide6.QtGui import (
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
+    QTextTable,
     QTextTableFormat,
 )
 
+from app.ui import markdown_math, markdown_parser
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX, FIRST_LINE, CodeSpan, insert_code, line_format
+from app.ui.formula_object import insert_formula
 from app.ui.highlight import highlighted
+from app.ui.table_frames import INSET, MARGIN_PX
 from app.ui.text_formats import TextFormats, changed
 from app.ui.theme import LINE_PX, TEXT_PX, Theme
 
@@ -45,6 +50,9 @@ BULLET_LEVEL = QUOTE_DEPTH + 1
 QUOTE_INDENT_PX = 20
 LIST_INDENT_PX = 28
 
+_BOX = re.compile(r"\[([ xX])\]\s")
+_UNCHECKED, _CHECKED = "☐", "☑"
+
 _LINE_SEPARATOR = "\u2028"
 
 
@@ -60,8 +68,11 @@ class MarkdownWriter:
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
         self._opens_list = False
+        self._pending_note = ""
         self.spans: list[CodeSpan] = []
         """The code that was written."""
+        self.tables: list[QTextTable] = []
+        self.formula_places: list[int] = []
         self.uncoloured: list[CodeSpan] = []
         """Of it, what is too long to be coloured while somebody waits."""
 
@@ -91,11 +102,10 @@ class MarkdownWriter:
                 self._mirror_margins()
                 return index + 3
             case "paragraph_open":
-                tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
-                self._begin_block(top_px=tight_px if token.hidden else _BLOCK_GAP_PX)
-                self._inline(tokens[index + 1], self._formats.text(is_quoted=bool(self._quote_depth)))
-                self._mirror_margins()
+                self._paragraph(tokens[index + 1], is_tight=token.hidden)
                 return index + 3
+            case "footnote_reference_open":
+                self._pending_note = str(token.meta["label"])
             case "fence" | "code_block":
                 self._code(token.content, language_of(token))
             case "table_open":
@@ -123,12 +133,43 @@ class MarkdownWriter:
                 # Of a rule it is the line that has this colour.
                 format_.setBackground(QBrush(QColor(self._theme.line)))
                 self._cursor.setBlockFormat(format_)
+            case markdown_math.DISPLAY:
+                self._display(token)
             case "html_block":
                 self._begin_block(top_px=_BLOCK_GAP_PX)
                 self._insert(token.content.rstrip("\n"), self._formats.text(is_quoted=bool(self._quote_depth)))
             case _:
                 pass
         return index + 1
+
+    def _paragraph(self, inline: Token, *, is_tight: bool) -> None:
+        tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
+        box = _box(inline) if self._pending_item is not None else ""
+        self._begin_block(top_px=tight_px if is_tight else _BLOCK_GAP_PX)
+        look = self._formats.text(is_quoted=bool(self._quote_depth))
+        if box:
+            # The box stands where a bullet would.
+            format_ = self._cursor.blockFormat()
+            format_.clearProperty(BULLET_LEVEL)
+            format_.setTextIndent(-QFontMetricsF(look.font()).horizontalAdvance(box))
+            self._cursor.setBlockFormat(format_)
+            self._insert(box, look)
+        if self._pending_note:
+            self._insert(self._pending_note, self._formats.note_mark(look))
+            self._insert("\u2002", look)
+            self._pending_note = ""
+        self._inline(inline, look)
+        self._mirror_margins()
+
+    def _display(self, token: Token) -> None:
+        """A formula on a line of its own."""
+        self._begin_block(top_px=_BLOCK_GAP_PX)
+        if self._formula(token, self._formats.text(is_quoted=bool(self._quote_depth))):
+            format_ = self._cursor.blockFormat()
+            format_.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+            self._cursor.setBlockFormat(format_)
+        if token.info:
+            self._insert(token.info, self._formats.text(is_quoted=bool(self._quote_depth)))
 
     # --- blocks --------------------------------------------------------------------------------------------
 
@@ -234,10 +275,12 @@ class MarkdownWriter:
         format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         format_.setCellPadding(5)
         format_.setLeftMargin(self._inset_px)
+        format_.setProperty(INSET, float(self._inset_px))
         format_.setTopMargin(self._gap_px(_BLOCK_GAP_PX))
-        format_.setBottomMargin(_BLOCK_GAP_PX - 2)
+        format_.setBottomMargin(MARGIN_PX)
         format_.setHeaderRowCount(1)
         table = self._cursor.insertTable(len(rows), max(map(len, rows)), format_)
+        self.tables.append(table)
         for row, cells in enumerate(rows):
             for column, (inline, align) in enumerate(cells):
                 cell = table.cellAt(row, column)
@@ -254,6 +297,7 @@ class MarkdownWriter:
                 block.setProperty(QUOTE_DEPTH, self._quote_depth)
                 inner._cursor.setBlockFormat(block)
                 inner._inline(inline, text)
+                self.formula_places += inner.formula_places
         self._cursor.setPosition(table.lastPosition() + 1)
         self.is_fresh = True
 
@@ -287,6 +331,10 @@ class MarkdownWriter:
                     self._insert(child.content, formats[-1])
                 case "code_inline":
                     self._insert(child.content, self._formats.code_inline(formats[-1]))
+                case markdown_math.INLINE | markdown_math.DISPLAY:
+                    self._formula(child, formats[-1])
+                case markdown_parser.NOTE_MARK:
+                    self._insert(child.content, self._formats.note_mark(formats[-1]))
                 case "softbreak":
                     self._insert(" ", formats[-1])
                 case "hardbreak":
@@ -306,6 +354,17 @@ class MarkdownWriter:
                 case _:
                     pass
 
+    def _formula(self, token: Token, look: QTextCharFormat) -> bool:
+        """Write a formula; return whether it is a picture. One that is no LaTeX is text."""
+        is_inline = token.type == markdown_math.INLINE
+        place = self._cursor.position()
+        if insert_formula(self._cursor, token.content, look, is_inline=is_inline):
+            self.formula_places.append(place)
+            return True
+        mark = "$" if is_inline else "$$"
+        self._insert(f"{mark}{token.content}{mark}", self._formats.code_inline(look))
+        return False
+
     def _insert(self, text: str, format_: QTextCharFormat) -> None:
         self._cursor.insertText(_broken(text), format_)
 
@@ -313,6 +372,16 @@ class MarkdownWriter:
 def _broken(text: str) -> str:
     """Let Qt break runs without a space: a zero-width space after every thousand characters of one."""
     return text if len(text) <= 1_000 else _LONG_RUN.sub("\\g<0>\u200b", text)
+
+
+def _box(inline: Token) -> str:
+    """Take the box away with which an item of a task list begins; return it as a character that is read out."""
+    first = inline.children[0] if inline.children else None
+    found = _BOX.match(first.content) if first is not None and first.type == "text" else None
+    if first is None or found is None:
+        return ""
+    first.content = first.content[found.end() :]
+    return f"{_UNCHECKED if found[1] == ' ' else _CHECKED}\u2002"
 
 
 def language_of(fence: Token) -> str:

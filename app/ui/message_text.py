@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
@@ -24,7 +23,8 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
-from app.ui.code_frames import CodeFrame, CodeFrames
+from app.ui.copied_text import copied_text
+from app.ui.frames import Frames
 from app.ui.markdown_document import MarkdownDocument
 from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme
@@ -57,9 +57,10 @@ class MessageText(QTextBrowser):
         self._theme = theme
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
-        self._frames = CodeFrames(self.viewport(), theme)
+        self._frames = Frames(self.viewport(), theme)
         self._content = ""
         self._has_caret = False
+        self._is_fitting = False
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -73,8 +74,9 @@ class MessageText(QTextBrowser):
         return self._content
 
     @property
-    def code_frames(self) -> Sequence[CodeFrame]:
-        return self._frames.frames
+    def frames(self) -> Frames:
+        """What stands around its code and its tables."""
+        return self._frames
 
     def set_text(self, text: str) -> None:
         """Show another text; of a very long one its beginning, and how much more there is."""
@@ -110,13 +112,15 @@ class MessageText(QTextBrowser):
             self.viewport().update()
 
     def _fit(self) -> None:
+        if self._is_fitting:
+            return
+        self._is_fitting = True
+        self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
         # An answer that has no word yet is as high as its first line will be.
-        height = max(LINE_PX, round(self.document().size().height() + 0.5))
-        self._frames.show(self._markdown.spans, self.viewport().width())
-        if self._frames.frames:
-            height = max(height, self._frames.frames[-1].rect.bottom() + 1)
+        height = max(LINE_PX, round(self.document().size().height() + 0.5), self._frames.bottom)
         if height != self.height():
             self.setFixedHeight(height)
+        self._is_fitting = False
 
     def _hold_still(self, _minimum: int, maximum: int) -> None:
         if maximum:
@@ -229,6 +233,12 @@ class MessageText(QTextBrowser):
                 bullets.append((QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX), level % 2 == 1))
             block = block.next()
         return bullets
+
+    @override
+    def createMimeDataFromSelection(self) -> QMimeData:
+        data = QMimeData()
+        data.setText(copied_text(self.textCursor()))
+        return data
 
     @override
     def keyPressEvent(self, ev: QKeyEvent) -> None:

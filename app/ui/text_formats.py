@@ -52,6 +52,13 @@ class TextFormats:
         format_.setBackground(QBrush(QColor(self._theme.sunken)))
         return format_
 
+    def note_mark(self, base: QTextCharFormat) -> QTextCharFormat:
+        """The small number that refers to a footnote."""
+        format_ = QTextCharFormat(base)
+        format_.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+        format_.setForeground(QColor(self._theme.accent))
+        return format_
+
     def link(self, base: QTextCharFormat, href: str) -> QTextCharFormat:
         format_ = QTextCharFormat(base)
         format_.setAnchor(True)

@@ -86,7 +86,7 @@ def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:
 
 def test_copy_gives_the_code_as_it_was_written_and_says_so(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("```python\na = 1\n\n\tb = 2\n```\n\n```\nother\n```")
-    (first, second) = (frame.button for frame in text.code_frames)
+    (first, second) = (frame.button for frame in text.frames.code)
     assert first.accessibleName() == "Copy code in python"
     assert second.accessibleName() == "Copy code"
     qtbot.mouseClick(first, Qt.MouseButton.LeftButton)
@@ -99,7 +99,7 @@ def test_copy_gives_the_code_as_it_was_written_and_says_so(text: MessageText, qt
 
 def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("words " * 60 + "\n\n```\n" + "x = 1; " * 60 + "\nshort\n```\n\nafter")
-    (frame,) = text.code_frames
+    (frame,) = text.frames.code
     assert text.document().find("after").block().layout().lineCount() == 1
     assert frame.bar is not None
     assert text.horizontalScrollBar().maximum() == 0
@@ -130,7 +130,7 @@ def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: Me
 
 def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> None:
     text.set_text("```\ncode\n```")
-    (frame,) = text.code_frames
+    (frame,) = text.frames.code
     assert frame.rect.top() >= 0
     assert frame.rect.bottom() < text.height()
     assert text.height() - frame.rect.bottom() <= 4
@@ -138,6 +138,6 @@ def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> 
 
 def test_a_line_of_code_without_end_is_laid_out_as_one_line(text: MessageText) -> None:
     text.set_text("```\n" + "x" * 150_000 + "\n```")
-    (frame,) = text.code_frames
+    (frame,) = text.frames.code
     assert frame.bar is not None
     assert text.height() < 200

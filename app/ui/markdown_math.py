@@ -1,0 +1,101 @@
+r"""Formulas in Markdown, as chat models write them: $…$, $$…$$, \(…\), \[…\]; for markdown-it. It draws nothing."""
+
+from __future__ import annotations
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+
+INLINE, DISPLAY = "formula_inline", "formula_display"
+
+_LONGEST = 4_000
+"""Characters; what is longer is no formula."""
+_MOST_LINES = 100
+_CLOSINGS = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
+_ESCAPED = re.compile(r"(?:\\\\)*\\$")
+_AFTER = re.compile(r"[ \t]*[.,;:]?[ \t]*")
+
+
+def formula_plugin(parser: MarkdownIt) -> None:
+    """Have formulas found before backslashes and dollars mean anything else."""
+    parser.inline.ruler.before("escape", "formula", _inline)
+    parser.block.ruler.before("fence", "formula", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+
+
+def _inline(state: StateInline, silent: bool) -> bool:
+    opening = state.src[state.pos : state.pos + 2]
+    if opening in _CLOSINGS:
+        found = _closed(state.src, state.pos + 2, _CLOSINGS[opening])
+    elif opening.startswith("$"):
+        opening = "$"
+        found = _dollars(state.src, state.pos)
+    else:
+        return False
+    if found is None:
+        return False
+    end, latex = found
+    if not silent:
+        token = state.push(DISPLAY if opening in {"$$", r"\["} else INLINE, "math", 0)
+        token.content = latex
+        token.markup = opening
+    state.pos = end
+    return True
+
+
+def _closed(text: str, start: int, closing: str) -> tuple[int, str] | None:
+    """Return where a formula ends, and what it is."""
+    at = text.find(closing, start, start + _LONGEST)
+    while at > 0 and _ESCAPED.search(text, start, at):
+        at = text.find(closing, at + 1, start + _LONGEST)
+    latex = text[start:at].strip() if at > 0 else ""
+    return (at + len(closing), latex) if latex else None
+
+
+def _dollars(text: str, pos: int) -> tuple[int, str] | None:
+    """The same for single dollars: “$5 and $6” are prices, and so is all that stands as close to words as they do."""
+    before, after = text[pos - 1 : pos], text[pos + 1 : pos + 2]
+    if before.isalnum() or not after or after.isspace():
+        return None
+    found = _closed(text, pos + 1, "$")
+    if found is None or text[found[0] - 2].isspace() or text[found[0] : found[0] + 1].isalnum():
+        return None
+    return found
+
+
+def _block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
+    if state.is_code_block(start_line):
+        return False
+    begin = state.bMarks[start_line] + state.tShift[start_line]
+    opening = state.src[begin : begin + 2]
+    if opening not in {"$$", r"\["}:
+        return False
+    closing = _CLOSINGS[opening]
+    lines: list[str] = []
+    for line in range(start_line, min(end_line, start_line + _MOST_LINES)):
+        if line > start_line and state.sCount[line] < state.blkIndent and not state.isEmpty(line):
+            return False
+        text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+        text = text[2:] if line == start_line else text
+        before, found, behind = text.partition(closing)
+        lines.append(before)
+        if found:
+            return _push(state, start_line, line, "\n".join(lines).strip(), opening, behind, silent=silent)
+    return False
+
+
+def _push(
+    state: StateBlock, start_line: int, line: int, latex: str, opening: str, behind: str, *, silent: bool
+) -> bool:
+    if not latex or _AFTER.fullmatch(behind) is None:
+        return False
+    if not silent:
+        token = state.push(DISPLAY, "math", 0)
+        token.block = True
+        token.content = latex
+        token.markup = opening
+        token.info = behind.strip()
+        token.map = [start_line, line + 1]
+        state.line = line + 1
+    return True

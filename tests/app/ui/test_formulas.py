@@ -1,0 +1,136 @@
+"""Formulas in a message: what is one, how it is drawn, and that its source can be copied."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.copied_text import copied_text
+from app.ui.formulas import FormulaKey, formulas
+from app.ui.markdown_document import MarkdownDocument
+from app.ui.markdown_math import DISPLAY, INLINE
+from app.ui.markdown_parser import parsed
+from app.ui.message_text import MessageText
+from app.ui.theme import theme
+
+_PATIENCE_MS = 30_000
+
+
+def _found(source: str) -> list[tuple[str, str]]:
+    tokens = parsed(source, {})
+    return [
+        (token.type, token.content)
+        for top in tokens
+        for token in (top, *(top.children or []))
+        if token.type in {INLINE, DISPLAY}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("let $x_1$ be", [(INLINE, "x_1")]),
+        (r"and \(a+b\) too", [(INLINE, "a+b")]),
+        ("so $$x^2$$ follows", [(DISPLAY, "x^2")]),
+        ("text:\n$$\na\n\\\\\nb\n$$\nmore", [(DISPLAY, "a\n\\\\\nb")]),
+        ("text:\n\\[\nx\n\\]\nmore", [(DISPLAY, "x")]),
+        ("- item\n\n  \\[ y \\]\n- other", [(DISPLAY, "y")]),
+        ("> $$q$$", [(DISPLAY, "q")]),
+        ("| a |\n|---|\n| $z$ |", [(INLINE, "z")]),
+        ("$a\\$b$", [(INLINE, "a\\$b")]),
+        ("between $5 and $6 today", []),
+        ("US$5-$6, or $7/$8", []),
+        ("costs $5,000–$10,000 and $y$", [(INLINE, "y")]),
+        ("a $ b $ c", []),
+        ("`$a$` and\n\n    $b$", []),
+        (r"escaped \$a\$ and \\(no\\)", []),
+        ("$$ open\n\nno end", []),
+        ("$$$$", []),
+    ],
+)
+def test_formulas_are_told_from_prices_and_from_text(source: str, found: list[tuple[str, str]]) -> None:
+    assert _found(source) == found
+
+
+@pytest.fixture
+def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
+    assert qapp is not None
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(400, 100)
+    text.show()
+    return text
+
+
+def _wait(qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: formulas().is_idle, timeout=_PATIENCE_MS)
+
+
+def _all_of(document: QTextDocument) -> str:
+    cursor = QTextCursor(document)
+    cursor.select(QTextCursor.SelectionType.Document)
+    return copied_text(cursor)
+
+
+def test_what_is_no_latex_is_shown_as_it_was_written(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("good $x^2$ and broken $\\frac{a}{$ and\n\n$$\\begin{nothing}$$")
+    _wait(qtbot)
+    shown = text.toPlainText()
+    assert "$\\frac{a}{$" in shown
+    assert "$$\\begin{nothing}$$" in shown
+    assert shown.count("\ufffc") == 1
+
+
+def test_a_formula_is_copied_as_it_is_written(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("so $x^2$ and\n\n\\[ y^2 \\]\n\n| a | b |\n|---|---|\n| $z$ | 2 |\n\nend")
+    text.selectAll()
+    assert text.createMimeDataFromSelection().text() == "so $x^2$ and\n$$y^2$$\na\tb\n$z$\t2\nend"
+    _wait(qtbot)
+
+
+def test_a_formula_stands_on_the_line_of_its_text(text: MessageText, qtbot: QtBot) -> None:
+    key = FormulaKey("\\frac{a}{b}", True, 15)
+    text.set_text("text $\\frac{a}{b}$ text")
+    _wait(qtbot)
+    picture = formulas().picture(key)
+    assert picture is not None
+    line = text.document().begin().layout().lineAt(0)
+    assert line.descent() >= picture.below_px
+    assert line.ascent() >= picture.height_px - picture.below_px
+    assert line.height() < 2 * picture.height_px + 22
+
+
+def test_a_formula_that_is_wider_than_the_page_is_made_smaller(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("$$" + "+".join(f"a_{{{i}}}" for i in range(60)) + "$$")
+    _wait(qtbot)
+    assert text.document().begin().layout().lineAt(0).naturalTextWidth() <= 400
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_a_formula_is_drawn_in_its_colour_with_as_many_pixels_as_the_screen_has(qtbot: QtBot, scale: float) -> None:
+    key = FormulaKey("x = y", True, 15)
+    formulas().picture(key)
+    _wait(qtbot)
+    pixmap = formulas().pixmap(key, QColor("#ff0000"), scale)
+    picture = formulas().picture(key)
+    assert pixmap is not None
+    assert picture is not None
+    assert abs(pixmap.width() - picture.width_px * scale) <= 1
+    image = pixmap.toImage()
+    seen = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    assert "#ff0000" in seen
+
+
+def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: QtBot) -> None:
+    assert qapp is not None
+    source = "# a $x$\n\nb $y^2$ and $\\broken{$ c\n\n- \\(z\\)\n- \\[ w \\]\n\nend $v$"
+    grown, whole = (MarkdownDocument(QTextDocument(), theme("light")) for _ in range(2))
+    for character in source:
+        grown.append(character)
+    whole.set_source(source)
+    _wait(qtbot)
+    assert _all_of(grown.document) == _all_of(whole.document)
+    assert grown.formula_places == whole.formula_places
+    assert len(grown.formula_places) == 5

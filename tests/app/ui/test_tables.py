@@ -1,0 +1,100 @@
+"""Tables, task lists and footnotes in a message."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.ui.message_text import MessageText
+from app.ui.theme import theme
+
+_WIDE = f"| {' | '.join(f'column {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['some words'] * 9)} |\n"
+
+
+@pytest.fixture
+def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
+    assert qapp is not None
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(500, 100)
+    text.show()
+    return text
+
+
+def test_a_table_wider_than_the_page_scrolls_in_its_frame(text: MessageText) -> None:
+    text.set_text(f"before\n\n{_WIDE}\n" + "after " * 40)
+    (frame,) = text.frames.tables
+    assert frame.bar is not None
+    assert text.horizontalScrollBar().maximum() == 0
+    assert frame.rect.right() <= text.viewport().width()
+    cell = text.document().find("column 3").block()
+    before = text.document().documentLayout().blockBoundingRect(cell).left()
+    wheel = QWheelEvent(
+        QPointF(frame.rect.center()),
+        QPointF(text.viewport().mapToGlobal(frame.rect.center())),
+        QPoint(0, 0),
+        QPoint(-240, 0),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(text.viewport(), wheel)
+    after = text.document().documentLayout().blockBoundingRect(cell).left()
+    assert before - after == frame.bar.value() > 0
+    assert text.document().find("after").block().layout().lineCount() > 1
+
+
+def test_a_table_that_fits_needs_no_frame(text: MessageText) -> None:
+    text.set_text("| a | b |\n|---|---|\n| 1 | " + "words " * 60 + "|\n")
+    (frame,) = text.frames.tables
+    assert frame.bar is None
+    assert frame.rect.right() <= text.viewport().width()
+    assert frame.rect.bottom() < text.height()
+
+
+def test_a_table_scrolls_or_not_as_the_page_is_wide(text: MessageText) -> None:
+    text.set_text(_WIDE)
+    (frame,) = text.frames.tables
+    assert frame.bar is not None
+    text.resize(1500, text.height())
+    assert frame.bar is None
+    text.resize(500, text.height())
+    assert frame.bar is not None
+
+
+def test_a_table_that_streams_in_is_measured_as_the_whole(text: MessageText, qtbot: QtBot) -> None:
+    for start in range(0, len(_WIDE), 7):
+        text.append(_WIDE[start : start + 7])
+    whole = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(whole)
+    whole.resize(500, 100)
+    whole.show()
+    whole.set_text(_WIDE)
+    assert text.frames.tables[0].rect == whole.frames.tables[0].rect
+    assert text.height() == whole.height()
+
+
+def test_boxes_of_a_task_list_are_read_out_and_stand_where_bullets_would(text: MessageText) -> None:
+    text.set_text("- [ ] open\n- [x] done\n- plain [ ] text")
+    assert text.toPlainText() == "☐\u2002open\n☑\u2002done\nplain [ ] text"
+    assert len(text.bullets()) == 1
+    words = [text.document().find(word) for word in ("open", "done", "plain")]
+    for cursor in words:
+        cursor.setPosition(cursor.selectionStart())
+    assert len({text.cursorRect(cursor).left() for cursor in words}) == 1
+
+
+def test_a_footnote_is_marked_and_shown_where_it_stands(text: MessageText) -> None:
+    for character in "One[^1] two[^long-name].\n\n[^1]: The *first*.\n\n    Still it.\n[^long-name]: Second.\n\nEnd":
+        text.append(character)
+    assert text.toPlainText().split("\n") == [
+        "One1 twolong-name.",
+        "1\u2002The first.",
+        "Still it.",
+        "long-name\u2002Second.",
+        "End",
+    ]
