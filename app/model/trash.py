@@ -62,6 +62,13 @@ class Trash:
             yield found[: place + 1]
         return found
 
+    def counted(
+        self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]
+    ) -> Generator[None, None, int]:
+        """Return how many messages go for good where these are deleted; yield before that is looked up."""
+        yield
+        return len(self.doomed(conversation_ids, branch_ids))
+
     def doomed(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId | None]) -> set[MessageId]:
         """Return the messages that go for good where these conversations and branches are deleted."""
         given, branches = json.dumps(sorted(conversation_ids)), json.dumps([one for one in branch_ids if one])

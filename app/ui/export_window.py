@@ -233,7 +233,7 @@ class ExportWindow(Sheet):
         work = self._archive.read(lambda store: exported(store, order, path))
         work.progressed.connect(self._on_progress)
         work.done.connect(self._on_written)
-        work.failed.connect(self._on_failed)
+        work.failed.connect(self.fail)
         work.cancelled.connect(self._on_cancelled)
         work.ended.connect(partial(self._set_working, is_working=False))
         self.follow(work, self.tr("Exporting …"))
@@ -256,9 +256,6 @@ class ExportWindow(Sheet):
     def _on_written(self, written: Written) -> None:
         self.exported.emit(written)
         self.accept()
-
-    def _on_failed(self, why: str) -> None:
-        self.say(why, "failure")
 
     def _on_cancelled(self) -> None:
         self.say(self.tr("Cancelled. Nothing was written."))

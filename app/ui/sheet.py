@@ -99,6 +99,10 @@ class Sheet(QDialog):
         self.note.style().polish(self.note)
         self.note.setText(text)
 
+    def fail(self, why: str) -> None:
+        """Say why something went wrong."""
+        self.say(why, "failure")
+
     # --- work ----------------------------------------------------------------------------------------------
 
     @property
