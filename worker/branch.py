@@ -112,6 +112,8 @@ class Branch:
         self._drawn_after = 0
         self.drawn_mask: npt.NDArray[np.bool_] | None = None
         """Of a steered branch: which tokens could be drawn the last time; None: all."""
+        self._masked: tuple[npt.NDArray[np.bool_], mx.array] | None = None
+        """The last mask, and the same for the model: mostly the next one is it, too."""
         self.may_be_cut = may_be_cut
         self.ids = list(sequence)
         """What its layers hold."""
@@ -247,7 +249,7 @@ class Branch:
                 # In 32 bits now: whoever looks at them later would wait for what was launched meanwhile.
                 self._drawn_from, self.drawn_mask = self._logits.astype(mx.float32), allowed
                 self._drawn_after = self._position
-            mask = None if allowed is None else _array(allowed)
+            mask = None if allowed is None else self._as_array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
             self._draw = Draw(token, self._report(self._logits, token))
             self._recent = self._sampler.advance(self._recent, token)
@@ -256,6 +258,12 @@ class Branch:
         if self._draw is None:
             return []
         return [*self._draw.arrays, *([] if self._drawn_from is None else [self._drawn_from])]
+
+    def _as_array(self, mask: npt.NDArray[np.bool_]) -> mx.array:
+        """A mask, shape [1, vocabulary]."""
+        if self._masked is None or self._masked[0] is not mask:
+            self._masked = mask, mx.array(cast("Any", mask[None]))  # MLX takes numpy's; its stubs do not say so
+        return self._masked[1]
 
     def _report(self, logits: mx.array, token: mx.array) -> tuple[mx.array, ...]:
         """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
@@ -330,10 +338,6 @@ def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
     start = max(0, length - _NEAR)
     start = start if one[:start] == other[:start] else 0
     return next(place for place in range(start, length) if one[place] != other[place])
-
-
-def _array(values: npt.NDArray[np.bool_]) -> mx.array:
-    return mx.array(cast("Any", values))  # MLX takes numpy's arrays; its stubs do not say so
 
 
 def _logprobs(logits: mx.array) -> mx.array:

@@ -74,6 +74,8 @@ class Constraint:
         self._bytes = bits.view(np.uint8)
         """One bit a token. Where they lie is asked once: it costs as much as the mask."""
         self._place = (bits.ctypes.data, bits.nbytes)
+        self._last_bits = b""
+        self._last_mask = np.zeros(0, dtype=np.bool_)
         self._num_consumed = 0
 
     @property
@@ -92,9 +94,17 @@ class Constraint:
         return self._matcher.is_accepting()
 
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may."""
+        """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may.
+
+        It is not to be changed: as long as the same may come it is the same array.
+        """
         self._matcher.unsafe_compute_mask_ptr(*self._place)
-        return np.unpackbits(self._bytes, count=self._size, bitorder="little").view(np.bool_)
+        bits = self._bytes.tobytes()
+        if bits != self._last_bits:
+            self._last_bits = bits
+            self._last_mask = np.unpackbits(self._bytes, count=self._size, bitorder="little").view(np.bool_)
+            self._last_mask.flags.writeable = False
+        return self._last_mask
 
     def forced(self) -> list[int]:
         """Return the tokens that must come next, as the tokenizer would cut them; often none."""

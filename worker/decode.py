@@ -19,6 +19,7 @@ import mlx.core as mx
 from worker.batch import Batch
 from worker.branch import Branch, Drawn
 from worker.language_model import LanguageModel
+from worker.layers import held_by
 from worker.prompt_cache import PromptCache
 
 _SHORT_STEP_S = 0.02
@@ -44,7 +45,9 @@ class Decoder:
         """`looks_ahead`: whether to launch a step before the last one's token is known; None: as fits the device."""
         self._model = model
         self._cache = cache
-        self._looks_ahead = True if mx.default_device() == mx.Device(mx.gpu) else looks_ahead
+        on_gpu = mx.default_device() == mx.Device(mx.gpu)
+        self._looks_ahead = True if on_gpu else looks_ahead
+        self._launches_halves = not on_gpu
         self._step_s = math.inf
         self._batch: Batch | None = None
         """None: the one branch there is lies in the cache's working layers."""
@@ -117,12 +120,12 @@ class Decoder:
             mx.eval([branch.draw() for branch in at_once])
             self._begun = []
             return self._look(at_once)
+        began = time.perf_counter()
         # One whose next token waits for a mask is drawn now: the mask has seen the last one.
         waited_for = [branch.draw() for branch in self.branches if branch.has_logits]
         if looks_ahead and waited_for:
             # Apart from the step that reads them: an array is there when all that was launched with it is.
             mx.async_eval(waited_for)
-        began = time.perf_counter()
         looked_at = self._look_ahead() if looks_ahead else self._look_at_next()
         self._step_s = time.perf_counter() - began
         self._num_steps += 1
@@ -171,11 +174,9 @@ class Decoder:
     def _look_ahead(self) -> list[tuple[Branch, Drawn]]:
         logits, numbers = self._forward()
         draws = [branch.under_way() for branch in self.branches]
-        computed: list[mx.array] = []
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
             branch.go_on(after, number)
-            computed += [after] if branch.is_masked else branch.draw()
-        mx.async_eval(computed)
+        mx.async_eval(self._launched(logits))
         # All or nothing: where computing fails, no branch has moved. Not `mx.eval`: that would wait for what was just
         # launched, too.
         drawn = [None if draw is None else draw.drawn() for draw in draws]
@@ -184,6 +185,27 @@ class Decoder:
         ]
         self._note_read(numbers)
         return looked_at
+
+    def _launched(self, logits: list[mx.array]) -> list[mx.array]:
+        """What is to be computed before the last tokens are looked at."""
+        if self._launches_halves and any(branch.is_masked for branch in self.branches):
+            half = self._half_way()
+            if half:
+                return half
+        return [
+            array
+            for branch, after in zip(self.branches, logits, strict=True)
+            for array in ([after] if branch.is_masked else branch.draw())
+        ]
+
+    def _half_way(self) -> list[mx.array]:
+        """What the step needs that comes half-way through the layers.
+
+        A CPU's `async_eval` returns when nearly all of it is computed. So only half of the step is launched before the
+        tokens are looked at, and the other half with the draws that wait for masks: those are made meanwhile.
+        """
+        layers = self._cache.layers if self._batch is None else self._batch.layers
+        return held_by(layers[len(layers) // 2])
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, Drawn]]:
         return [(branch, branch.look(draw.drawn())) for branch in branches if (draw := branch.under_way()) is not None]

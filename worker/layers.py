@@ -226,6 +226,14 @@ def arrays_in(value: Arrays) -> list[mx.array]:
             return []
 
 
+def held_by(layer: Any) -> list[mx.array]:
+    """Return all arrays that one layer's cache holds, those of nested ones, too."""
+    nested = getattr(layer, "caches", None)
+    if nested is not None:
+        return [array for each in nested for array in held_by(each)]
+    return arrays_in(layer and list(layer.__dict__.values()))
+
+
 def num_bytes_in(value: Arrays) -> int:
     """Return the bytes of all arrays."""
     return sum(array.nbytes for array in arrays_in(value))
