@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from app.costs import Costs
 from app.model.exports.markdown import to_markdown
 from app.model.history import History
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, numbered, without_tokens
@@ -35,6 +36,8 @@ class Controller(QObject):
     reading = Signal(int, int, int, int)
     revealed = Signal(int)
     """A message that the person is to see now: something changed there, or they asked for it."""
+    several_asked = Signal(object)
+    """The ids of answers that stream side by side."""
     history_changed = Signal()
     """There is something else to undo or to redo."""
     unsent = Signal(str)
@@ -48,6 +51,8 @@ class Controller(QObject):
         self._notices = program.notices
         self.preparation = Preparation(program)
         """What lies ready in the open conversation, and how it asks."""
+        self.costs = Costs(program.session.link, program.session)
+        """What it would cost to go to a message of the open conversation."""
         self._open: OpenConversation | None = None
         self._histories: dict[int, History] = {}
         """What was done in each conversation while the program runs."""
@@ -70,6 +75,11 @@ class Controller(QObject):
         return None if self._open is None else self._open.conversation
 
     @property
+    def opened(self) -> OpenConversation | None:
+        """All of the open conversation; to be read, never changed."""
+        return self._open
+
+    @property
     def path(self) -> list[Message]:
         """The visible branch from the system prompt down, texts as far as they have streamed."""
         path = [] if self._open is None else self._open.path
@@ -77,6 +87,10 @@ class Controller(QObject):
 
     def message(self, message_id: MessageId) -> Message:
         return self._answers.current(self._opened.message(message_id))
+
+    def has(self, message_id: MessageId) -> bool:
+        """Whether the open conversation has a message."""
+        return self._open is not None and message_id in self._open
 
     def siblings(self, message_id: MessageId) -> Sequence[MessageId]:
         """The versions of a message, itself among them, oldest first."""
@@ -186,8 +200,8 @@ class Controller(QObject):
             self._opened.set_text(message_id, text)
             self._announce_growth()
 
-    def regenerate(self, message_id: MessageId, num_answers: int = 1) -> None:
-        """Ask for other answers beside this one; to a question, for more answers to it."""
+    def regenerate(self, message_id: MessageId, num_answers: int | None = None) -> None:
+        """Ask for other answers beside this one; to a question, for more answers to it. None: as many as are set."""
         message = self._opened.message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
         if question_id is not None and message.role in {"user", "assistant"}:
@@ -297,10 +311,11 @@ class Controller(QObject):
             self._when_ended(self._open.history.to_redo.message_ids, self._open.redo)
 
     def stop(self) -> None:
-        """End the answers that stream into the visible branch."""
+        """End the answer that streams into the visible branch, with those beside it."""
         message = self.streaming_message
         if message is not None:
-            self._answers.stop(message.id)
+            for sibling in self.siblings(message.id):
+                self._answers.stop(sibling)
 
     def markdown(self) -> str:
         """The visible branch as a Markdown document."""
@@ -336,10 +351,11 @@ class Controller(QObject):
         self.branch_changed.emit()
         self.history_changed.emit()
 
-    def _ask(self, question_id: MessageId, num_answers: int = 1) -> None:
+    def _ask(self, question_id: MessageId, num_answers: int | None = None) -> None:
         """Add answers below a question and let the model write them; the first is shown."""
         opened = self._opened
         record = self.preparation.record()
+        num_answers = self.preparation.asking.n if num_answers is None else num_answers
         with self._notices.telling():
             answers = [
                 opened.add(question_id, "assistant", "", state="streaming", record=numbered(record, number))
@@ -348,6 +364,8 @@ class Controller(QObject):
             if num_answers > 1:
                 opened.choose(answers[0].id)
             self._answers.ask(answers, opened.lineage(question_id), opened.conversation.id)
+            if num_answers > 1:
+                self.several_asked.emit([answer.id for answer in answers])
         self._announce_growth()
 
     def _history(self, conversation_id: int) -> History:

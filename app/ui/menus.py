@@ -73,6 +73,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("star", "Star", letter="S", is_checkable=True, icon="star"),
             Entry("name", "Name branch…", letter="N", icon="edit"),
             Entry("prune", "Prune", letter="Del", icon="trash"),
+            Entry("side_by_side", "Versions side by side", letter="V", icon="columns"),
             Entry("keep_only", "Keep only this version"),
             SEPARATOR,
             Entry("previous_sibling", "Previous version", "Alt+Left"),
@@ -87,9 +88,9 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
     (
         "&View",
         (
-            Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
             Entry("palette", "Command palette…", "Ctrl+K", icon="search"),
             SEPARATOR,
+            Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
             Submenu(
                 "Theme",
                 (
@@ -139,7 +140,6 @@ class Menus:
         """Return a menu of the bar by its English title."""
         return self._menus[title]
 
-    def set_keys(self, chosen: Mapping[str, str]) -> None:
     def icon_name(self, name: str) -> str:
         """Return the name of an action's icon; empty where it has none."""
         return self._icons.get(name, "")
@@ -149,6 +149,7 @@ class Menus:
         for menu in self._menus.values():
             menu.aboutToShow.emit()
 
+    def set_keys(self, chosen: Mapping[str, str]) -> None:
         """Let actions work by the keys that a person chose, by the actions' names; all others by their own."""
         for entry in all_entries():
             key = chosen.get(entry.name, entry.key)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.controller import Controller
@@ -26,11 +26,14 @@ STEPS = (
 )
 """What the controller calls what can be undone."""
 
-ACTIONS = ("star", "name", "prune", "keep_only")
+ACTIONS = ("star", "name", "prune", "side_by_side", "keep_only")
 
 
 class TreeCommands(QObject):
     """Works on the message that the window says is meant."""
+
+    versions_asked = Signal(object)
+    """The ids of siblings that are to be shown side by side."""
 
     def __init__(self, controller: Controller, current: Callable[[], MessageId | None], window: QWidget) -> None:
         super().__init__(window)
@@ -70,7 +73,7 @@ class TreeCommands(QObject):
             "star",
             "name",
             *(["prune"] if controller.can_prune(message_id) else []),
-            *(["keep_only"] if has_others else []),
+            *(["side_by_side", "keep_only"] if has_others else []),
         ]
 
     def act(self, message_id: MessageId, name: str) -> None:
@@ -85,6 +88,8 @@ class TreeCommands(QObject):
                     self._controller.name_branch(message_id, called)
             case "prune":
                 self._controller.prune(message_id)
+            case "side_by_side":
+                self.versions_asked.emit(list(self._controller.siblings(message_id)))
             case "keep_only":
                 self._controller.keep_only(message_id)
             case _:

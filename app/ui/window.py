@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLay
 from typing_extensions import override
 
 from app.controller import Controller
+from app.model.message import MessageId
 from app.notices import Notice
 from app.ui.asking_commands import AskingCommands
 from app.ui.banner import Banner
@@ -20,9 +21,10 @@ from app.ui.conversation_commands import ConversationCommands
 from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
-from app.ui.program_commands import ProgramCommands
 from app.ui.palette_commands import PaletteCommands
+from app.ui.program_commands import ProgramCommands
 from app.ui.settings_window import SettingsWindow
+from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
@@ -54,9 +56,9 @@ class MainWindow(QMainWindow):
         )
         self._program_commands = ProgramCommands(controller.program, self)
         self._asking_commands = AskingCommands(controller, self.composer, self)
+        self._palette_commands = PaletteCommands(controller, self._menus, self)
         self._menus.connect_slots(self._slots())
         self._connect()
-        self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.sidebar.show_keys(self._menus["new"], self._menus["settings"])
         self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self._show_sidebar(controller.program.settings.sidebar_visible)
@@ -72,11 +74,13 @@ class MainWindow(QMainWindow):
         self.header = Header(self._menus.menu("Models"))
         self.banner = Banner(self._theme)
         self.transcript = Transcript(self._controller, self._theme)
+        self.side_by_side = SideBySide(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.transcript)
+        self._pages.addWidget(self.side_by_side)
         middle = QWidget()
         middle.setObjectName("page")
         column = QVBoxLayout(middle)
@@ -102,18 +106,18 @@ class MainWindow(QMainWindow):
             **self._conversation_commands.slots(),
             **self._program_commands.slots(self._menus.keys),
             **self._asking_commands.slots(),
+            **self._palette_commands.slots(),
             "quit": self.close,
             "sidebar": self._toggle_sidebar,
         }
 
-            **self._palette_commands.slots(),
-    def action(self, name: str) -> QAction:
-        """Return an action of the menus by its name."""
-        return self._menus[name]
-
     @property
     def menus(self) -> Menus:
         return self._menus
+
+    def action(self, name: str) -> QAction:
+        """Return an action of the menus by its name."""
+        return self._menus[name]
 
     def _connect(self) -> None:
         controller = self._controller
@@ -133,6 +137,9 @@ class MainWindow(QMainWindow):
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
+        controller.several_asked.connect(self._show_versions)
+        self._tree_commands.versions_asked.connect(self._show_versions)
+        self.side_by_side.closed.connect(self._on_versions_closed)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
         self.banner.action_asked.connect(self._on_banner_action)
@@ -147,10 +154,24 @@ class MainWindow(QMainWindow):
     # --- what is shown -------------------------------------------------------------------------------------
 
     def _show_branch(self) -> None:
-        has_messages = self._controller.conversation is not None
-        self._pages.setCurrentWidget(self.transcript if has_messages else self.welcome)
+        self._show_page()
         self._show_title()
         self._show_streaming()
+
+    def _show_page(self) -> None:
+        if self._controller.conversation is None:
+            self._pages.setCurrentWidget(self.welcome)
+        else:
+            has_versions = bool(self.side_by_side.message_ids)
+            self._pages.setCurrentWidget(self.side_by_side if has_versions else self.transcript)
+
+    def _show_versions(self, message_ids: list[MessageId]) -> None:
+        self._pages.setCurrentWidget(self.side_by_side)
+        self.side_by_side.show_versions(message_ids)
+
+    def _on_versions_closed(self) -> None:
+        self._show_page()
+        self.composer.text.setFocus()
 
     def _show_title(self) -> None:
         conversation = self._controller.conversation
@@ -178,7 +199,8 @@ class MainWindow(QMainWindow):
         chosen = self._theme
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
-        for part in (self._menus, self.sidebar, self.header, self.banner, self.transcript, self.welcome, self.composer):
+        pages = (self.transcript, self.side_by_side, self.welcome)
+        for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer):
             part.set_theme(chosen)
 
     def _on_settings(self) -> None:

@@ -73,6 +73,7 @@ def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: P
 def test_only_one_of_three_versions_is_kept_and_all_come_back(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.controller.regenerate(answer.id, 2)
+    person.window.side_by_side.close_page()
     person.answer()
     versions = list(person.controller.siblings(answer.id))
     assert len(versions) == 3

@@ -1,0 +1,61 @@
+"""Several answers to one question beside each other."""
+
+from __future__ import annotations
+
+import msgspec
+from PySide6.QtCore import Qt
+
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+
+def _four(person: Person) -> list[int]:
+    """Ask for four answers and wait until they have ended."""
+    preparation = person.controller.preparation
+    sampling = msgspec.structs.replace(preparation.asking.sampling, temperature=0.8, seed=3)
+    preparation.ask_so(msgspec.structs.replace(preparation.asking, n=4, sampling=sampling))
+    person.type("What is a branch?")
+    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
+    page = person.window.side_by_side
+    person.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    versions = list(page.message_ids)
+    person.bot.waitUntil(
+        lambda: not any(person.controller.is_streaming(version) for version in versions), timeout=PATIENCE_MS
+    )
+    assert len(versions) == 4
+    assert all(person.controller.message(version).text for version in versions)
+    return versions
+
+
+def test_four_answers_stream_side_by_side_and_all_are_kept(person: Person) -> None:
+    versions = _four(person)
+    person.bot.keyClick(person.window.side_by_side, Qt.Key.Key_Escape)
+    assert person.window.transcript.isVisible()
+    assert list(person.controller.siblings(versions[0])) == versions
+    seeds = {record.seed for version in versions if (record := person.controller.message(version).record)}
+    assert seeds == {3, 4, 5, 6}
+
+
+def test_going_on_with_one_shows_it_and_keeps_the_others(person: Person) -> None:
+    versions = _four(person)
+    button = person.button(person.window.side_by_side, "Go on with Version 3 of 4")
+    person.bot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert person.controller.path[-1].id == versions[2]
+    assert list(person.controller.siblings(versions[0])) == versions
+
+
+def test_keeping_only_one_prunes_the_others_until_that_is_undone(person: Person) -> None:
+    versions = _four(person)
+    button = person.button(person.window.side_by_side, "Keep only Version 2 of 4")
+    button.setFocus()
+    person.bot.keyClick(button, Qt.Key.Key_Space)
+    assert person.window.transcript.isVisible()
+    assert list(person.controller.siblings(versions[1])) == [versions[1]]
+    person.window.action("undo").trigger()
+    assert list(person.controller.siblings(versions[1])) == versions
+
+
+def test_the_page_goes_with_its_conversation(person: Person) -> None:
+    _four(person)
+    person.controller.new_conversation()
+    assert person.window.welcome.isVisible()
+    assert person.window.side_by_side.message_ids == ()
