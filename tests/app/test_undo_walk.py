@@ -13,7 +13,7 @@ import pytest
 
 from app.model.tree import Tree
 from tests.app.desk import Desk
-from worker.protocol import Generate
+from worker.protocol import FinishReason, Generate
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
@@ -366,7 +366,8 @@ class _Walk:
             self.model.undone[self.talk].append(self.move(steps.pop()))
             self.num_undone += 1
         else:
-            reason = self.draw.choice(["eos", "length"])
+            reasons: list[FinishReason] = ["eos", "length"]
+            reason = self.draw.choice(reasons)
             self.desk.link.finished_all(request, [texts[node] for node in ordered], reason)
             self.growing.clear()
 
