@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from app.model.history import UNSET, History, Step, chosen
 from app.model.message import Conversation, Message, MessageId, Record, Role, State
 from app.model.store import Store
-from app.model.tree import Tree
+from app.model.tree import Choices, Tree
 
 
 class OpenConversation:
@@ -140,6 +140,11 @@ class OpenConversation:
     def tree(self) -> Tree:
         """All branches; to be read, never changed."""
         return self._tree
+
+    @property
+    def choices(self) -> Choices:
+        """The chosen child of each message; to be read, never changed."""
+        return self._choices
 
     # --- to and fro ----------------------------------------------------------------------------------------
 

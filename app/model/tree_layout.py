@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from app.model.message import MessageId
@@ -42,17 +43,22 @@ class TreeLayout:
         wanted: Collection[MessageId] = (),
         unfolded: Collection[MessageId] = (),
     ) -> None:
-        """`wanted`: messages that are never folded away; `unfolded`: parents all of whose children are shown."""
+        """`wanted`: messages that are never folded away, as none with a star or a name is.
+
+        `unfolded`: parents all of whose children are shown.
+        """
         self.rows: list[list[Spot]] = []
         """The spots of each row, from left to right."""
         self.path: list[MessageId] = [message.id for message in tree.path(choices) if message.role != "root"]
         """The visible branch: one message a row, from the top."""
         self.num_lanes = 0
+        self.num_branches = 0
+        """Those that are folded away not counted."""
         self._spots: dict[int, Spot] = {}
         self._tree = tree
         self._choices = choices
         self._unfolded = unfolded
-        self._wanted = self._with_all_above(wanted)
+        self._wanted = wanted
         self._last_lane: list[int] = []
         """The rightmost lane in use in each row."""
         self._seen: set[MessageId] = set()
@@ -150,6 +156,7 @@ class TreeLayout:
                 self._put(Spot(lane, row, message_id, parent_id, from_lane, num_folded))
                 continue
             branch = list(self._branch(message_id))
+            self.num_branches += 1
             lane = self._free_lane(row, row + len(branch) - 1)
             for depth, (one, others, num_hidden) in enumerate(branch, row):
                 self._put(Spot(lane, depth, one, parent_id, from_lane))
@@ -188,7 +195,7 @@ class TreeLayout:
         children.remove(first)
         if is_whole or len(children) <= MAX_BESIDE:
             return first, children, 0
-        shown = {child for child in children if child in self._wanted}
+        shown = {child for child in children if child in self._kept}
         for child in reversed(children):
             if len(shown) >= MAX_BESIDE:
                 break
@@ -213,11 +220,16 @@ class TreeLayout:
         self._last_lane[spot.row] = spot.lane
         self._spots[spot.id] = spot
 
-    def _with_all_above(self, wanted: Collection[MessageId]) -> set[MessageId]:
+    @cached_property
+    def _kept(self) -> set[MessageId]:
+        """What is not folded away: what is wanted, has a star or a name, and all that stands above such."""
+        tree = self._tree
+        top = tree.lineage(tree.root_id)[0].id
+        marked = [one for one in tree.below(top) if tree[one].starred_ms is not None or tree[one].name]
         found: set[MessageId] = set()
-        for message_id in wanted:
+        for message_id in (*self._wanted, *marked):
             current: MessageId | None = message_id
-            while current is not None and current in self._tree and current not in found:
+            while current is not None and current in tree and current not in found:
                 found.add(current)
-                current = self._tree[current].parent_id
+                current = tree[current].parent_id
         return found

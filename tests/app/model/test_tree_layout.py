@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import pytest
 
 from app.model.message import Message
@@ -68,6 +69,7 @@ def test_every_message_stands_somewhere_or_is_folded_and_no_two_stand_at_one_pla
         assert len({(spot.lane, spot.row) for spot in _spots(layout)}) == len(ids) == len(layout)
         folded = TreeLayout(tree, choices)
         assert len({(spot.lane, spot.row) for spot in _spots(folded)}) == len(_spots(folded)) == len(folded)
+        assert layout.num_branches == sum(not tree.children(message_id) for message_id in ids)
         assert folded.num_lanes == max((spot.lane for spot in _spots(folded)), default=-1) + 1
 
 
@@ -151,6 +153,11 @@ def test_what_is_wanted_is_never_folded_away_nor_what_stands_below_an_unfolded_p
             continue
         wanted = draw.sample(ids, min(len(ids), draw.randint(1, 12)))
         layout = TreeLayout(tree, choices, wanted)
+        assert all(message_id in layout for message_id in wanted)
+        for message_id in wanted:
+            mark = {"name": "a way"} if draw.random() < 0.5 else {"starred_ms": 0}
+            tree.put(msgspec.structs.replace(tree[message_id], **mark))
+        layout = TreeLayout(tree, choices)
         assert all(message_id in layout for message_id in wanted)
         parents = draw.sample(ids, min(len(ids), 3))
         layout = TreeLayout(tree, choices, parents, unfolded=parents)
