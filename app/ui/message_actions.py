@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, TypeAlias
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from app.model.message import Message
+from app.ui.plain import as_tool_tip
 from app.ui.theme import Theme, icon
 
 ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
+"""Those that have a button."""
 
 ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
 """What a letter does on the message that has the focus."""
+
+MORE_KEYS = {"s": "star", "n": "name", "v": "side_by_side", "d": "compare"}
+"""The same for actions that are in the menu alone."""
 
 _LABELS: dict[ActionName, tuple[str, str]] = {
     "edit": ("Edit", "E"),
@@ -26,6 +31,8 @@ _LABELS: dict[ActionName, tuple[str, str]] = {
     "copy": ("Copy", "Ctrl+C"),
 }
 _HEIGHT_PX = 28
+_NAME_PX = 160
+"""The most that a branch's name may take."""
 
 
 class MessageActions(QWidget):
@@ -38,6 +45,8 @@ class MessageActions(QWidget):
     """The name of an action."""
     sibling_asked = Signal(int)
     """The step to another version."""
+    more_asked = Signal(QPoint)
+    """The menu of all actions is to open at this place on the screen."""
 
     def __init__(self, theme: Theme, after: QWidget) -> None:
         """`after`: the widget from which Tab comes here."""
@@ -53,11 +62,18 @@ class MessageActions(QWidget):
         self._buttons: dict[ActionName, QToolButton] = {}
         self._actions: Sequence[ActionName] = ()
         self._ask_label = ""
+        self._more: QToolButton | None = None
+        self._mark: tuple[QLabel, QLabel] | None = None
+        """A star and a name, for what is marked or named."""
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         for name, button in self._buttons.items():
             button.setIcon(icon(name, theme.quiet_text))
+        if self._more is not None:
+            self._more.setIcon(icon("more", theme.quiet_text))
+        if self._mark is not None:
+            self._mark[0].setPixmap(icon("star", theme.accent).pixmap(16, 16))
         if self._switch is not None:
             for arrow in (self._switch[0], self._switch[2]):
                 arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
@@ -79,6 +95,24 @@ class MessageActions(QWidget):
             previous.setEnabled(number > 1)
             following.setEnabled(number < len(siblings))
 
+    def show_mark(self, *, is_starred: bool, name: str) -> None:
+        """Show a star, and what the branch that begins here is called."""
+        if self._mark is None and (is_starred or name):
+            self._mark = (QLabel(), QLabel())
+            self._mark[0].setPixmap(icon("star", self._theme.accent).pixmap(16, 16))
+            self._mark[0].setAccessibleName(self.tr("Starred"))
+            self._mark[0].setToolTip(self.tr("Starred"))
+            self._mark[1].setObjectName("quiet")
+            self._mark[1].setTextFormat(Qt.TextFormat.PlainText)
+            for place, label in enumerate(self._mark):
+                self._layout.insertWidget(place, label)
+        if self._mark is not None:
+            self._mark[0].setVisible(is_starred)
+            self._mark[1].setVisible(bool(name))
+            shown = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, _NAME_PX)
+            self._mark[1].setText(shown)
+            self._mark[1].setToolTip(as_tool_tip(name) if shown != name else "")
+
     def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
         """Say what can be done with `message`; the buttons appear with `show_buttons`."""
         self._actions = actions
@@ -91,12 +125,15 @@ class MessageActions(QWidget):
             self._make_buttons()
         for name, button in self._buttons.items():
             button.setVisible(shown and name in self._actions)
+        if self._more is not None:
+            self._more.setVisible(shown and bool(self._actions))
 
     @property
     def tab_stops(self) -> Sequence[QWidget]:
         """Where Tab stops, in turn, the message's text first."""
         arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
-        return (self._after, *arrows, *self._buttons.values())
+        more = (self._more,) if self._more is not None else ()
+        return (self._after, *arrows, *self._buttons.values(), *more)
 
     def order_tabs(self) -> None:
         for before, after in itertools.pairwise(self.tab_stops):
@@ -115,6 +152,14 @@ class MessageActions(QWidget):
             self._buttons[name] = button
             # The stretch stays last.
             self._layout.insertWidget(self._layout.count() - 1, button)
+        more = self._more = QToolButton()
+        more.setObjectName("action")
+        more.setIcon(icon("more", self._theme.quiet_text))
+        more.setToolTip(self.tr("More actions"))
+        more.setAccessibleName(self.tr("More actions"))
+        more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        more.clicked.connect(self._ask_more)
+        self._layout.insertWidget(self._layout.count() - 1, more)
         self.order_tabs()
 
     def _new_switch(self) -> tuple[QToolButton, QLabel, QToolButton]:
@@ -125,7 +170,8 @@ class MessageActions(QWidget):
             count,
             self._arrow("right", "Next version (Alt+Right)", +1),
         )
-        for place, widget in enumerate(switch):
+        first = 0 if self._mark is None else len(self._mark)
+        for place, widget in enumerate(switch, first):
             self._layout.insertWidget(place, widget)
         return switch
 
@@ -139,6 +185,10 @@ class MessageActions(QWidget):
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         button.clicked.connect(lambda: self.sibling_asked.emit(step))
         return button
+
+    def _ask_more(self) -> None:
+        if self._more is not None:
+            self.more_asked.emit(self._more.mapToGlobal(self._more.rect().bottomLeft()))
 
     def _ask(self, name: ActionName, _checked: bool = False) -> None:
         self.asked.emit(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
 from app.controller import Controller
@@ -22,12 +22,14 @@ _ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "c
 class MessageCommands(QObject):
     """Edit, regenerate, fork, continue, copy; walking between versions and messages; stop."""
 
-    def __init__(self, controller: Controller, transcript: Transcript, composer: Composer) -> None:
+    def __init__(self, controller: Controller, transcript: Transcript, composer: Composer, menus: Menus) -> None:
         super().__init__(transcript)
+        self._menus = menus
         self._controller = controller
         self._transcript = transcript
         self._composer = composer
         transcript.action_asked.connect(self.act)
+        transcript.more_asked.connect(self._show_more)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -40,12 +42,12 @@ class MessageCommands(QObject):
             "stop": self._controller.stop,
         }
 
-    def update(self, menus: Menus) -> None:
+    def update(self) -> None:
         """Let those be chosen that are possible now."""
         view = self._current_view()
         possible = view.possible_actions if view is not None else ()
         for name in _ACTIONS:
-            menus[name].setEnabled(name in possible)
+            self._menus[name].setEnabled(name in possible)
 
     def act(self, message_id: MessageId, name: str) -> None:
         """Do with a message what was asked for."""
@@ -61,6 +63,10 @@ class MessageCommands(QObject):
                 QGuiApplication.clipboard().setText(self._controller.message(message_id).text)
             case _:
                 pass
+
+    def _show_more(self, _message_id: MessageId, place: QPoint) -> None:
+        """The menu of messages, as the menu bar has it; the message has the focus."""
+        self._menus.menu("Message").popup(place)
 
     def current_id(self) -> MessageId | None:
         """The message that is meant where none is named."""

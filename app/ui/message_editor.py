@@ -15,10 +15,16 @@ _HEIGHTS_PX = (72, 320)
 
 
 class MessageEditor(QWidget):
-    """A field with the old text. Enter takes the new one, Shift+Enter breaks the line, Esc gives up."""
+    """A field with the old text.
+
+    Enter takes the new one, Ctrl+Enter puts it in the old one's place, Shift+Enter breaks the line, Esc gives up.
+    """
 
     ended = Signal(object)
     """The new text, None where there is to be none."""
+
+    replaced = Signal(str)
+    """The text that is to stand in the old one's place."""
 
     refused = Signal(str)
     """Why a text was not taken."""
@@ -51,7 +57,11 @@ class MessageEditor(QWidget):
         save = QPushButton("Ask again" if message.role == "user" else "Save as new version")
         save.setObjectName("primary")
         save.clicked.connect(self._save)
+        replace = QPushButton(self.tr("Replace"))
+        replace.setToolTip(self.tr("Put it in the old version's place (Ctrl+Enter); Undo brings that back"))
+        replace.clicked.connect(self._replace)
         row.addWidget(cancel)
+        row.addWidget(replace)
         row.addWidget(save)
         layout.addLayout(row)
 
@@ -60,6 +70,12 @@ class MessageEditor(QWidget):
         """What is written, None while it is the old text."""
         text = self.text.content
         return None if text == self._old else text
+
+    def _replace(self) -> None:
+        if self.draft is None:
+            self.ended.emit(None)
+        else:
+            self.replaced.emit(self.draft)
 
     def _save(self) -> None:
         self.ended.emit(self.draft)
@@ -76,6 +92,9 @@ class MessageEditor(QWidget):
                 self.ended.emit(None)
                 return True
             is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._replace()
+                return True
             if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self._save()
                 return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from app.model.message import Figures, Message
 from app.ui.clusters import split_open_cluster
-from app.ui.message_actions import ACTION_KEYS, ActionName, MessageActions
+from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
 from app.ui.message_text import MessageText
 from app.ui.reading_progress import ReadingProgress
@@ -47,7 +47,11 @@ class MessageView(QFrame):
 
     action_asked = Signal(int, str)
     """A message's id and the name of what is to be done with it."""
+    more_asked = Signal(int, QPoint)
+    """A message's id and a place on the screen: what can be done with it is to be listed there."""
     edited = Signal(int, str)
+    replaced = Signal(int, str)
+    """A message's id and the text that is to stand in its place."""
     sibling_asked = Signal(int, int)
     """A message's id and the step to another version."""
     focused = Signal(int)
@@ -65,7 +69,6 @@ class MessageView(QFrame):
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
         self.text.installEventFilter(self)
-        self.setFocusProxy(self.text)
 
         body = QFrame()
         body.setObjectName("answer" if role == "assistant" else "card")
@@ -87,6 +90,7 @@ class MessageView(QFrame):
         self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
+        self._row.more_asked.connect(self._ask_more)
 
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 8, 0)
@@ -152,6 +156,7 @@ class MessageView(QFrame):
         self._show_status()
         self._show_figures()
         self._row.show_siblings(shown.siblings, message.id)
+        self._row.show_mark(is_starred=message.starred_ms is not None, name=message.name)
         self._row.show_actions(shown.actions, message)
         self._show_row()
         self.text.setAccessibleName(self._accessible_name())
@@ -199,6 +204,7 @@ class MessageView(QFrame):
             return
         editor = self._editor = MessageEditor(self.message, draft)
         editor.ended.connect(self._end_edit)
+        editor.replaced.connect(self._replace)
         editor.refused.connect(self.refused)
         self.text.setVisible(False)
         self._card.setVisible(True)
@@ -215,9 +221,17 @@ class MessageView(QFrame):
         editor.deleteLater()
         self.show_message(self.shown)
         self.text.setVisible(bool(self.message.text))
-        self.setFocus()
+        self.text.setFocus()
         if text is not None:
             self.edited.emit(self.message.id, text)
+
+    def _replace(self, text: str) -> None:
+        self._end_edit(None)
+        self.replaced.emit(self.message.id, text)
+
+    def _ask_more(self, place: QPoint) -> None:
+        self.text.setFocus()
+        self.more_asked.emit(self.message.id, place)
 
     def _ask_sibling(self, step: int) -> None:
         self.sibling_asked.emit(self.message.id, step)
@@ -232,6 +246,10 @@ class MessageView(QFrame):
         name = "copy" if is_copy else ACTION_KEYS.get(event.text().lower())
         if name is not None and name in self.shown.actions:
             self._ask(name)
+        elif event.key() == Qt.Key.Key_Delete:
+            self.action_asked.emit(self.message.id, "prune")
+        elif (more := MORE_KEYS.get(event.text().lower())) is not None:
+            self.action_asked.emit(self.message.id, more)
 
     def _accessible_name(self) -> str:
         role = _ROLES.get(self.message.role, "")

@@ -78,6 +78,8 @@ class TreeCommands(QObject):
 
     def act(self, message_id: MessageId, name: str) -> None:
         """Do with a message what was asked for."""
+        if name not in self.possible(message_id):
+            return
         message = self._controller.message(message_id)
         match name:
             case "star":
@@ -97,5 +99,5 @@ class TreeCommands(QObject):
 
     def _on_current(self, name: str) -> None:
         message_id = self._current()
-        if message_id is not None and name in self.possible(message_id):
+        if message_id is not None:
             self.act(message_id, name)
