@@ -1,8 +1,20 @@
-"""Conversations of hundreds of messages: the end is there at once, what is above follows, and nothing jumps."""
+"""Conversations of hundreds of messages: what is in sight has views, the rest is reached, and nothing jumps."""
 
 from __future__ import annotations
 
-from app.model.message import Conversation
+import itertools
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication, QScrollBar
+
+from app.model.message import Conversation, MessageId
+from app.ui.message_view import MessageView
+from app.ui.theme import system_scheme, theme
+from app.ui.transcript import Transcript
+from app.ui.writing_field import WritingField
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _NUM_TURNS = 90
@@ -12,70 +24,269 @@ def _plant(person: Person) -> Conversation:
     store = person.application.store
     conversation, question = store.create_conversation("Long", "", "Question 0")
     for number in range(1, _NUM_TURNS):
-        answer = store.add(conversation.id, question.id, "assistant", f"Answer {number}\n\n- with\n- a list")
+        # As high as an estimate does not foresee.
+        code = "code\n" * (number % 7)
+        text = f"Answer {number}\n\n- with\n- a list\n\n```\n{code}```"
+        answer = store.add(conversation.id, question.id, "assistant", text)
         question = store.add(conversation.id, answer.id, "user", f"Question {number}")
     return conversation
 
 
-def _wait_for_all(person: Person) -> None:
-    whole = len(person.controller.path)
-    person.bot.waitUntil(lambda: len(person.window.transcript.views) == whole, timeout=PATIENCE_MS)
+@pytest.fixture(scope="module")
+def planted() -> list[Conversation]:
+    """The long conversation, once it is there."""
+    return []
 
 
-def test_the_end_of_a_long_conversation_is_there_at_once_and_the_rest_follows(person: Person) -> None:
-    person.controller.open_conversation(_plant(person).id)
+@pytest.fixture
+def transcript(person: Person, planted: list[Conversation]) -> Transcript:
+    """A page with the end of a long conversation."""
+    if not planted:
+        planted.append(_plant(person))
+    person.controller.open_conversation(planted[0].id)
+    _settle(person)
+    return person.window.transcript
+
+
+def _settle(person: Person) -> None:
+    """Wait until nothing moves and no view is made any more."""
     transcript = person.window.transcript
-    assert len(transcript.views) < _NUM_TURNS
+    person.bot.waitUntil(lambda: transcript.is_at_rest, timeout=PATIENCE_MS)
+
+
+def _places(transcript: Transcript) -> dict[MessageId, int]:
+    """How far below the page's upper edge each message begins that is in sight."""
+    height = transcript.viewport().height()
+    return {view.message.id: view.y() for view in transcript.views if -view.height() < view.y() < height}
+
+
+def _stands_in_order(transcript: Transcript) -> bool:
+    views = transcript.views
+    ids = [view.message.id for view in views]
+    start = transcript.message_ids.index(ids[0])
+    touches = all(below.y() == above.geometry().bottom() + 5 for above, below in itertools.pairwise(views))
+    return touches and ids == list(transcript.message_ids[start : start + len(ids)])
+
+
+def _wheel(transcript: Transcript, pixels: QPoint, notches: QPoint) -> None:
+    middle = QPointF(transcript.viewport().rect().center())
+    event = QWheelEvent(
+        middle,
+        transcript.viewport().mapToGlobal(middle),
+        pixels,
+        notches,
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(transcript.viewport(), event)
+
+
+def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sight_has_no_views(
+    person: Person, transcript: Transcript
+) -> None:
+    bar = transcript.verticalScrollBar()
+    assert bar.value() == bar.maximum() > 5000
+    assert len(transcript.views) < 30
     assert transcript.views[-1].message.text == f"Question {_NUM_TURNS - 1}"
-    _wait_for_all(person)
+    assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
+    assert list(transcript.message_ids) == [message.id for message in person.controller.path]
+    assert _stands_in_order(transcript)
+
+
+def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
+    person: Person, transcript: Transcript
+) -> None:
+    seen: list[MessageId] = []
+    while transcript.verticalScrollBar().value() > 0:
+        before, value = _places(transcript), transcript.verticalScrollBar().value()
+        _wheel(transcript, QPoint(0, min(300, value)), QPoint(0, 0))
+        after = _places(transcript)
+        assert before.keys() & after.keys()
+        assert {message_id: after[message_id] - 300 for message_id in before.keys() & after.keys()} == {
+            message_id: before[message_id] for message_id in before.keys() & after.keys()
+        } or transcript.verticalScrollBar().value() == 0
+        assert _stands_in_order(transcript)
+        seen += [message_id for message_id in reversed(list(after)) if message_id not in seen]
+    first_said = person.controller.path[1].id
+    assert seen[-2:] == [first_said, person.controller.path[0].id]
+    assert seen == list(reversed(transcript.message_ids[: len(seen)]))
+    assert len(seen) > 2 * _NUM_TURNS - 12
+
+
+def _is_at_start(bar: QScrollBar) -> bool:
+    return bar.value() == 0
+
+
+def _is_a_page_up(bar: QScrollBar) -> bool:
+    return bar.maximum() - 700 < bar.value() < bar.maximum() - 300
+
+
+def _is_two_lines_up(bar: QScrollBar) -> bool:
+    return bar.value() == bar.maximum() - 44
+
+
+@pytest.mark.parametrize(
+    ("key", "is_there"),
+    [
+        (Qt.Key.Key_Home, _is_at_start),
+        (Qt.Key.Key_PageUp, _is_a_page_up),
+        (Qt.Key.Key_Up, _is_two_lines_up),
+    ],
+)
+def test_keys_scroll_there_and_end_leads_back(
+    person: Person, transcript: Transcript, key: Qt.Key, is_there: Callable[[QScrollBar], bool]
+) -> None:
     bar = transcript.verticalScrollBar()
-    person.bot.waitUntil(lambda: bar.value() == bar.maximum() > 0, timeout=PATIENCE_MS)
-    person.bot.waitUntil(lambda: transcript.views[0].height() > 0, timeout=PATIENCE_MS)
-    tops = [view.y() for view in transcript.views]
-    assert tops == sorted(tops)
-    assert [view.message.id for view in transcript.views] == [message.id for message in person.controller.path]
+    transcript.views[-1].text.setFocus(Qt.FocusReason.MouseFocusReason)
+    text = transcript.views[-1].text
+    person.bot.keyClick(text, key)
+    person.bot.waitUntil(lambda: is_there(bar), timeout=PATIENCE_MS)
+    _settle(person)
+    # Whoever scrolls away does not lose the focus by it.
+    assert person.window.focusWidget() is text
+    person.bot.keyClick(text, Qt.Key.Key_End)
+    person.bot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=PATIENCE_MS)
 
 
-def test_what_is_read_stays_in_its_place_while_earlier_messages_come_in(person: Person) -> None:
-    person.controller.open_conversation(_plant(person).id)
-    transcript = person.window.transcript
+def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(person: Person, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
-    page = transcript.widget()
-    assert page is not None
-
-    def is_laid_out() -> bool:
-        return bar.value() == bar.maximum() > 1000 and page.height() == page.sizeHint().height()
-
-    person.bot.waitUntil(is_laid_out, timeout=PATIENCE_MS)
-    bar.setValue(bar.maximum() - 700)
-    num_before = len(transcript.views)
-    assert num_before < len(person.controller.path)
-    seen = next(view for view in transcript.views if view.geometry().bottom() >= bar.value())
-    before = seen.y() - bar.value()
-    _wait_for_all(person)
-    person.bot.waitUntil(lambda: seen.y() > 5000 and abs(seen.y() - bar.value() - before) <= 1, timeout=10_000)
+    end, values = bar.maximum(), list[int]()
+    bar.valueChanged.connect(values.append)
+    _wheel(transcript, QPoint(0, 0), QPoint(0, 240))
+    person.bot.waitUntil(lambda: bar.value() == end - 132, timeout=PATIENCE_MS)
+    assert values == sorted(values, reverse=True)
+    bar.valueChanged.disconnect(values.append)
 
 
-def test_a_question_asked_before_all_is_there_finds_its_place_at_the_end(person: Person) -> None:
-    person.controller.open_conversation(_plant(person).id)
-    person.controller.send("One more")
+def test_a_message_that_was_never_in_sight_is_revealed(person: Person, transcript: Transcript) -> None:
+    wanted = transcript.message_ids[40]
+    assert transcript.view(wanted) is None
+    view = transcript.reveal(wanted)
+    assert view is not None
+    _settle(person)
+    assert transcript.viewport().rect().contains(view.geometry())
+    assert _stands_in_order(transcript)
+    assert transcript.reveal(10**9) is None
+
+
+def test_alt_up_leads_through_messages_that_have_no_views_yet(person: Person, transcript: Transcript) -> None:
+    person.window.composer.text.setFocus()
+    walked: list[MessageId | None] = []
+    for _ in range(40):
+        person.window.action("previous_message").trigger()
+        walked.append(transcript.focused_message_id)
+    assert walked == list(reversed(transcript.message_ids[-40:]))
+    _settle(person)
+    view = transcript.view(transcript.message_ids[-40])
+    assert view is not None
+    assert transcript.viewport().rect().contains(view.geometry())
+
+
+def test_a_screen_reader_finds_the_views_from_top_to_bottom(person: Person, transcript: Transcript) -> None:
+    bar = transcript.verticalScrollBar()
+    for value in (bar.maximum() // 2, 0, bar.maximum() // 2 - 400, bar.maximum()):
+        bar.setValue(value)
+        _settle(person)
+        children = [view for view in transcript.viewport().children() if isinstance(view, MessageView)]
+        assert [view for view in children if view.isVisible()] == transcript.views
+
+
+def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(
+    person: Person, transcript: Transcript
+) -> None:
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    _settle(person)
+    (first, place), *_ = _places(transcript).items()
+    person.window.resize(560, 760)
+    person.bot.waitUntil(lambda: person.window.width() == 560, timeout=PATIENCE_MS)
+    _settle(person)
+    view = transcript.view(first)
+    assert view is not None
+    # Its first line in sight is the one that was; the lines of longer ones wrap elsewhere.
+    assert abs(view.y() - place) <= 22
+    assert _stands_in_order(transcript)
+
+
+def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(person: Person, transcript: Transcript) -> None:
+    question = transcript.message_ids[-1]
+    person.press(question, "e")
+    editor = person.window.focusWidget()
+    assert isinstance(editor, WritingField)
+    editor.setPlainText("another question")
+    person.window.composer.text.setFocus()
+    transcript.verticalScrollBar().setValue(0)
+    _settle(person)
+    transcript.scroll_to_end()
+    assert person.view(question).draft == "another question"
+    assert editor.isVisible()
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+
+
+def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(
+    person: Person, transcript: Transcript
+) -> None:
+    person.controller.program.set_overflow("drop_oldest")
+    bar = transcript.verticalScrollBar()
+    places: list[dict[MessageId, int]] = []
+
+    def scroll_away(message_id: MessageId, _text: str) -> None:
+        if not places:
+            bar.setValue(bar.maximum() // 2)
+            places.append(_places(transcript))
+            assert transcript.view(message_id) is None
+
+    person.controller.text_appended.connect(scroll_away)
+    person.controller.send("What is a branch?")
     person.bot.waitUntil(lambda: person.controller.streaming_message is None, timeout=PATIENCE_MS)
-    _wait_for_all(person)
-    assert [view.message.id for view in person.window.transcript.views] == [
-        message.id for message in person.controller.path
-    ]
-    column = sorted(person.window.transcript.views, key=lambda view: view.y())
-    assert column[-2].message.text == "One more"
+    person.controller.text_appended.disconnect(scroll_away)
+    _settle(person)
+    assert [_places(transcript)] == places
+    person.controller.program.set_overflow("fail")
+
+
+def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
+    person: Person, transcript: Transcript
+) -> None:
+    bar = transcript.verticalScrollBar()
+    message_id = transcript.message_ids[60]
+    view = transcript.reveal(message_id)
+    assert view is not None
+    _settle(person)
+    for value in range(0, bar.maximum(), 1500):
+        bar.setValue(value)
+    used = transcript.reveal(message_id)
+    _settle(person)
+    assert used is not None
+    fresh = MessageView(used.shown, theme(system_scheme()), transcript.viewport())
+    fresh.show()
+    fresh.resize(used.width(), fresh.settled_height(used.width()))
+    assert fresh.size() == used.size()
+    assert fresh.grab().toImage() == used.grab().toImage()
+    fresh.hide()
+    fresh.deleteLater()
+
+
+def test_a_question_is_asked_at_the_end_wherever_the_page_was(person: Person, transcript: Transcript) -> None:
+    transcript.verticalScrollBar().setValue(0)
+    _settle(person)
+    person.controller.send("One more")
+    person.answer()
+    assert [view.message.text for view in transcript.views][-2] == "One more"
+    assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
     person.controller.new_conversation()
-    assert person.window.transcript.views == []
+    assert transcript.views == []
 
 
-def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(person: Person) -> None:
+def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(
+    person: Person, planted: list[Conversation]
+) -> None:
     first = person.ask("What is a branch?")
     person.press(first.id, "r")
     second = person.answer()
     person.window.transcript.step_sibling(second.id, -1)
-    person.controller.open_conversation(_plant(person).id)
-    _wait_for_all(person)
+    person.controller.open_conversation(planted[0].id)
     bar = person.window.transcript.verticalScrollBar()
-    person.bot.waitUntil(lambda: bar.value() == bar.maximum() > 5000, timeout=10_000)
+    assert bar.value() == bar.maximum() > 5000

@@ -1,0 +1,367 @@
+"""Messages one below another, of which those in sight have views; what is read stays in its place. No controller."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame
+from typing_extensions import override
+
+from app.model.message import Message, MessageId
+from app.ui.message_shelf import MessageShelf
+from app.ui.message_view import MessageView, Shown
+from app.ui.scroll_motion import ScrollMotion, key_distance, wheel_distance
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme
+from app.ui.transcript_layout import Column, Sight, estimated_height
+
+_ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
+_REVEALED_PX = 8
+"""How far from the edge a message stands that was brought into sight."""
+
+
+class MessageList(QAbstractScrollArea):
+    """A view is there for each message in sight, for the one with the focus, and for those beside it."""
+
+    views_changed = Signal()
+    """Other messages have views now."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.verticalScrollBar().setSingleStep(LINE_PX)
+        self._ids: list[MessageId] = []
+        self._index: dict[MessageId, int] = {}
+        self._views: dict[MessageId, MessageView] = {}
+        self._drafts: dict[MessageId, str] = {}
+        """Edits begun in messages that are out of sight."""
+        self._column = Column(_ABOVE_PX, _BETWEEN_PX, _BELOW_PX)
+        self._sight = Sight(self._column)
+        self._width = COLUMN_PX
+        self._side = 0
+        self._is_arranging = False
+        self._shelf = MessageShelf(self.viewport(), theme, self.connect_view)
+        self._motion = ScrollMotion(self)
+        self._motion.moved.connect(self._scroll_by)
+        self._heads_for_end = False
+        self._maker = QTimer(self, interval=0, singleShot=True)
+        self._maker.timeout.connect(self._make_one_more)
+
+    # --- what who shows messages says ----------------------------------------------------------------------
+
+    def shown(self, message_id: MessageId) -> Shown:
+        """Return a message as it is to be shown now."""
+        raise NotImplementedError
+
+    def all_messages(self) -> Sequence[Message]:
+        raise NotImplementedError
+
+    def connect_view(self, view: MessageView) -> None:
+        """Listen to a view that was made."""
+        view.focused.connect(self._on_focused)
+        view.installEventFilter(self)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there are better things to do than to make views ahead."""
+        return False
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves, and all views are there that may be needed soon."""
+        return not (self._motion.is_moving or self._maker.isActive())
+
+    # --- views ---------------------------------------------------------------------------------------------
+
+    def view(self, message_id: MessageId) -> MessageView | None:
+        """Return the view of a message, if it has one now."""
+        return self._views.get(message_id)
+
+    @property
+    def views(self) -> list[MessageView]:
+        """The messages that have views now, from top to bottom: those in sight and a few around them."""
+        return sorted(self._views.values(), key=lambda view: self._index[view.message.id])
+
+    @property
+    def message_ids(self) -> Sequence[MessageId]:
+        """All messages from top to bottom."""
+        return self._ids
+
+    @property
+    def focused_message_id(self) -> MessageId | None:
+        """The message in which the focus is."""
+        focus = self.window().focusWidget()
+        holders = (view for view in self._views.values() if focus is not None and view.isAncestorOf(focus))
+        return next((view.message.id for view in holders), None)
+
+    @property
+    def current_message_id(self) -> MessageId | None:
+        """The message that has the focus, else the last one; None on an empty page."""
+        return self.focused_message_id or (self._ids[-1] if self._ids else None)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._shelf.set_theme(theme)
+        for view in self._views.values():
+            view.set_theme(theme)
+
+    def replace_from(self, index: int, messages: Iterable[Message]) -> None:
+        """Let other messages stand from `index` on."""
+        for message_id in self._ids[index:]:
+            if (view := self._views.pop(message_id, None)) is not None:
+                self._give_back(view)
+        below = list(messages)
+        self._ids[index:] = [message.id for message in below]
+        self._index = {message_id: at for at, message_id in enumerate(self._ids)}
+        self._column.replace_from(index, (self.estimated(message) for message in below))
+
+    def estimated(self, message: Message) -> int:
+        return estimated_height(message.role, message.text, self._width)
+
+    def _made(self, index: int) -> MessageView:
+        """Return a message's view, made and measured if it was not."""
+        message_id = self._ids[index]
+        view = self._views.get(message_id)
+        if view is None:
+            view = self._views[message_id] = self._shelf.take(self.shown(message_id))
+            self._column.forget(index)
+            if (draft := self._drafts.pop(message_id, None)) is not None:
+                view.begin_edit(draft)
+            view.show()
+        if not self._column.is_measured(index):
+            self._column.measure(index, view.settled_height(self._width))
+        return view
+
+    def _give_back(self, view: MessageView) -> None:
+        if view.draft is not None:
+            self._drafts[view.message.id] = view.draft
+        focus = self.window().focusWidget()
+        if focus is not None and view.isAncestorOf(focus):
+            focus.clearFocus()
+        self._shelf.give_back(view)
+
+    def arrange(self) -> None:
+        """Give each message in sight a view in its place, and move nothing that is read."""
+        if self._is_arranging or not self.isVisible():
+            return
+        self._is_arranging = True
+        before = set(self._views)
+        while True:
+            self._sight.settle()
+            wanted = {*self._sight.messages, *self._beside_focus}
+            if not (missing := [index for index in wanted if not self._is_there(index)]):
+                break
+            for index in missing:
+                self._made(index)
+        self._let_go()
+        self._place()
+        if before != self._views.keys():
+            self._put_in_order()
+        self._is_arranging = False
+        if before != self._views.keys():
+            self.views_changed.emit()
+            self._maker.start()
+
+    @property
+    def _beside_focus(self) -> range:
+        """The message with the focus and those beside it: there Tab leads to."""
+        focused = self.focused_message_id
+        if focused is None:
+            return range(0)
+        index = self._index[focused]
+        return range(max(index - 1, 0), min(index + 2, len(self._ids)))
+
+    def _is_there(self, index: int) -> bool:
+        return self._column.is_measured(index) and self._ids[index] in self._views
+
+    def _let_go(self) -> None:
+        """Take back the views that are far out of sight."""
+        sight = self._sight
+        near = self._column.within(sight.top - sight.height, sight.bottom + sight.height)
+        beside = self._beside_focus
+        for message_id, view in list(self._views.items()):
+            index = self._index[message_id]
+            if index not in near and index not in beside and not view.is_edited:
+                del self._views[message_id]
+                self._give_back(view)
+
+    def _place(self) -> None:
+        bar = self.verticalScrollBar()
+        bar.setPageStep(self._sight.height)
+        bar.setRange(0, self._sight.most)
+        bar.setValue(self._sight.top)
+        for message_id, view in self._views.items():
+            index = self._index[message_id]
+            height = self._column.message_height(index)
+            view.setGeometry(self._side, self._sight.offset(index), self._width, height)
+
+    def _put_in_order(self) -> None:
+        """Let Tab and a screen reader come to the views from top to bottom."""
+        views = self.views
+        for above, below in itertools.pairwise(views):
+            below.follow(above)
+        for below, above in itertools.pairwise(reversed(views)):
+            above.stackUnder(below)
+
+    def _make_one_more(self) -> None:
+        """Make one view that may be needed soon, whenever there is nothing else to do."""
+        sight = self._sight
+        around = self._column.within(sight.top - sight.height // 2, sight.bottom + sight.height // 2)
+        missing = [index for index in around if not self._is_there(index)] if self.isVisible() else []
+        if missing:
+            middle = (sight.messages.start + sight.messages.stop) / 2
+            self._made(min(missing, key=lambda index: abs(index - middle)))
+            self._put_in_order()
+            self.arrange()
+            self.views_changed.emit()
+            self._maker.start()
+        elif not self.is_busy and self._shelf.make_one_ahead():
+            self._maker.start()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and isinstance(watched, MessageView):
+            message_id = watched.message.id
+            if self._views.get(message_id) is watched and not self._is_arranging:
+                self._column.forget(self._index[message_id])
+                self.arrange()
+        return super().eventFilter(watched, event)
+
+    # --- scrolling -----------------------------------------------------------------------------------------
+
+    def reveal(self, message_id: MessageId, part: tuple[int, int] | None = None) -> MessageView | None:
+        """Scroll to a message, make its view if need be, and return it; None where it is not here.
+
+        `part`: what is to be seen of it, from and to so many pixels below its top.
+        """
+        index = self._index.get(message_id)
+        if index is None or not self.isVisible():
+            return None
+        sight, column = self._sight, self._column
+        self._motion.stop()
+        # From far away the last part of the way is what is seen of it.
+        if column.top(index) > sight.bottom + sight.height:
+            sight.hold(index, sight.height)
+        elif column.bottom(index) < sight.top - sight.height:
+            sight.hold(index, -column.message_height(index))
+        view = self._made(index)
+        self.arrange()
+        start, end = part or (0, column.message_height(index))
+        top, bottom = column.top(index) + start - _REVEALED_PX, column.top(index) + end + _REVEALED_PX
+        if top < sight.top or (bottom > sight.bottom and bottom - top > sight.height):
+            self._go(top - sight.top)
+        elif bottom > sight.bottom:
+            self._go(bottom - sight.bottom)
+        return view
+
+    def scroll_to_end(self) -> None:
+        """Go to the end at once, and stay there as it grows."""
+        self._motion.stop()
+        self._sight.hold_end()
+        self.arrange()
+
+    def _go(self, distance_px: int, *, to_end: bool = False) -> None:
+        self._heads_for_end = to_end
+        self._motion.go(distance_px)
+
+    def _scroll_by(self, distance_px: int) -> None:
+        before = self._sight.top
+        self._sight.scroll_to(before + distance_px)
+        if self._heads_for_end and not self._motion.is_moving:
+            self._sight.hold_end()
+        elif self._sight.top == before:
+            self._motion.stop()
+        self.arrange()
+
+    def _go_to_end(self) -> None:
+        if self._sight.end - self._sight.top > 2 * self._sight.height:
+            self._sight.scroll_to(self._sight.end - self._sight.height)
+            self.arrange()
+        self._go(self._sight.end - self._sight.top, to_end=True)
+
+    def _go_to_start(self) -> None:
+        if self._sight.top > 2 * self._sight.height:
+            self._sight.scroll_to(self._sight.height)
+            self.arrange()
+        self._go(-self._sight.top)
+
+    @override
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        # By the scroll bar itself; whatever else scrolls says so in `_place`.
+        if not self._is_arranging:
+            self._motion.stop()
+            self._sight.scroll_to(self.verticalScrollBar().value())
+            self.arrange()
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        distance_px, is_exact = wheel_distance(event)
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.ignore()
+        elif is_exact:
+            self._motion.stop()
+            self._scroll_by(distance_px)
+        else:
+            self._go(distance_px)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        distance_px = key_distance(event, self._sight.height)
+        if distance_px is not None:
+            self._go(distance_px)
+        elif event.key() == Qt.Key.Key_Home:
+            self._go_to_start()
+        elif event.key() == Qt.Key.Key_End:
+            self._go_to_end()
+        else:
+            event.ignore()
+
+    def _on_focused(self, message_id: MessageId) -> None:
+        """A view was given the focus; who clicks at one sees it already."""
+        if not self._views[message_id].underMouse():
+            self.reveal(message_id)
+        self.arrange()
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.arrange()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        line = self._line_at_top()
+        self._sight.height = self.viewport().height()
+        # In the middle of the whole width: a scroll bar that comes and goes moves nothing.
+        side = max(16, (self.width() - COLUMN_PX) // 2 - 8)
+        scroll_bar = self.width() - self.viewport().width()
+        width = self.viewport().width() - side - max(8, side - scroll_bar)
+        self._side = side
+        if width != self._width:
+            self._width = width
+            for index, message in enumerate(self.all_messages()):
+                self._column.estimate(index, self.estimated(message))
+        self.arrange()
+        if line is not None:
+            self._hold_line(*line)
+
+    def _line_at_top(self) -> tuple[MessageId, int] | None:
+        """The first place in a text that is seen, where the message that holds it began further up."""
+        held = self._sight.held
+        view = None if held is None or held[1] >= 0 else self._views.get(self._ids[held[0]])
+        if view is None:
+            return None
+        place = view.text.viewport().mapFrom(self.viewport(), QPoint(self._side + 1, LINE_PX // 2))
+        return view.message.id, view.text.cursorForPosition(place).position()
+
+    def _hold_line(self, message_id: MessageId, position: int) -> None:
+        view = self._views.get(message_id)
+        if view is not None:
+            cursor = view.text.textCursor()
+            cursor.setPosition(position)
+            line = view.text.viewport().mapTo(view, view.text.cursorRect(cursor).topLeft()).y()
+            self._sight.hold(self._index[message_id], -line)
+            self.arrange()
