@@ -90,6 +90,7 @@ class Application(QObject):
         # The last words of the worker are still on their way from the link's thread.
         QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)
+        self.program.archive.close()
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.model.store import Store
+from app.searching import Searcher
 from app.work import Steps, Work
 
 _PATIENCE_MS = 10_000
@@ -23,6 +24,7 @@ class Archive(QObject):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
+        self.searcher = Searcher(path)
 
     def read(self, begin: Callable[[Store], Steps]) -> Work:
         """Run something that reads conversations."""
@@ -43,6 +45,7 @@ class Archive(QObject):
             work.cancel()
         for work in works:
             work.wait()
+        self.searcher.close()
 
     def _open_to_read(self) -> Store:
         return Store(self.path, read_only_because=_IS_READ)

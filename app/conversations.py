@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
 from app.model.kept_files import KeptFiles
-from app.model.message import Conversation
+from app.model.message import Conversation, MessageId
 from app.model.store import Store
 from app.model.typed_text import clean
 from app.model_session import ModelSession
@@ -111,14 +112,31 @@ class Conversations(QObject):
     def empty_trash(self) -> None:
         """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
         with self._notices.telling():
-            num_messages = self._store.empty_trash()
-            self._trashed_id = None
-            if num_messages:
-                # In memory, too, and before anything of it could be written again.
-                self._session.forget(self._erase)
-            what = "1 message was" if num_messages == 1 else f"{num_messages:,} messages were"
-            text = f"{what} deleted for good." if num_messages else "There was nothing in the trash."
-            self._notices.tell(Notice(text))
+            self._tell_deleted(self._store.empty_trash(), "There was nothing in the trash.")
+
+    def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
+        """Do so with conversations in the trash, and with branches that were pruned."""
+        with self._notices.telling():
+            num_messages = self._store.delete_for_good(conversation_ids, branch_ids)
+            self._tell_deleted(num_messages, "It was deleted. Other conversations share its messages; these stay.")
+
+    def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
+        """Take a conversation back from the trash, or a branch of it that was pruned."""
+        with self._notices.telling():
+            if branch_id is None:
+                self._store.restore(conversation_id)
+            else:
+                self._store.prune([branch_id], is_pruned=False)
+            self.changed.emit()
+
+    def _tell_deleted(self, num_messages: int, nothing: str) -> None:
+        self._trashed_id = None
+        if num_messages:
+            # In memory, too, and before anything of it could be written again.
+            self._session.forget(self._erase)
+        what = "1 message was" if num_messages == 1 else f"{num_messages:,} messages were"
+        text = f"{what} deleted for good." if num_messages else nothing
+        self._notices.tell(Notice(text))
 
     def _erase(self) -> None:
         self._kept_files.empty()

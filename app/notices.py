@@ -18,7 +18,9 @@ class Notice:
 
     text: str
     kind: Literal["information", "warning", "danger"] = "information"
-    action: Literal["", "undo", "undo_delete", "load_guide", "open_settings"] = ""
+    action: Literal["", "undo", "undo_delete", "load_guide", "open_settings", "show_file", "show_conversation"] = ""
+    target: str = ""
+    """The file, or the conversation's number, that is to be shown."""
 
 
 class Notices(QObject):

@@ -6,6 +6,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
+from app.archive import Archive
 from app.conversations import Conversations
 from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
@@ -24,6 +25,8 @@ class Program(QObject):
     """Changes what holds for every conversation, and tells what happens to all of them."""
 
     settings_changed = Signal()
+    restore_asked = Signal(object)
+    """The file of a backup is to take the place of all conversations."""
 
     def __init__(
         self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences, kept_files: KeptFiles
@@ -36,6 +39,7 @@ class Program(QObject):
         self.kept_files = kept_files
         self.notices = Notices()
         self.conversations = Conversations(store, answers, session, kept_files, self.notices)
+        self.archive = Archive(store.path)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
         session.changed.connect(self._on_session_changed)
@@ -105,6 +109,9 @@ class Program(QObject):
 
     def set_sidebar_visible(self, visible: bool) -> None:
         self.preferences.change(sidebar_visible=visible)
+
+    def set_tree_visible(self, visible: bool) -> None:
+        self.preferences.change(tree_visible=visible)
 
     # --- what happens --------------------------------------------------------------------------------------
 

@@ -13,13 +13,16 @@ _ACTION_LABELS = {
     "undo_delete": "Undo",
     "load_guide": "Open the guide",
     "open_settings": "Open Settings",
+    "show_file": "Show in folder",
+    "show_conversation": "Show",
 }
 
 
 class Banner(QWidget):
     """Shows one notice at a time, the latest."""
 
-    action_asked = Signal(str)
+    action_asked = Signal(str, str)
+    """A notice's action, and what it is about."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -86,4 +89,4 @@ class Banner(QWidget):
         notice = self._notice
         self.dismiss()
         if notice is not None:
-            self.action_asked.emit(notice.action)
+            self.action_asked.emit(notice.action, notice.target)

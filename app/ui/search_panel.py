@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QApplication,
-    QFrame,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -20,28 +19,26 @@ from typing_extensions import override
 from app.model.search_words import said, understood
 from app.searching import MAX_HITS, Found, Searcher
 from app.ui.one_of import quiet_label
+from app.ui.overlay import Overlay
 from app.ui.search_chips import SearchChips
 from app.ui.search_hits import HitList
 from app.ui.theme import COLUMN_PX, Theme, icon
 
 _MARGIN_PX = 24
-_TOP_PX = 56
 _HEIGHT_PX = 620
-_SHADE = QColor(0, 0, 0, 80)
 _LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 
 
-class SearchPanel(QWidget):
-    """Covers its parent while it is open; a click beside its card, or Escape, closes it."""
+class SearchPanel(Overlay):
+    """Looks for what is typed while it is typed; the arrow keys walk through what was found, and Enter goes there."""
 
     hit_chosen = Signal(int, int)
     """A conversation and a message that it reaches."""
 
     def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX)
         self._searcher = searcher
-        self._came_from: QWidget | None = None
         self.setAccessibleName(self.tr("Search everything"))
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
@@ -69,8 +66,6 @@ class SearchPanel(QWidget):
         self._pages = QStackedWidget()
         self._pages.addWidget(self.says)
         self._pages.addWidget(self.list)
-        self._card = QFrame(self)
-        self._card.setObjectName("popover")
         head = QHBoxLayout()
         head.setContentsMargins(16, 12, 12, 0)
         head.setSpacing(8)
@@ -83,7 +78,7 @@ class SearchPanel(QWidget):
         foot = QHBoxLayout()
         foot.setContentsMargins(16, 0, 16, 12)
         foot.addWidget(self.status)
-        column = QVBoxLayout(self._card)
+        column = QVBoxLayout(self.card)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addLayout(head)
@@ -91,10 +86,8 @@ class SearchPanel(QWidget):
         column.addWidget(self._pages, 1)
         column.addLayout(foot)
         searcher.found.connect(self._on_found)
-        parent.installEventFilter(self)
         self.set_theme(theme)
         self._explain()
-        self.setVisible(False)
 
     def set_theme(self, theme: Theme) -> None:
         self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(20, 20))
@@ -103,26 +96,13 @@ class SearchPanel(QWidget):
 
     def open(self, text: str | None = None) -> None:
         """Show the card with the focus in its field; what was looked for last stands there, chosen."""
-        if not self.isVisible():
-            self._came_from = QApplication.focusWidget()
-        self._cover()
-        self._place()
-        self.setVisible(True)
-        self.raise_()
-        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.cover(self.field)
         if text is None:
             self.field.selectAll()
             # What was found then may be another thing now.
             self._on_typed(self.field.text())
         else:
             self.field.setText(text)
-
-    def dismiss(self) -> None:
-        """Close it, and give the focus back."""
-        self.setVisible(False)
-        if self._came_from is not None:
-            self._came_from.setFocus(Qt.FocusReason.OtherFocusReason)
-            self._came_from = None
 
     # --- asking --------------------------------------------------------------------------------------------
 
@@ -181,9 +161,7 @@ class SearchPanel(QWidget):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize and watched is self.parent():
-            self._cover()
-        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in _ENTER_KEYS:
                 self._go_to(self.list.currentIndex())
                 return True
@@ -191,13 +169,6 @@ class SearchPanel(QWidget):
                 QApplication.sendEvent(self.list, event)
                 return True
         return super().eventFilter(watched, event)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.dismiss()
-        # Nothing that is pressed here is meant for what lies behind.
-        event.accept()
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
@@ -209,28 +180,3 @@ class SearchPanel(QWidget):
         there = round_trip[(place + (1 if next else -1)) % len(round_trip)]
         there.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
         return True
-
-    # --- looks ---------------------------------------------------------------------------------------------
-
-    def _cover(self) -> None:
-        covered = self.parentWidget()
-        if covered is not None:
-            self.setGeometry(covered.rect())
-
-    def _place(self) -> None:
-        width = min(COLUMN_PX + 2 * _MARGIN_PX, self.width() - 2 * _MARGIN_PX)
-        height = min(_HEIGHT_PX, self.height() - _TOP_PX - _MARGIN_PX)
-        self._card.setGeometry((self.width() - width) // 2, _TOP_PX, width, height)
-
-    @override
-    def resizeEvent(self, event: QEvent) -> None:
-        self._place()
-
-    @override
-    def paintEvent(self, event: QPaintEvent) -> None:
-        QPainter(self).fillRect(self.rect(), _SHADE)
-
-    @override
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        if not self._card.geometry().contains(event.position().toPoint()):
-            self.dismiss()
