@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.model.exports.format_names import FORMATS
 
-SHELL_COMMANDS = frozenset({"import", "export", "search", "list"})
+SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay"})
 """What is done with conversations without a window."""
 
 
@@ -42,4 +42,9 @@ def parser() -> argparse.ArgumentParser:
     find.add_argument("--json", action="store_true", help="answer as JSON")
     show = commands.add_parser("list", parents=[data_dir], help="list the conversations, the last used first")
     show.add_argument("--json", action="store_true", help="answer as JSON")
+    again = commands.add_parser("replay", parents=[data_dir], help="run answers again, and say whether they match")
+    again.add_argument("conversations", nargs="*", metavar="NAME", help="the answers that this conversation shows")
+    again.add_argument("--message", action="append", type=int, default=[], metavar="ID", help="one answer")
+    again.add_argument("--model", help="the model that is to draw, if not the one that wrote")
+    again.add_argument("--json", action="store_true", help="answer as JSON")
     return made

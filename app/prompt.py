@@ -102,6 +102,13 @@ def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
     return sum(len(said) for said in behind[:num_turns])
 
 
+def without_oldest(prompt: Sequence[Message], num_messages: int) -> list[Message]:
+    """Return a prompt without its oldest messages behind the system prompt: as a model without more room read it."""
+    behind = [message for said in _said(prompt) if said[0].role != "system" for message in said]
+    left_out = {message.id for message in behind[:num_messages]}
+    return [message for message in prompt if message.id not in left_out]
+
+
 def finished(
     message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished, number: int = 0
 ) -> Message:

@@ -1,4 +1,4 @@
-"""Conversations from the shell: `bough import`, `export`, `search`, `list`; no window and no model.
+"""Conversations from the shell: `bough import`, `export`, `search`, `list`, `replay`; no window.
 
 What was asked for goes to standard output, what did not go well to standard error, a line each. 0 is returned only if
 all went well.
@@ -23,7 +23,7 @@ from app.model.exports.format_names import NEEDS_QT, ONE_FILE, Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options, Part, branch, whole_tree
 from app.model.imports.importing import Progress, Summary, imported, planned
-from app.model.message import Conversation
+from app.model.message import Conversation, Message, MessageId
 from app.model.store import Store
 from app.places import Places
 
@@ -51,6 +51,8 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
                     return _export(store, chosen)
                 case "search":
                     return _search(store, " ".join(chosen.words), as_json=chosen.json)
+                case "replay":
+                    return _replay(store, chosen, places)
                 case _:
                     return _list(store, as_json=chosen.json)
         finally:
@@ -233,6 +235,54 @@ def _list(store: Store, *, as_json: bool) -> int:
         for conversation in conversations:
             _say(f"{conversation.id}\t{conversation.name}")
     return 0
+
+
+# --- replay --------------------------------------------------------------------------------------------------
+
+
+def _replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
+    # What talks to a worker is imported by those alone who need one.
+    from app.run_again import Asked, run_again
+    from app.verdict import Verdict, told
+
+    if not chosen.conversations and not chosen.message:
+        raise _FailedError("Name a conversation, or an answer with --message.")
+    conversations, missing = _chosen(store, chosen.conversations)
+    asked: dict[MessageId, Asked] = {}
+    for conversation in conversations:
+        path = branch(store, conversation.id).path
+        asked |= {message.id: Asked(message, path[:place]) for place, message in enumerate(path) if _is_answer(message)}
+    problems = [f"There is no conversation “{name}”." for name in missing]
+    for message_id in chosen.message:
+        line = store.lineage(message_id)
+        if line:
+            asked[message_id] = Asked(line[-1], line[:-1])
+        else:
+            problems.append(f"There is no message {message_id}.")
+    verdicts: list[Verdict] = []
+
+    def work() -> Generator[str]:
+        for step in run_again(list(asked.values()), model=chosen.model, hooks_folder=places.config / "hooks"):
+            if isinstance(step, Verdict):
+                verdicts.append(step)
+                if not chosen.json:
+                    _say(f"Message {step.message_id} ({step.model or 'no model'}): {' '.join(told(step))}")
+            else:
+                yield f"answer {step.answer:,} of {step.of:,}, {step.done:.0%}"
+
+    _finished(work(), str)
+    if chosen.json:
+        _say_json(verdicts)
+    for problem in problems:
+        _complain(problem)
+    for verdict in verdicts:
+        if not verdict.matched:
+            _complain(f"Message {verdict.message_id}: {told(verdict)[0]}")
+    return 0 if not problems and verdicts and all(verdict.matched for verdict in verdicts) else 1
+
+
+def _is_answer(message: Message) -> bool:
+    return message.role == "assistant" and bool(message.text)
 
 
 # --- talking -------------------------------------------------------------------------------------------------

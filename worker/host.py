@@ -192,9 +192,13 @@ class ModelHost:
                     num_tokens = engine.num_prompt_tokens(question.prompt)
                     return Tokenized(request_id=question.request_id, token_ids=[], pieces=[], num_tokens=num_tokens)
                 token_ids = engine.prompt_ids(question.prompt)
-                pieces = [engine.model.vocabulary.text_of([token_id]) for token_id in token_ids]
+                vocabulary = engine.model.vocabulary
                 return Tokenized(
-                    request_id=question.request_id, token_ids=token_ids, pieces=pieces, num_tokens=len(token_ids)
+                    request_id=question.request_id,
+                    token_ids=token_ids,
+                    pieces=[vocabulary.text_of([token_id]) for token_id in token_ids],
+                    num_tokens=len(token_ids),
+                    text=vocabulary.text_of(token_ids),
                 )
             case CacheStats():
                 engine = self._loaded_engine()

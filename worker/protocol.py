@@ -490,11 +490,15 @@ class Validated(_Event, tag="validated", frozen=True):
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
-    """The answer to `tokenize`. Where `counts_only` was asked for, both lists are empty. Terminal."""
+    """The answer to `tokenize`. Where `counts_only` was asked for, there is nothing but the number. Terminal.
+
+    `text` is what the ids say together; of a character that several of them make, the pieces show none.
+    """
 
     token_ids: list[int]
     pieces: list[str]
     num_tokens: int = 0
+    text: str = ""
 
 
 class CacheStatsReport(_Event, tag="cache_stats", frozen=True):

@@ -29,7 +29,7 @@ from app.model.reach import in_sight
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, encoded, message_in, unreadable
 from app.model.search import NO_FILTERS, Filters, Hit, Search
 from app.model.trash import Trash
-from app.model.tree import Choices
+from app.model.tree import Choices, Tree
 from app.model.words import indexed
 
 P = ParamSpec("P")
@@ -256,6 +256,16 @@ class Store:
             )
             links = {row[0]: row[1] if isinstance(row[1], int) else None for row in rows}
             return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
+
+    def lineage(self, message_id: MessageId) -> list[Message]:
+        """Return a message and all above it, the topmost first; nothing where there is no such message."""
+        rows = self._database.rows(
+            "WITH RECURSIVE line (id) AS (SELECT ? UNION SELECT parent_id FROM message JOIN line USING (id)) "
+            f"SELECT {COLUMNS} FROM message WHERE id IN (SELECT id FROM line)",
+            (message_id,),
+        )
+        pieces = self._pieces.read()
+        return Tree((self._read(row, pieces) for row in rows), message_id).lineage(message_id)
 
     def message(self, message_id: MessageId) -> Message:
         """Return one message. Raises `KeyError`."""

@@ -1,7 +1,8 @@
-"""`bough import`, `export`, `search`, `list` as programs: what they write, say and return."""
+"""`bough import`, `export`, `search`, `list`, `replay` as programs: what they write, say and return."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -10,10 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.model.exports.format_names import FORMATS
+from app.model.message import Record, Sampling
 from app.model.store import Store
 from tests.app.trees import plant
+from tests.app.writer import Writer
 from tests.driver import ROOT
 
 
@@ -156,3 +160,28 @@ def test_what_comes_through_a_pipe_is_imported(folder: Path, tmp_path: Path) -> 
             assert (bough.returncode, told.split(" ")[0]) == (0, "300")
         finally:
             bough.kill()
+
+
+def test_answers_are_run_again_and_what_does_not_match_is_told(tmp_path: Path) -> None:
+    writer = Writer()
+    written = writer.write(Record(sampling=Sampling(temperature=3.0, max_tokens=12), seed=7))
+    writer.client.stop()
+    record = written.record
+    assert record is not None
+    data = tmp_path / "data"
+    with contextlib.closing(Store(data / "conversations.sqlite3")) as store:
+        talk, question = store.create_conversation("branches", "", writer.prompt[-1].text)
+        good = store.add(talk.id, question.id, "assistant", written.text, state="cut", record=record)
+        bad = store.add(
+            talk.id, question.id, "assistant", written.text, state="cut", record=structs.replace(record, seed=8)
+        )
+        store.choose(talk.id, {question.id: good.id})
+    done = _bough("replay", "branches", folder=data)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were drawn again.\n"
+    done = _bough("replay", "--message", str(bad.id), "--message", "99", "--json", folder=data)
+    assert done.returncode == 1
+    (verdict,) = json.loads(done.stdout)
+    assert (verdict["message_id"], verdict["matched"], verdict["is_text_spelled"]) == (bad.id, False, True)
+    assert verdict["differences"][0]["stored_id"] == record.token_ids[verdict["differences"][0]["place"]]
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["There is no message 99.", f"Message {bad.id}"]

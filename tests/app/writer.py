@@ -1,0 +1,53 @@
+"""Answers of the guide with their records, as the app has a real worker write them; no window and no store."""
+
+from __future__ import annotations
+
+from msgspec import structs
+
+from app.model.message import Message, Record
+from app.prompt import finished, generate
+from worker.client import WorkerClient
+from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, LoadModel, ModelLoaded, Token
+
+
+class Writer:
+    """A real worker with the guide, and answers written as the app has them written."""
+
+    def __init__(self) -> None:
+        self.client = WorkerClient()
+        self.client.send(LoadModel(request_id="load", model="guide", cache=CacheOptions(disk_limit_bytes=0)))
+        while not isinstance(event := self.client.receive(), ModelLoaded):
+            assert not isinstance(event, Failed)
+        self.loaded = event
+        self._num_asked = 0
+        self.prompt = [
+            Message(id=1, parent_id=None, role="root", text=""),
+            Message(id=2, parent_id=1, role="user", text="What is a branch?"),
+        ]
+
+    def write(self, record: Record, before: Message | None = None) -> Message:
+        """Write an answer, or go on with one."""
+        signed = structs.replace(
+            record, model="guide", model_identity=self.loaded.identity, versions=self.loaded.versions
+        )
+        message = Message(id=3, parent_id=2, role="assistant", text="", record=signed)
+        if before is not None:
+            message = structs.replace(before, record=signed)
+        self._num_asked += 1
+        self.client.send(generate(f"answer-{self._num_asked}", message, self.prompt))
+        tokens: list[Token] = []
+        while True:
+            match self._next(f"answer-{self._num_asked}"):
+                case Chunk() as chunk:
+                    tokens += chunk.tokens
+                case Finished() as event:
+                    return finished(message, self.prompt, tokens, event)
+                case Failed() as event:
+                    raise AssertionError(event.message)
+                case _:
+                    pass
+
+    def _next(self, request_id: str) -> Event:
+        while (event := self.client.receive()).request_id != request_id:
+            pass
+        return event
