@@ -17,8 +17,7 @@ CODE_PADDING_PX = 12
 HEAD_PX = 32
 """The frame's upper edge with the name of the language, above the first line."""
 
-_LONGEST_RUN = 1_000
-_PARAGRAPH_ENDS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD}
+PARAGRAPH_ENDS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD}
 """Characters at which Qt would begin another block."""
 
 
@@ -76,7 +75,7 @@ def line_format(kind: int, *, left_px: int, top_px: int, quote: tuple[int, int])
 
 def insert_code(cursor: QTextCursor, code: str, look: QTextCharFormat) -> None:
     """Write code at a cursor in a line of code; each line break begins a block."""
-    code = code.translate(_PARAGRAPH_ENDS)
+    code = code.translate(PARAGRAPH_ENDS)
     format_ = cursor.blockFormat()
     if format_.intProperty(CODE_LINE) == FIRST_LINE and "\n" in code:
         head, _, code = code.partition("\n")

@@ -31,6 +31,7 @@ class MarkdownDocument:
         document.setDefaultFont(text_font())
         self._theme = theme
         self._source = ""
+        self._is_plain = False
         self._references: dict[str, Any] = {}
         # Everything before these places is final: in the source, and in the document.
         self._final_source = 0
@@ -60,11 +61,15 @@ class MarkdownDocument:
     def set_source(self, source: str) -> None:
         """Show another text."""
         self._source = _normalized(source)
+        self._is_plain = False
         self._begin()
         self._write_tail()
 
     def append(self, text: str) -> None:
         """Show more text at the end."""
+        if self._is_plain:
+            self._append_plain(text)
+            return
         if self._source.endswith("\r"):
             # Half of a line's end, perhaps.
             self._source, text = self._source[:-1], f"\r{text}"
@@ -83,8 +88,22 @@ class MarkdownDocument:
     def set_plain(self, text: str) -> None:
         """Show text as it is, line by line, instead of Markdown."""
         self.set_source("")
-        writer = MarkdownWriter(QTextCursor(self.document), self._theme, is_fresh=True)
-        writer.write_plain(text)
+        self._is_plain = True
+        self._append_plain(text)
+
+    def write_last_block(self, text: str) -> None:
+        """Show another text in the last block, which nothing follows."""
+        cursor = QTextCursor(self.document)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text)
+
+    def _append_plain(self, text: str) -> None:
+        cursor = QTextCursor(self.document)
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.beginEditBlock()
+        MarkdownWriter(cursor, self._theme, is_fresh=not cursor.position()).write_plain(text)
+        cursor.endEditBlock()
 
     def set_theme(self, theme: Theme) -> None:
         """Use other colours for what is written from now on."""

@@ -27,7 +27,15 @@ from PySide6.QtGui import (
 )
 
 from app.ui import markdown_math, markdown_parser
-from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX, FIRST_LINE, CodeSpan, insert_code, line_format
+from app.ui.code_blocks import (
+    CODE_LINE,
+    CODE_PADDING_PX,
+    FIRST_LINE,
+    PARAGRAPH_ENDS,
+    CodeSpan,
+    insert_code,
+    line_format,
+)
 from app.ui.formula_object import insert_formula
 from app.ui.highlight import highlighted
 from app.ui.table_frames import INSET, MARGIN_PX
@@ -50,6 +58,7 @@ BULLET_LEVEL = QUOTE_DEPTH + 1
 QUOTE_INDENT_PX = 20
 LIST_INDENT_PX = 28
 
+_LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
 _BOX = re.compile(r"\[([ xX])\]\s")
 _UNCHECKED, _CHECKED = "☐", "☑"
 
@@ -87,9 +96,15 @@ class MarkdownWriter:
             self._leave_fresh_block()
 
     def write_plain(self, text: str) -> None:
-        for line in text.split("\n"):
+        """Write text as it is, a block a line; the first line goes on where the cursor stands."""
+        look = self._formats.text(is_quoted=False)
+        if self.is_fresh:
             self._begin_block(top_px=0)
-            self._insert(line, self._formats.text(is_quoted=bool(self._quote_depth)))
+        # A run without a space may have begun before.
+        run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
+        before = "" if run is None else run[0]
+        # What is inserted with a line break in it repeats the format of its block.
+        self._cursor.insertText(_broken(before + text)[len(before) :].translate(PARAGRAPH_ENDS), look)
 
     def _write_block(self, tokens: list[Token], index: int) -> int:
         """Write the block that begins at `index`; return where the next one does."""
@@ -366,7 +381,7 @@ class MarkdownWriter:
         return False
 
     def _insert(self, text: str, format_: QTextCharFormat) -> None:
-        self._cursor.insertText(_broken(text), format_)
+        self._cursor.insertText(_broken(text).translate(PARAGRAPH_ENDS), format_)
 
 
 def _broken(text: str) -> str:

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
+from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.copied_text import copied_text
 from app.ui.frames import Frames
@@ -60,6 +61,9 @@ class MessageText(QTextBrowser):
         self._frames = Frames(self.viewport(), theme)
         self._content = ""
         self._has_caret = False
+        self._is_raw = False
+        self._thought: Thought | None = None
+        self._begins_certainly = False
         self._is_fitting = False
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
@@ -78,37 +82,75 @@ class MessageText(QTextBrowser):
         """What stands around its code and its tables."""
         return self._frames
 
-    def set_text(self, text: str) -> None:
-        """Show another text; of a very long one its beginning, and how much more there is."""
+    @property
+    def thought(self) -> Thought | None:
+        """What the model thought before the answer; it is no part of what is shown here."""
+        return self._thought
+
+    @property
+    def shown_start(self) -> int:
+        """Where in the content begins what is shown."""
+        return 0 if self._thought is None else self._thought.answer_start
+
+    def set_text(self, text: str, *, is_raw: bool = False) -> None:
+        """Show another text, as what is meant or as it was written; of a very long one its beginning."""
         self._content = text
-        shown = text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}{_more(len(text) - _MOST_SHOWN)}"
-        if self._is_markdown:
+        self._is_raw = is_raw
+        self._show_content()
+
+    def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Show more text at the end; what stands there is not laid out again."""
+        room = _MOST_SHOWN - (len(self._content) - self.shown_start)
+        self._content += text
+        is_other = self._is_meant and self._thought is None and may_end_thought(self._content, len(text))
+        if not self._begins_certainly or is_other:
+            self._show_content()
+        elif room <= 0:
+            self._markdown.write_last_block(_more(len(text) - room).strip())
+        else:
+            more = _more(len(text) - room) if len(text) > room else ""
+            self._markdown.append(text[:room] + more)
+        self._fit()
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the text is shown as it was written."""
+        return self._is_raw
+
+    @property
+    def _is_meant(self) -> bool:
+        return self._is_markdown and not self._is_raw
+
+    def _show_content(self) -> None:
+        self._thought = split_thought(self._content) if self._is_meant else None
+        shown = self._content[self.shown_start :]
+        may_be_mark = self._is_meant and may_become_thought(self._content)
+        self._begins_certainly = not may_be_mark and (self._thought is None or bool(shown))
+        if may_be_mark and self._has_caret:
+            # It is not shown before it is known.
+            shown = ""
+        if len(shown) > _MOST_SHOWN:
+            shown = f"{shown[:_MOST_SHOWN]}{_more(len(shown) - _MOST_SHOWN)}"
+        if self._is_meant:
             self._markdown.set_source(shown)
         else:
             self._markdown.set_plain(shown)
         self._fit()
 
-    def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Show more text at the end; what stands there is not laid out again."""
-        if not self._is_markdown or len(self._content) + len(text) > _MOST_SHOWN:
-            self.set_text(self._content + text)
-        else:
-            self._content += text
-            self._markdown.append(text)
-            self._fit()
-
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._markdown.set_theme(theme)
         self._frames.set_theme(theme)
-        self.set_text(self._content)
+        self._show_content()
 
     def set_caret(self, shown: bool) -> None:
         """Show a thin caret at the end: more is to come."""
         if shown != self._has_caret:
             self._has_caret = shown
-            if not shown:
+            if not shown and self._begins_certainly:
                 self._markdown.finish()
+            elif not shown:
+                self._show_content()
             self.viewport().update()
 
     def _fit(self) -> None:

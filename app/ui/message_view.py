@@ -16,12 +16,15 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.model.message import Figures, Message
+from app.model.thoughts import thought_seconds
 from app.ui.clusters import split_open_cluster
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
 from app.ui.message_text import MessageText
+from app.ui.reading_modes import ReadingModes
 from app.ui.reading_progress import ReadingProgress
 from app.ui.theme import Theme
+from app.ui.thought_view import ThoughtView
 
 _ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer", "note": "Note"}
 
@@ -35,6 +38,8 @@ class Shown:
     actions: Sequence[ActionName]
     is_streaming: bool
     is_last: bool
+    modes: ReadingModes | None = None
+    """How it is read; None: as every message is at first."""
 
 
 def _shown_text(message: Message) -> str:
@@ -70,6 +75,8 @@ class MessageView(QFrame):
         self.text.key_pressed.connect(self._on_key)
         self.text.installEventFilter(self)
 
+        self.thought: ThoughtView | None = None
+        self._modes = shown.modes or ReadingModes()
         body = QFrame()
         body.setObjectName("answer" if role == "assistant" else "card")
         self._card = body
@@ -139,18 +146,23 @@ class MessageView(QFrame):
 
     def show_message(self, shown: Shown) -> None:
         """Show a message's present state; its text is laid out again only where it is another one."""
+        if self.thought is not None and shown.message.id != self.shown.message.id:
+            self.thought.forget()
         self.shown = shown
+        self._modes = shown.modes or self._modes
         message = shown.message
         self.render_appended()
         if not shown.is_streaming:
             self._unrendered.clear()
-        if self.text.content + "".join(self._unrendered) != _shown_text(message):
-            self.text.set_text(_shown_text(message))
+        is_raw = message.id in self._modes.raw
+        if self.text.content + "".join(self._unrendered) != _shown_text(message) or self.text.is_raw != is_raw:
+            self.text.set_text(_shown_text(message), is_raw=is_raw)
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
         self.text.setVisible(has_text and self._editor is None)
         # An empty system prompt is a quiet line, not an empty card.
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
+        self._show_thought()
         if not shown.is_streaming or message.text:
             self._hide_reading()
         self._show_status()
@@ -173,7 +185,45 @@ class MessageView(QFrame):
             return False
         self._hide_reading()
         self.text.append(text)
+        if self.text.thought is not None or self.thought is not None:
+            self._show_thought()
         return True
+
+    def toggle_raw(self) -> None:
+        """Show the text as it was written, or as what is meant again."""
+        self._modes.raw ^= {self.message.id}
+        self.show_message(self.shown)
+
+    def toggle_thought(self) -> None:
+        """Open what the model thought before its answer, or fold it."""
+        if self.thought is not None and self.thought.isVisible():
+            self.thought.button.click()
+
+    def _show_thought(self) -> None:
+        thought = self.text.thought
+        if thought is not None and not thought.text and thought.is_closed:
+            # Told not to think, models write an empty one.
+            thought = None
+        if self.thought is None and thought is not None:
+            self.thought = ThoughtView(self._theme)
+            self.thought.toggled.connect(self._keep_thought)
+            self._inset.insertWidget(0, self.thought)
+            QWidget.setTabOrder(self.thought.button, self.text)
+        if self.thought is None:
+            return
+        self.thought.setVisible(thought is not None)
+        if thought is not None:
+            is_open = self.message.id in self._modes.opened_thoughts
+            recorded_s = None if self.is_streaming else thought_seconds(self.message, thought)
+            self.thought.show_thought(thought, is_streaming=self.is_streaming, recorded_s=recorded_s)
+            if is_open != self.thought.is_open:
+                self.thought.set_open(is_open)
+
+    def _keep_thought(self, is_open: bool) -> None:
+        if is_open:
+            self._modes.opened_thoughts.add(self.message.id)
+        else:
+            self._modes.opened_thoughts.discard(self.message.id)
 
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
@@ -192,6 +242,8 @@ class MessageView(QFrame):
         self._theme = theme
         self.text.set_theme(theme)
         self._row.set_theme(theme)
+        if self.thought is not None:
+            self.thought.set_theme(theme)
 
     @property
     def draft(self) -> str | None:
@@ -246,6 +298,10 @@ class MessageView(QFrame):
         name = "copy" if is_copy else ACTION_KEYS.get(event.text().lower())
         if name is not None and name in self.shown.actions:
             self._ask(name)
+        elif event.text().lower() == "m" and self.message.role == "assistant":
+            self.toggle_raw()
+        elif event.text().lower() == "t":
+            self.toggle_thought()
         elif event.key() == Qt.Key.Key_Delete:
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:
@@ -279,7 +335,7 @@ class MessageView(QFrame):
         if self._status is None and text:
             self._status = _line_below(kind)
             self._status.setWordWrap(True)
-            self._inset.insertWidget(1, self._status)
+            self._inset.insertWidget(self._inset.indexOf(self._card) + 1, self._status)
         if self._status is not None:
             self._status.setText(text)
             if self._status.objectName() != kind:

@@ -1,0 +1,86 @@
+"""What a model wrote to itself before its answer, in the forms that model families use; it knows no window."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import re
+from typing import NamedTuple
+
+from app.model.message import Message
+
+_MARKS = {
+    "<think>": "</think>",
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",
+    "<reasoning>": "</reasoning>",
+    "<seed:think>": "</seed:think>",
+    "[THINK]": "[/THINK]",
+    "◁think▷": "◁/think▷",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|channel|>analysis<|message|>": "<|end|>",
+    "<|channel>thought\n": "<channel|>",
+}
+"""How a thought begins, and how it ends."""
+_UNOPENED_ENDS = ("</think>", "</seed:think>", "[/THINK]", "◁/think▷")
+_UNOPENED = re.compile(rf"(?:\A|\n)[^`\n]*?(?P<mark>{'|'.join(map(re.escape, _UNOPENED_ENDS))})[ \t]*(?=\n|\Z)")
+"""The end of a thought whose beginning stood in the prompt."""
+_ANSWER_MARKS = re.compile(
+    r"\s*(?:(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|begin_of_solution\|>|<\|START_RESPONSE\|>)?\s*"
+)
+_LONGEST_MARK = max(map(len, (*_MARKS, *_MARKS.values())))
+
+
+class Thought(NamedTuple):
+    """A thought, and where in the message's text the answer begins."""
+
+    text: str
+    answer_start: int
+    is_closed: bool
+
+
+def split_thought(text: str) -> Thought | None:
+    """Return the thought with which a text begins, None where it begins with none."""
+    start = len(text) - len(text.lstrip())
+    for opening, closing in _MARKS.items():
+        if text.startswith(opening, start):
+            begin = start + len(opening)
+            end = text.find(closing, begin)
+            if end < 0:
+                return Thought(text[begin:].strip("\n"), len(text), is_closed=False)
+            return Thought(text[begin:end].strip("\n"), _answer_start(text, end + len(closing)), is_closed=True)
+    found = _UNOPENED.search(text)
+    if found is None:
+        return None
+    return Thought(text[: found.start("mark")].strip("\n"), _answer_start(text, found.end("mark")), is_closed=True)
+
+
+def may_become_thought(text: str) -> bool:
+    """Whether so little is there of a text that it may be the beginning of a thought's mark."""
+    begun = text.lstrip()
+    return len(begun) < _LONGEST_MARK and any(mark.startswith(begun) for mark in _MARKS)
+
+
+def may_end_thought(text: str, num_new: int) -> bool:
+    """Whether the last `num_new` characters of a text may end a thought whose beginning stood in the prompt."""
+    tail = text[-(num_new + _LONGEST_MARK) :]
+    return any(mark in tail for mark in _UNOPENED_ENDS)
+
+
+def thought_seconds(message: Message, thought: Thought) -> float | None:
+    """Return how long the model thought, as far as what is recorded tells it: tokens come at an even pace."""
+    record = message.record
+    if record is None or record.figures.tokens_per_s <= 0 or not message.text:
+        return None
+    if record.token_chars:
+        ends = list(itertools.accumulate(record.token_chars))
+        num_tokens = bisect.bisect_right(ends, thought.answer_start)
+    else:
+        num_tokens = round(record.figures.new_tokens * thought.answer_start / len(message.text))
+    return num_tokens / record.figures.tokens_per_s
+
+
+def _answer_start(text: str, end: int) -> int:
+    found = _ANSWER_MARKS.match(text, end)
+    return end if found is None else found.end()

@@ -1,0 +1,59 @@
+"""Thoughts before answers: told from them in every form, finished or not, and from text that is about them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.model.message import Figures, Message, Record
+from app.model.thoughts import may_become_thought, split_thought, thought_seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("<think>\nWell.\n</think>\n\nYes.", "Well.", "Yes."),
+        ("\n<think>a</think>b", "a", "b"),
+        ("<thinking>a</thinking>\nb", "a", "b"),
+        ("[THINK]a[/THINK]b", "a", "b"),
+        ("◁think▷a◁/think▷b", "a", "b"),
+        ("<seed:think>a</seed:think>b", "a", "b"),
+        ("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>b", "a", "b"),
+        ("<|begin_of_thought|>a<|end_of_thought|>\n<|begin_of_solution|>\nb", "a", "b"),
+        ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b", "a", "b"),
+        ("its beginning stood in the prompt\nso\n</think>\n\nb", "its beginning stood in the prompt\nso", "b"),
+        ("<think>\n\n</think>\n\nb", "", "b"),
+        ("<think>no end `</thin", "no end `</thin", ""),
+    ],
+)
+def test_a_thought_is_told_from_the_answer(text: str, thought: str, answer: str) -> None:
+    found = split_thought(text)
+    assert found is not None
+    assert found.text == thought
+    assert text[found.answer_start :] == answer
+    assert found.is_closed is not text.startswith("<think>no end")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Plain.", "A tag `</think>` in code", "About <think> in the middle", "Inline </think> in a line.", "", "<thin"],
+)
+def test_text_about_thoughts_is_none(text: str) -> None:
+    assert split_thought(text) is None
+
+
+def test_the_beginning_of_a_mark_is_waited_for() -> None:
+    assert all(may_become_thought("\n<think>"[:length]) for length in range(8))
+    assert not may_become_thought("<b>")
+    assert not may_become_thought("Well")
+
+
+@pytest.mark.parametrize("token_chars", [(), (7, 5, 8, 2)])
+def test_how_long_it_thought_follows_from_what_is_recorded(token_chars: tuple[int, ...]) -> None:
+    text = "<think>Well.</think>Ja"
+    record = Record(token_chars=token_chars, figures=Figures(new_tokens=4, tokens_per_s=2.0))
+    message = Message(id=1, parent_id=None, role="assistant", text=text, record=record)
+    found = split_thought(text)
+    assert found is not None
+    seconds = thought_seconds(message, found)
+    assert seconds == (1.5 if token_chars else 2.0)
+    assert thought_seconds(Message(id=1, parent_id=None, role="assistant", text=text), found) is None

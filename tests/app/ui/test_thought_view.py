@@ -1,0 +1,122 @@
+"""Thoughts in messages: folded with their duration, opened by click and key, raw text on request."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.model.message import Figures, Message, Record
+from app.ui.message_view import MessageView, Shown
+from app.ui.reading_modes import ReadingModes
+from app.ui.theme import theme
+
+_TEXT = "<think>\nFirst *this*.\n</think>\n\nThe **answer**."
+
+
+def _message(text: str, message_id: int = 1) -> Message:
+    record = Record(figures=Figures(new_tokens=12, tokens_per_s=2.0, prompt_tokens=5))
+    return Message(id=message_id, parent_id=None, role="assistant", text=text, record=record)
+
+
+def _shown(message: Message, modes: ReadingModes | None = None, *, is_streaming: bool = False) -> Shown:
+    return Shown(message, (message.id,), (), is_streaming=is_streaming, is_last=True, modes=modes)
+
+
+@pytest.fixture
+def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
+    assert qapp is not None
+    view = MessageView(_shown(_message(_TEXT)), theme("light"))
+    qtbot.addWidget(view)
+    view.resize(500, 300)
+    view.show()
+    return view
+
+
+def test_a_thought_is_folded_and_says_how_long_it_took(view: MessageView) -> None:
+    assert view.text.content == _TEXT
+    assert view.text.toPlainText() == "The answer."
+    assert view.thought is not None
+    assert view.thought.button.text() == "Thought for 4 s"
+    assert view.thought.text is None
+    view.thought.button.click()
+    assert view.thought.text is not None
+    assert view.thought.text.isVisible()
+    assert view.thought.text.toPlainText() == "First this."
+    view.thought.button.click()
+    assert not view.thought.text.isVisible()
+
+
+def test_a_thought_opens_by_keys(view: MessageView, qtbot: QtBot) -> None:
+    assert view.thought is not None
+    view.text.setFocus()
+    qtbot.keyClick(view.text, Qt.Key.Key_T)
+    assert view.thought.is_open
+    qtbot.keyClick(view.thought.button, Qt.Key.Key_Return)
+    assert not view.thought.is_open
+
+
+def test_raw_text_shows_all_that_was_written(view: MessageView, qtbot: QtBot) -> None:
+    qtbot.keyClick(view.text, Qt.Key.Key_M)
+    assert view.text.toPlainText() == _TEXT
+    assert view.thought is not None
+    assert not view.thought.isVisible()
+    qtbot.keyClick(view.text, Qt.Key.Key_M)
+    assert view.text.toPlainText() == "The answer."
+    assert view.thought.isVisible()
+
+
+def test_a_view_shows_another_message_as_that_one_was_left(view: MessageView) -> None:
+    modes = ReadingModes()
+    view.show_message(_shown(_message(_TEXT), modes))
+    view.toggle_thought()
+    view.show_message(_shown(_message("plain **text**", 2), modes))
+    assert view.thought is not None
+    assert not view.thought.isVisible()
+    view.toggle_raw()
+    assert view.text.toPlainText() == "plain **text**"
+    view.show_message(_shown(_message(_TEXT), modes))
+    assert view.thought.is_open
+    assert view.thought.isVisible()
+    view.show_message(_shown(_message("plain **text**", 2), modes))
+    assert view.text.toPlainText() == "plain **text**"
+
+
+def test_a_thought_that_streams_in_is_told_from_the_answer(view: MessageView) -> None:
+    view.show_message(_shown(_message("", 3), is_streaming=True))
+    seen: set[tuple[str, str]] = set()
+    for character in _TEXT:
+        view.append_text(character)
+        view.render_appended()
+        line = view.thought.button.text() if view.thought is not None and view.thought.isVisible() else ""
+        seen.add((line.split(" for")[0], view.text.toPlainText()))
+    assert {text for line, text in seen if line == "Thinking…"} == {""}
+    assert {text for line, text in seen if not line} == {""}
+    assert ("Thought", "The answer.") in seen
+    view.show_message(_shown(_message(_TEXT, 3)))
+    assert view.text.toPlainText() == "The answer."
+
+
+def test_a_thought_without_its_beginning_is_folded_when_it_ends(view: MessageView) -> None:
+    text = "Hm, so\n</think>\n\nYes."
+    view.show_message(_shown(_message("", 3), is_streaming=True))
+    for character in text:
+        view.append_text(character)
+        view.render_appended()
+    assert view.text.toPlainText() == "Yes."
+    assert view.thought is not None
+    assert view.thought.isVisible()
+
+
+def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> None:
+    modes = ReadingModes()
+    modes.raw.add(3)
+    view.show_message(_shown(_message("", 3), modes, is_streaming=True))
+    text = "# a\r\n\n\u2029<think> " + "x" * 3_000 + "\n"
+    for start in range(0, len(text), 7):
+        view.append_text(text[start : start + 7])
+        view.render_appended()
+    whole = MessageView(_shown(_message(text, 3), modes), theme("light"))
+    assert view.text.toPlainText() == whole.text.toPlainText()
+    assert view.text.toPlainText().count("\u200b") == 2
