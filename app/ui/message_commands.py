@@ -13,7 +13,6 @@ from app.model.message import MessageId
 from app.ui.composer import Composer
 from app.ui.menus import Menus
 from app.ui.message_actions import ActionName
-from app.ui.message_view import MessageView
 from app.ui.transcript import Transcript
 
 _ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "copy")
@@ -44,8 +43,8 @@ class MessageCommands(QObject):
 
     def update(self) -> None:
         """Let those be chosen that are possible now."""
-        view = self._current_view()
-        possible = view.possible_actions if view is not None else ()
+        current = self.current_id()
+        possible = self._transcript.shown(current).actions if current is not None else ()
         for name in _ACTIONS:
             self._menus[name].setEnabled(name in possible)
 
@@ -70,41 +69,24 @@ class MessageCommands(QObject):
 
     def current_id(self) -> MessageId | None:
         """The message that is meant where none is named."""
-        view = self._current_view()
-        return None if view is None else view.message.id
-
-    def _current_view(self) -> MessageView | None:
-        views = self._transcript.views
-        focus = self._transcript.window().focusWidget()
-        for view in views:
-            if focus is not None and (view is focus or view.isAncestorOf(focus)):
-                return view
-        return views[-1] if views else None
+        return self._transcript.current_message_id
 
     def _on_current(self, name: ActionName) -> None:
-        view = self._current_view()
-        if view is not None:
-            if name == "edit":
+        current = self.current_id()
+        if current is not None:
+            if name == "edit" and (view := self._transcript.reveal(current)) is not None:
                 view.begin_edit()
-            self.act(view.message.id, name)
+            self.act(current, name)
 
     def _step_sibling(self, step: int) -> None:
-        view = self._current_view()
-        views = self._transcript.views
-        if view is not None and len(self._controller.siblings(view.message.id)) == 1:
-            # Nothing to switch here: the nearest fork above is what is meant.
-            above = views[: views.index(view)]
-            view = next((v for v in reversed(above) if len(self._controller.siblings(v.message.id)) > 1), None)
-        if view is not None:
-            self._transcript.step_sibling(view.message.id, step)
+        current = self.current_id()
+        if current is not None:
+            ids = self._transcript.message_ids
+            # Where there is nothing to switch, the nearest fork above is what is meant.
+            upward = reversed(ids[: ids.index(current) + 1])
+            fork = next((upper for upper in upward if len(self._controller.siblings(upper)) > 1), current)
+            self._transcript.step_sibling(fork, step)
 
     def _step_message(self, step: int) -> None:
-        views = self._transcript.views
-        if not views:
-            return
-        focus = self._transcript.window().focusWidget()
-        index = next((i for i, view in enumerate(views) if focus is not None and view.isAncestorOf(focus)), len(views))
-        if index + step >= len(views):
+        if self._transcript.message_ids and not self._transcript.walk(step):
             self._composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        else:
-            views[max(index + step, 0)].text.setFocus(Qt.FocusReason.ShortcutFocusReason)

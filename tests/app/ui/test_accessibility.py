@@ -85,12 +85,12 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
     person.ask("How do I fork?")
     person.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     walked: list[str] = []
-    for _ in range(6):
+    for _ in range(7):
         person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Tab)
         focus = person.window.focusWidget()
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
     # There is no later version to go to.
-    assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "message"]
+    assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "More actions", "message"]
     assert person.window.focusWidget() is person.view(person.controller.path[3].id).text
 
 
