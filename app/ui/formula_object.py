@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from typing_extensions import override
 
 from app.ui.formulas import FormulaKey, formulas
+from app.ui.plain import as_tool_tip
 from app.ui.theme import TEXT_PX, text_font
 
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
@@ -38,7 +39,7 @@ def insert_formula(cursor: QTextCursor, latex: str, base: QTextCharFormat, *, is
     look.setObjectType(FORMULA)
     look.setProperty(_LATEX, latex)
     look.setProperty(_IS_INLINE, is_inline)
-    look.setToolTip(latex)
+    look.setToolTip(as_tool_tip(latex))
     _stand_on_line(look, key)
     cursor.insertText(_OBJECT, look)
     return True

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, QRectF, QSize, Qt, 
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
-    QDesktopServices,
+    QCursor,
     QKeyEvent,
     QKeySequence,
     QPainter,
@@ -26,11 +26,11 @@ from app.model.thoughts import Thought, may_become_thought, may_end_thought, spl
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.copied_text import copied_text
 from app.ui.frames import Frames
+from app.ui.link_popover import LinkPopover
 from app.ui.markdown_document import MarkdownDocument
 from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme
 
-_SAFE_SCHEMES = {"http", "https", "mailto"}
 _CARET_PX = 2
 _MOST_SHOWN = 200_000
 """Characters that are laid out; beyond them the layout takes seconds."""
@@ -53,7 +53,7 @@ class MessageText(QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setOpenLinks(False)
-        self.anchorClicked.connect(_open_link)
+        self.anchorClicked.connect(self._ask_about_link)
         self.viewport().setAutoFillBackground(False)
         self._theme = theme
         self._is_markdown = is_markdown
@@ -65,6 +65,8 @@ class MessageText(QTextBrowser):
         self._thought: Thought | None = None
         self._begins_certainly = False
         self._is_fitting = False
+        self._link_number = -1
+        self.link_popover: LinkPopover | None = None
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -300,6 +302,42 @@ class MessageText(QTextBrowser):
             return
         super().keyPressEvent(ev)
 
+    def walk_links(self) -> bool:
+        """Show where the next link leads, the first one after the last; return whether there is any."""
+        links = self._links()
+        if not links:
+            return False
+        self._link_number = (self._link_number + 1) % len(links)
+        start, end, address = links[self._link_number]
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(start)
+        cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+        self._show_link(QUrl(address), self.viewport().mapToGlobal(self.cursorRect(cursor).bottomLeft()))
+        return True
+
+    def _links(self) -> list[tuple[int, int, str]]:
+        """Where links are, and where they lead."""
+        links: list[tuple[int, int, str]] = []
+        block = self.document().begin()
+        while block.isValid():
+            for run in block.textFormats():
+                address = run.format.anchorHref()
+                start = block.position() + run.start
+                if address and links and links[-1][1:] == (start, address):
+                    links[-1] = (links[-1][0], start + run.length, address)
+                elif address:
+                    links.append((start, start + run.length, address))
+            block = block.next()
+        return links
+
+    def _ask_about_link(self, url: QUrl) -> None:
+        self._show_link(url, QCursor.pos() + QPoint(0, 12))
+
+    def _show_link(self, url: QUrl, place: QPoint) -> None:
+        self.link_popover = LinkPopover(url, self)
+        self.link_popover.show_at(place)
+
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         """Scroll a frame sideways; up and down is the page's."""
@@ -327,8 +365,3 @@ class MessageText(QTextBrowser):
 
 def _more(num_chars: int) -> str:
     return f"\n\n… and {num_chars:,} characters more. Copy and Export have the whole text."
-
-
-def _open_link(url: QUrl) -> None:
-    if url.scheme().lower() in _SAFE_SCHEMES:
-        QDesktopServices.openUrl(url)

@@ -302,6 +302,8 @@ class MessageView(QFrame):
             self.toggle_raw()
         elif event.text().lower() == "t":
             self.toggle_thought()
+        elif event.text().lower() == "l":
+            self.text.walk_links()
         elif event.key() == Qt.Key.Key_Delete:
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:

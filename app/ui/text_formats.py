@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat
 
 from app.ui.highlight import Piece
+from app.ui.plain import as_tool_tip
 from app.ui.theme import Theme, code_font, text_font
 
 
@@ -63,7 +64,7 @@ class TextFormats:
         format_ = QTextCharFormat(base)
         format_.setAnchor(True)
         format_.setAnchorHref(href)
-        format_.setToolTip(href)
+        format_.setToolTip(as_tool_tip(href))
         format_.setForeground(QColor(self._theme.accent))
         format_.setFontUnderline(True)
         return format_

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QTextBlock, QTextDocument, QTextTable
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QGuiApplication, QTextBlock, QTextDocument, QTextTable
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -229,14 +229,48 @@ def test_nothing_is_loaded_for_a_text(qtbot: QtBot) -> None:
         ("../up", False),
     ],
 )
-def test_only_harmless_links_are_opened(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, link: str, opens: bool) -> None:
+def test_only_harmless_links_are_opened_and_only_when_it_was_seen_where_they_lead(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, link: str, opens: bool
+) -> None:
     opened: list[str] = []
 
     def open_url(url: QUrl) -> None:
         opened.append(url.toString())
 
-    monkeypatch.setattr("app.ui.message_text.QDesktopServices.openUrl", open_url)
+    monkeypatch.setattr("app.ui.link_popover.QDesktopServices.openUrl", open_url)
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
+    text.show()
     text.anchorClicked.emit(QUrl(link))
-    assert bool(opened) is opens
+    popover = text.link_popover
+    assert popover is not None
+    assert opened == []
+    assert popover.address == link
+    assert popover.open_button.isVisible() is opens
+    qtbot.keyClick(QApplication.focusWidget() or popover.open_button, Qt.Key.Key_Space)
+    assert opened == ([link] if opens else [])
+    assert opens or QGuiApplication.clipboard().text() == link
+
+
+def test_a_link_shows_the_letters_that_are_sent(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.show()
+    text.anchorClicked.emit(QUrl("https://еxample.org/ä"))
+    assert text.link_popover is not None
+    assert text.link_popover.address == "https://xn--xample-2of.org/%C3%A4"
+    text.link_popover.close()
+
+
+def test_links_are_walked_one_after_the_other(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.show()
+    text.set_text("[one **bold**](https://one.org), [two](https://two.org)")
+    seen: list[str] = []
+    for _ in range(3):
+        text.walk_links()
+        assert text.link_popover is not None
+        seen.append(text.link_popover.address)
+        text.link_popover.close()
+    assert seen == ["https://one.org", "https://two.org", "https://one.org"]
