@@ -113,7 +113,7 @@ class Sheet(QDialog):
         """Tell how far a piece of work is; one at a time."""
         self._work = work
         self.show_far(text, 0, 0)
-        self._left.setCurrentIndex(1)
+        self.show_progress(is_shown=True)
         work.ended.connect(self._on_ended)
 
     def show_far(self, text: str, done: int, total: int) -> None:
@@ -122,9 +122,13 @@ class Sheet(QDialog):
         self.progress_bar.setRange(0, _STEPS if total else 0)
         self.progress_bar.setValue(round(_STEPS * min(done / total, 1.0)) if total else 0)
 
+    def show_progress(self, *, is_shown: bool) -> None:
+        """Show how far it is, or what there is to say."""
+        self._left.setCurrentIndex(1 if is_shown else 0)
+
     def _on_ended(self) -> None:
         self._work = None
-        self._left.setCurrentIndex(0)
+        self.show_progress(is_shown=False)
 
     @override
     def reject(self) -> None:
