@@ -106,20 +106,24 @@ class ModelSession(QObject):
         if not self._link.send(CacheStats(request_id=self._stats_id)):
             self._set_kept(None)
 
+    @property
+    def kv_bits(self) -> int | None:
+        """In how many bits the model keeps what it has read; None: as it computes."""
+        return self._cache_options().kv_bits
+
     def signed(self, record: Record) -> Record:
         """Return the record of an answer that this model is to write. One that still loads is known by its name.
 
         The seed is drawn here: an answer that is cut by a death has one, too.
         """
         identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
-        kv_bits = self._cache_options().kv_bits
         asked = record.sampling.seed
         return msgspec.structs.replace(
             record,
             model=self.name,
             model_identity=identity,
             versions=versions,
-            kv_bits=kv_bits,
+            kv_bits=self.kv_bits,
             seed=secrets.randbits(32) if asked is None else asked,
         )
 
