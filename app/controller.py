@@ -20,7 +20,6 @@ from app.model.typed_text import clean, name_from
 from app.notices import Notice
 from app.preparation import Preparation
 from app.program import Program
-from app.replay import refused
 
 
 class Controller(QObject):
@@ -229,14 +228,6 @@ class Controller(QObject):
                 message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
             self._answers.ask([message], opened.lineage(message.id)[:-1], opened.conversation.id)
             self._announce_growth()
-
-    def can_replay(self, message_id: MessageId) -> bool:
-        """Whether it is known how an answer came about."""
-        return refused(self.message(message_id)) is None and not self.is_streaming(message_id)
-
-    def replay(self, message_id: MessageId) -> None:
-        """Run an answer again from its record; a notice tells whether it matched."""
-        self.program.replays.run(self.message(message_id), self._opened.lineage(message_id)[:-1])
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:
         """Show the version that is `step` further on; return the id of the one shown (the same one at either end)."""

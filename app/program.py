@@ -19,7 +19,6 @@ from app.model.typed_text import clean
 from app.model_session import ModelSession
 from app.notices import Notice, Notices
 from app.preferences import Preferences
-from app.replays import Replays
 
 
 class Program(QObject):
@@ -41,7 +40,6 @@ class Program(QObject):
         self.notices = Notices()
         self.conversations = Conversations(store, answers, session, kept_files, self.notices)
         self.archive = Archive(store.path)
-        self.replays = Replays(session, self.notices)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
         session.changed.connect(self._on_session_changed)
