@@ -7,7 +7,8 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.replaying import Replaying
+from app.model.message import MessageId
+from app.replays import Replays
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet, scrolled
 from app.ui.theme import code_font
@@ -20,9 +21,12 @@ _MAX_DIFFERENCES = 16
 class ReplayWindow(Sheet):
     """One run; closing it gives the run up."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, replays: Replays, message_id: MessageId, parent: QWidget) -> None:
+        """`message_id`: the answer that is run again, or waits for another one."""
         super().__init__(self.tr("Run again"), parent)
-        self._run: Replaying | None = None
+        self._replays = replays
+        self._message_id = message_id
+        self._is_over = False
         self.outcome = QLabel(self.tr("Running the answer again …"))
         self.outcome.setObjectName("heading")
         self.outcome.setWordWrap(True)
@@ -58,23 +62,21 @@ class ReplayWindow(Sheet):
         whole.addStretch(1)
         self.body.addWidget(scrolled(page), 1)
         self.close_button = self.add_button(self.tr("Cancel"), self.reject)
+        self.show_far(self.tr("Waiting for the model …"), 0, 0)
+        self.show_progress(is_shown=True)
+        replays.changed.connect(self._on_progress)
+        replays.ended.connect(self.show_verdict)
         self.open_at(*_SIZE_PX)
 
-    def follow_run(self, run: Replaying) -> None:
-        """Tell how far a run is, and what came of it."""
-        self._run = run
-        self.show_far(self.tr("Drawing …"), 0, 0)
-        self.show_progress(is_shown=True)
-        run.progressed.connect(self._on_progress)
-        run.done.connect(self.show_verdict)
-        run.start()
-
-    def _on_progress(self, done: float) -> None:
-        self.show_far(self.tr("Drawing …"), round(done * 1000), 1000)
+    def _on_progress(self) -> None:
+        if self._replays.message_id == self._message_id:
+            self.show_far(self.tr("Drawing …"), round(self._replays.done * 1000), 1000)
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Say what came of it."""
-        self._run = None
+        if verdict.message_id != self._message_id:
+            return
+        self._is_over = True
         self.show_progress(is_shown=False)
         outcome, *reasons = told(verdict)
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
@@ -85,9 +87,8 @@ class ReplayWindow(Sheet):
 
     @override
     def reject(self) -> None:
-        run, self._run = self._run, None
-        if run is not None:
-            run.stop()
+        if not self._is_over:
+            self._replays.stop()
         super().reject()
 
     def _show_differences(self, differences: tuple[Difference, ...]) -> None:

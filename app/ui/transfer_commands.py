@@ -16,7 +16,6 @@ from app.model.imports.source import SUFFIXES
 from app.model.message import MessageId
 from app.model.trash import Thrown
 from app.notices import Notice
-from app.replaying import Replaying, why_not
 from app.ui.backups_window import BackupsWindow
 from app.ui.drop_page import DropPage
 from app.ui.export_window import ExportWindow, Offer
@@ -71,7 +70,6 @@ class TransferCommands(QObject):
     def update(self, menus: Menus) -> None:
         """Let those be chosen that are possible now."""
         menus["export"].setEnabled(self._controller.conversation is not None)
-        menus["export_many"].setEnabled(bool(self._controller.program.conversations.all))
 
     def set_theme(self, theme: Theme) -> None:
         self.search.set_theme(theme)
@@ -83,6 +81,7 @@ class TransferCommands(QObject):
         """Offer what can be exported now: the visible branch first, or everything."""
         offers = list(self._offers())
         if not offers:
+            self._tell(Notice(self.tr("There is nothing to export yet.")))
             return None
         sheet = ExportWindow(self._archive, offers, self._folder, self._only(ExportWindow))
         sheet.exported.connect(self._on_exported)
@@ -206,17 +205,15 @@ class TransferCommands(QObject):
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
         message_id = self._current_id()
-        path = self._controller.path
-        place = next((place for place, message in enumerate(path) if message.id == message_id), None)
-        if place is None:
+        if message_id is None:
             return None
-        session = self._controller.program.session
-        reason = why_not(session, path[place])
-        if reason:
-            self._tell(Notice(reason, "warning"))
+        replays = self._controller.program.replays
+        if replays.why_not(self._controller.message(message_id)) is not None:
+            # A notice tells.
+            self._controller.replay(message_id)
             return None
-        sheet = ReplayWindow(self._only(ReplayWindow))
-        sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
+        sheet = ReplayWindow(replays, message_id, self._only(ReplayWindow))
+        self._controller.replay(message_id)
         return sheet
 
     # --- notices -------------------------------------------------------------------------------------------
