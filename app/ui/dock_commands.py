@@ -1,0 +1,103 @@
+"""What is done from the tree's dock: going to messages, and with each of them what can be done with a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtWidgets import QMenu
+
+from app.controller import Controller
+from app.model.message import MessageId
+from app.ui.menus import Menus, all_entries
+from app.ui.message_commands import MessageCommands
+from app.ui.transcript import Transcript
+from app.ui.tree_commands import TreeCommands
+from app.ui.tree_dock import TreeDock
+from app.ui.tree_place import TreePlace
+
+
+class DockCommands(QObject):
+    """Shows the dock and puts it away, and works on the message that the tree says is meant."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        dock: TreeDock,
+        place: TreePlace,
+        commands: tuple[MessageCommands, TreeCommands],
+        transcript: Transcript,
+        menus: Menus,
+    ) -> None:
+        super().__init__(dock)
+        self._controller = controller
+        self._dock = dock
+        self._place = place
+        self._message_commands, self._tree_commands = commands
+        self._transcript = transcript
+        self._menus = menus
+        self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
+        dock.close_asked.connect(self._toggle)
+        dock.view.gone_to.connect(self._go_to)
+        dock.key_pressed.connect(self._on_key)
+        dock.menu_asked.connect(self._show_menu)
+        place.changed.connect(self._on_shown)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {"tree": self._toggle}
+
+    def possible(self, message_id: MessageId) -> list[str]:
+        """Return what can be done with a message, by the names in the menus."""
+        message = self._controller.message(message_id)
+        match message.role:
+            case "assistant":
+                can_continue = self._controller.can_continue(message)
+                names = ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
+            case "user":
+                names = ["edit", "regenerate", "fork", "copy"]
+            case "system":
+                names = ["edit", "copy"]
+            case _:
+                names = ["copy"]
+        return [*names, *self._tree_commands.possible(message_id)]
+
+    def act(self, message_id: MessageId, name: str) -> None:
+        """Do with a message what was asked for."""
+        if name == "edit":
+            # One sees what one edits.
+            self._go_to(message_id)
+            view = self._transcript.view(message_id)
+            if view is not None:
+                view.begin_edit()
+        elif name in self._tree_commands.possible(message_id):
+            self._tree_commands.act(message_id, name)
+        else:
+            self._message_commands.act(message_id, name)
+
+    def _go_to(self, message_id: MessageId) -> None:
+        self._controller.go_to(message_id)
+        if self._place.is_over:
+            self._place.put_away()
+
+    def _on_key(self, message_id: MessageId, key: str) -> None:
+        name = self._names.get(key)
+        if name is not None and name in self.possible(message_id):
+            self.act(message_id, name)
+
+    def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
+        menu = QMenu(self._dock)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
+        menu.addSeparator()
+        for name in self.possible(message_id):
+            action = self._menus[name]
+            menu.addAction(action.icon(), action.text(), partial(self.act, message_id, name))
+        menu.popup(place)
+
+    def _toggle(self) -> None:
+        self._controller.program.set_tree_visible(self._place.toggle())
+
+    def _on_shown(self, shown: bool) -> None:
+        self._menus["tree"].setChecked(shown)

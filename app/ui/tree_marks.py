@@ -1,0 +1,140 @@
+"""The marks that a tree is drawn with: dots that say where a branch is kept, stars, chips, words; they know no tree."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QPainter,
+    QPainterPath,
+    QPen,
+    QPolygonF,
+    QTextLayout,
+    QTextOption,
+)
+
+from app.costs import Tier
+from app.ui.theme import SMALL_PX, Theme, text_font
+
+CHIP_PX = 18
+_CHIP_PADDING_PX = 6
+_DOT_LINE_PX = 2.0
+
+
+def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, colour: str, ground: str) -> None:
+    """Draw a dot: full, half or hollow for what is kept in memory, on disk or nowhere; small where nobody knows."""
+    if tier is None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        painter.drawEllipse(centre, px * 0.28, px * 0.28)
+        return
+    radius = (px - _DOT_LINE_PX) / 2
+    painter.setPen(QPen(QColor(colour), _DOT_LINE_PX))
+    painter.setBrush(QColor(colour if tier == "warm" else ground))
+    painter.drawEllipse(centre, radius, radius)
+    if tier == "disk":
+        box = QRectF(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        painter.drawChord(box, 90 * 16, 180 * 16)
+
+
+def draw_halo(painter: QPainter, centre: QPointF, px: float, theme: Theme) -> None:
+    """Light a dot that was searched for: a ring around it, on a ground of its own."""
+    painter.setPen(QPen(QColor(theme.warning), 2))
+    ground = QColor(theme.warning)
+    ground.setAlphaF(0.2)
+    painter.setBrush(ground)
+    painter.drawEllipse(centre, px / 2 + 4, px / 2 + 4)
+
+
+def draw_ring(painter: QPainter, centre: QPointF, px: float, colour: str) -> None:
+    """Draw the ring of the dot that the keys work on."""
+    painter.setPen(QPen(QColor(colour), 2))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    box = QRectF(0, 0, px + 10, px + 10)
+    box.moveCenter(centre)
+    painter.drawRoundedRect(box, 6, 6)
+
+
+def draw_star(painter: QPainter, centre: QPointF, px: float, colour: str, ground: str) -> None:
+    """Draw a star, parted from what is under it by a thin line of the ground."""
+    points: list[QPointF] = []
+    for number in range(10):
+        angle, reach = number * math.pi / 5, px / 2 if number % 2 == 0 else px / 4.6
+        points.append(centre + QPointF(reach * math.sin(angle), -reach * math.cos(angle)))
+    painter.setPen(QPen(QColor(ground), 1))
+    painter.setBrush(QColor(colour))
+    painter.drawPolygon(QPolygonF(points))
+
+
+def chip_width(text: str) -> float:
+    return QFontMetricsF(text_font(SMALL_PX)).horizontalAdvance(text) + 2 * _CHIP_PADDING_PX
+
+
+def draw_chip(painter: QPainter, left: QPointF, text: str, most_px: float, colours: tuple[str, str, str]) -> float:
+    """Draw a short text on a ground of its own, no wider than `most_px`; return how wide it is.
+
+    `left`: the middle of its left edge; `colours`: of the ground, of its edge, of the text.
+    """
+    ground, edge, ink = colours
+    font = text_font(SMALL_PX)
+    metrics = QFontMetricsF(font)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, most_px - 2 * _CHIP_PADDING_PX)
+    box = QRectF(left.x(), left.y() - CHIP_PX / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, CHIP_PX)
+    painter.setPen(QPen(QColor(edge), 1))
+    painter.setBrush(QColor(ground))
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
+    painter.setPen(QColor(ink))
+    painter.setFont(font)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine, shown)
+    return box.width()
+
+
+def draw_words(painter: QPainter, box: QRectF, text: str, font: QFont, colour: str, num_lines: int = 1) -> None:
+    """Draw the beginning of a text in so many lines, elided where it does not end there.
+
+    One line stands in the middle of the box, several begin at its top.
+    """
+    painter.setPen(QColor(colour))
+    painter.setFont(font)
+    metrics = QFontMetricsF(font)
+    if num_lines == 1:
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, box.width())
+        flags = Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(box, flags | Qt.TextFlag.TextSingleLine, shown)
+        return
+    laid_out = QTextLayout(text, font)
+    laid_out.setTextOption(QTextOption(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute))
+    laid_out.beginLayout()
+    top = box.top()
+    for number in range(1, num_lines + 1):
+        line = laid_out.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(box.width())
+        begin, length = line.textStart(), line.textLength()
+        is_last = number == num_lines
+        shown = text[begin:] if is_last else text[begin : begin + length].rstrip()
+        shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, box.width())
+        painter.drawText(QPointF(box.left(), top + metrics.ascent()), shown)
+        top += metrics.lineSpacing()
+    laid_out.endLayout()
+
+
+def elbow(path: QPainterPath, begin: QPointF, end: QPointF, bend_y: float) -> None:
+    """Add a line that leaves the one going down from `begin` at `bend_y`, and goes across and down to `end`."""
+    if begin.x() == end.x():
+        path.moveTo(begin)
+        path.lineTo(end)
+        return
+    radius = min(6.0, end.y() - bend_y, abs(end.x() - begin.x()))
+    side = math.copysign(radius, end.x() - begin.x())
+    path.moveTo(begin.x(), bend_y)
+    path.lineTo(end.x() - side, bend_y)
+    path.quadTo(end.x(), bend_y, end.x(), bend_y + radius)
+    path.lineTo(end)

@@ -1,0 +1,315 @@
+"""Draws what of a tree lies in sight; it knows dots and lines, no mouse and no key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPolygonF
+
+from app.costs import Tier
+from app.model.message import Message, MessageId
+from app.model.tree_layout import Spot, TreeLayout
+from app.ui.theme import SMALL_PX, Theme, text_font
+from app.ui.tree_marks import (
+    chip_width,
+    draw_chip,
+    draw_dot,
+    draw_halo,
+    draw_ring,
+    draw_star,
+    draw_words,
+    elbow,
+)
+from app.ui.tree_scale import NORMAL, SCALES, Scale
+from app.ui.tree_words import first_words, here, role_in_words
+
+_LEAST_DETAIL_PX = 8
+"""Dots smaller than that are points: whether they are full can't be seen."""
+_GAP_PX = 12
+"""Between a dot and its words."""
+_LEAST_WORDS_PX = 48
+_MOST_COLUMNS = 4
+"""Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
+_WORDS_PX = 13
+_ROLE_LINE_PX = 18
+_BEND_PX = 14
+"""How far above a dot a line from the side turns down to it, at most: above that are the words of the row before."""
+_NO_LANES: Mapping[int, float] = {}
+
+
+class TreePicture:
+    """A tree as it is drawn: what stands where, how large, in which colours, what is marked."""
+
+    def __init__(
+        self, theme: Theme, message: Callable[[MessageId], Message], tier: Callable[[MessageId], Tier | None]
+    ) -> None:
+        self.theme = theme
+        self.scale: Scale = SCALES[NORMAL]
+        self.layout: TreeLayout | None = None
+        self.hits: Collection[MessageId] = ()
+        self.current_id = 0
+        """The spot that the keys work on."""
+        self.pointed_id = 0
+        """The one under the mouse."""
+        self.has_focus = False
+        self.right = 0.0
+        """Where words must end: the edge of what is in sight."""
+        self.progress = 1.0
+        """How far a change has gone."""
+        self.lanes_before: Mapping[int, float] = _NO_LANES
+        """Where spots stood before that change."""
+        self._message = message
+        self._tier = tier
+
+    @property
+    def shows_detail(self) -> bool:
+        """Whether dots are so large that one sees whether they are full."""
+        return self.scale.dot_px >= _LEAST_DETAIL_PX
+
+    # --- what is where -------------------------------------------------------------------------------------
+
+    def in_sight(self, area: QRectF) -> Iterator[tuple[Spot, bool]]:
+        """Yield the spots in an area from top to bottom, and whether each is more than the end of a line in it."""
+        layout = self.layout
+        if layout is None or not layout.rows:
+            return
+        first_row = max(math.floor(self.scale.row_at(area.top())), 0)
+        last_row = min(math.ceil(self.scale.row_at(area.bottom())) + 1, len(layout.rows) - 1)
+        # A dot's words stand right of it, so one lane more.
+        first_lane = max(math.floor(self.scale.lane_at(area.left())) - 1, 0)
+        last_lane = math.ceil(self.scale.lane_at(area.right()))
+        if self.progress < 1:
+            first_lane, last_lane = 0, layout.num_lanes
+        for row in range(first_row, last_row + 1):
+            for spot in layout.within(row, first_lane, last_lane):
+                yield spot, spot.lane <= last_lane
+
+    def spot_at(self, place: QPointF) -> Spot | None:
+        """Return the spot whose dot or words are at a place."""
+        layout = self.layout
+        row = round(self.scale.row_at(place.y()))
+        if layout is None or not 0 <= row < len(layout.rows):
+            return None
+        lane = self.scale.lane_at(place.x())
+        if self.scale.num_lines:
+            lane = max(math.floor(lane + 0.1), 0)
+        spot = layout.nearest(row, lane)
+        if self.scale.num_lines:
+            return spot if spot.lane == lane else None
+        if abs(self.scale.place(spot.lane, row).x() - place.x()) <= max(self.scale.lane_px, 28) / 2:
+            return spot
+        owner = self._labelled(layout, row)
+        if self.scale.num_path_lines and owner is not None and place.x() >= self._words_left(layout, row) - _GAP_PX:
+            return owner
+        return None
+
+    def _labelled(self, layout: TreeLayout, row: int) -> Spot | None:
+        """The spot that the words beside a row of dots are of: of the visible branch, or the only one."""
+        spots = layout.rows[row]
+        return spots[0] if row < len(layout.path) or (len(spots) == 1 and not spots[0].num_folded) else None
+
+    def _words_left(self, layout: TreeLayout, row: int) -> float:
+        last = layout.rows[row][-1]
+        column = min(layout.num_lanes, _MOST_COLUMNS) - 1
+        edge = self.scale.place(max(last.lane, column), row).x() + self.scale.dot_px / 2 + _GAP_PX
+        return edge + (chip_width(_fold(last)) / 2 if last.num_folded else 0)
+
+    def _moved(self, spot: Spot) -> tuple[float, float]:
+        """Where a spot is on its way, and where the one above it is."""
+        before, progress = self.lanes_before, self.progress
+        if progress >= 1:
+            return spot.lane, spot.from_lane
+        above = before.get(spot.parent_id or 0, spot.from_lane)
+        # What is new grows out of what is above it.
+        begin = before.get(spot.id, above if spot.from_lane >= 0 else spot.lane)
+        return begin + (spot.lane - begin) * progress, above + (spot.from_lane - above) * progress
+
+    # --- painting ------------------------------------------------------------------------------------------
+
+    def paint(self, painter: QPainter, area: QRectF) -> None:
+        """Draw what lies in an area, in the tree's own coordinates."""
+        layout = self.layout
+        if layout is None:
+            return
+        seen = list(self.in_sight(area))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if not self.shows_detail:
+            self._paint_points(painter, layout, seen)
+            return
+        self._paint_lines(painter, layout, seen, area)
+        for spot, is_whole in seen:
+            if is_whole:
+                self._paint_dot(painter, layout, spot)
+        if self.scale.num_lines:
+            for spot, is_whole in seen:
+                if is_whole and not spot.num_folded:
+                    self._paint_cell(painter, layout, spot)
+        else:
+            for row in {spot.row for spot, _ in seen}:
+                self._paint_row_words(painter, layout, row)
+
+    def _paint_points(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]]) -> None:
+        """Draw a tree of small dots: thousands of them may be in sight, so those of a kind are drawn together."""
+        theme, scale = self.theme, self.scale
+        place = scale.place
+        lines: list[QLineF] = []
+        trunk: list[QLineF] = []
+        points, path, hits = QPolygonF(), QPolygonF(), QPolygonF()
+        half = scale.row_px / 2
+        for spot, is_whole in seen:
+            lane, from_lane = self._moved(spot)
+            at = place(lane, spot.row)
+            is_path = layout.is_on_path(spot)
+            if spot.from_lane >= 0:
+                bend = QPointF(at.x(), at.y() - half)
+                if lane == from_lane:
+                    (trunk if is_path else lines).append(QLineF(at.x(), at.y() - scale.row_px, at.x(), at.y()))
+                else:
+                    lines += (QLineF(bend, at), QLineF(place(from_lane, 0).x(), bend.y(), bend.x(), bend.y()))
+            if is_whole:
+                (path if is_path else points).append(at)
+                if spot.id in self.hits:
+                    hits.append(at)
+        painter.setPen(QPen(QColor(theme.control_line), 1))
+        painter.drawLines(lines)
+        painter.setPen(QPen(QColor(theme.accent), 2))
+        painter.drawLines(trunk)
+        for polygon, colour, px in (
+            (points, theme.quiet_text, scale.dot_px),
+            (hits, theme.warning, scale.dot_px + 5),
+            (path, theme.accent, scale.dot_px + 1),
+        ):
+            painter.setPen(QPen(QColor(colour), px, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+            painter.drawPoints(polygon)
+        if (spot := layout.get(self.current_id)) is not None:
+            draw_ring(painter, place(self._moved(spot)[0], spot.row), scale.dot_px, theme.accent)
+
+    def _paint_lines(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]], area: QRectF) -> None:
+        lines, trunk = QPainterPath(), QPainterPath()
+        left = area.left() - self.scale.lane_px
+        for spot, _ in seen:
+            if spot.from_lane < 0:
+                continue
+            lane, from_lane = self._moved(spot)
+            end = self.scale.place(lane, spot.row)
+            begin = self.scale.place(from_lane, spot.row - 1)
+            if begin.x() != end.x():
+                # Of a line that comes from far away no more is drawn than can be seen.
+                begin.setX(max(begin.x(), min(left, end.x())))
+            elbow(
+                trunk if layout.is_on_path(spot) else lines, begin, end, end.y() - min(self.scale.row_px / 2, _BEND_PX)
+            )
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.strokePath(lines, QPen(QColor(self.theme.control_line), 1.5))
+        painter.strokePath(trunk, QPen(QColor(self.theme.accent), 3, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+
+    def _paint_dot(self, painter: QPainter, layout: TreeLayout, spot: Spot) -> None:
+        theme, px = self.theme, self.scale.dot_px
+        at = self.scale.place(self._moved(spot)[0], spot.row)
+        if spot.num_folded:
+            text = _fold(spot)
+            left = at - QPointF(chip_width(text) / 2, 0)
+            edge = theme.accent if spot.id in {self.current_id, self.pointed_id} else theme.control_line
+            draw_chip(painter, left, text, 200, (theme.surface, edge, theme.text))
+            return
+        if spot.id in self.hits:
+            draw_halo(painter, at, px, theme)
+        if spot.id == self.pointed_id:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(theme.hover))
+            painter.drawEllipse(at, px / 2 + 5, px / 2 + 5)
+        colour = theme.accent if layout.is_on_path(spot) else theme.quiet_text
+        draw_dot(painter, at, px, self._tier(spot.id), colour, theme.page)
+        message = self._message(spot.id)
+        if message.starred_ms is not None:
+            draw_star(painter, at + QPointF(px / 2 + 1, -px / 2 - 1), 10, theme.accent, theme.page)
+        if spot.id == self.current_id:
+            draw_ring(painter, at, px, theme.accent if self.has_focus else theme.control_line)
+        if message.name and not self.scale.num_lines and self._labelled(layout, spot.row) != spot:
+            following = layout.beside(spot, 1)
+            end = self.right if following is None else self.scale.place(following.lane, 0).x() - px
+            if self.scale.num_path_lines and following is None:
+                end = min(end, self._words_left(layout, spot.row) - 4)
+            room = min(end, self.right - 4) - at.x() - px
+            if room >= _LEAST_WORDS_PX:
+                draw_chip(painter, at + QPointF(px, 0), message.name, room, self._name_colours)
+
+    @property
+    def _name_colours(self) -> tuple[str, str, str]:
+        return self.theme.accent_wash, self.theme.accent_wash, self.theme.text
+
+    def _paint_row_words(self, painter: QPainter, layout: TreeLayout, row: int) -> None:
+        """Draw what stands right of a row of dots: of the message of the visible branch, or the only one there."""
+        spot = self._labelled(layout, row)
+        is_leaf = spot is not None and spot == layout.leaf
+        if spot is None or not (self.scale.num_path_lines or is_leaf):
+            return
+        middle = self.scale.place(0, row).y()
+        left = self._words_left(layout, row)
+        room = self.right - left - _GAP_PX
+        if room < _LEAST_WORDS_PX:
+            return
+        box = QRectF(left, middle - self.scale.row_px / 2, room, self.scale.row_px)
+        if self.scale.num_path_lines > 1:
+            top = middle - _ROLE_LINE_PX
+            self._paint_heading(painter, QRectF(left, top, room, _ROLE_LINE_PX), spot, is_leaf=is_leaf)
+            box = QRectF(left, middle, room, _ROLE_LINE_PX)
+        elif not self.scale.num_path_lines:
+            draw_chip(painter, QPointF(left, middle), here(), room, self._here_colours)
+            return
+        else:
+            box.setLeft(left + self._paint_chips(painter, QPointF(left, middle), room, spot, is_leaf=is_leaf))
+        message = self._message(spot.id)
+        if box.width() >= _LEAST_WORDS_PX:
+            draw_words(painter, box, first_words(message), _words_font(message), self._ink(message))
+
+    def _paint_cell(self, painter: QPainter, layout: TreeLayout, spot: Spot) -> None:
+        """Draw a message's first lines right of its dot, within its lane."""
+        scale = self.scale
+        at = scale.place(self._moved(spot)[0], spot.row)
+        left = at.x() + scale.dot_px / 2 + _GAP_PX
+        room = scale.lane_px - scale.dot_px - 2 * _GAP_PX
+        top = at.y() - _ROLE_LINE_PX / 2
+        self._paint_heading(painter, QRectF(left, top, room, _ROLE_LINE_PX), spot, is_leaf=spot == layout.leaf)
+        message = self._message(spot.id)
+        box = QRectF(left, top + _ROLE_LINE_PX, room, scale.row_px)
+        draw_words(painter, box, first_words(message), _words_font(message), self._ink(message), scale.num_lines - 1)
+
+    def _paint_heading(self, painter: QPainter, box: QRectF, spot: Spot, *, is_leaf: bool) -> None:
+        """Draw who said it, and the branch's name."""
+        chips = self._paint_chips(painter, QPointF(box.left(), box.center().y()), box.width(), spot, is_leaf=is_leaf)
+        rest = box.adjusted(chips, 0, 0, 0)
+        if rest.width() >= _LEAST_WORDS_PX / 2:
+            role = role_in_words(self._message(spot.id))
+            draw_words(painter, rest, role, text_font(SMALL_PX), self.theme.quiet_text)
+
+    def _paint_chips(self, painter: QPainter, left: QPointF, room: float, spot: Spot, *, is_leaf: bool) -> float:
+        """Draw “here” and the branch's name; return how much room they take."""
+        used = 0.0
+        if is_leaf:
+            used += draw_chip(painter, left, here(), room, self._here_colours) + 6
+        name = self._message(spot.id).name
+        if name and room - used >= _LEAST_WORDS_PX:
+            used += draw_chip(painter, left + QPointF(used, 0), name, room - used, self._name_colours) + 6
+        return used
+
+    @property
+    def _here_colours(self) -> tuple[str, str, str]:
+        return self.theme.accent, self.theme.accent, self.theme.on_accent
+
+    def _ink(self, message: Message) -> str:
+        return self.theme.text if message.role == "user" else self.theme.quiet_text
+
+
+def _words_font(message: Message) -> QFont:
+    font = text_font(_WORDS_PX)
+    if message.role == "user":
+        font.setWeight(QFont.Weight.Medium)
+    font.setItalic(message.role in {"system", "note"})
+    return font
+
+
+def _fold(spot: Spot) -> str:
+    return f"+{spot.num_folded}"
