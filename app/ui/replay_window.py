@@ -7,8 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.message import MessageId
-from app.replays import Replays
+from app.replaying import Replaying
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet, scrolled
 from app.ui.theme import code_font
@@ -21,12 +20,9 @@ _MAX_DIFFERENCES = 16
 class ReplayWindow(Sheet):
     """One run; closing it gives the run up."""
 
-    def __init__(self, replays: Replays, message_id: MessageId, parent: QWidget) -> None:
-        """`message_id`: the answer that is run again, or waits for another one."""
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(self.tr("Run again"), parent)
-        self._replays = replays
-        self._message_id = message_id
-        self._is_over = False
+        self._run: Replaying | None = None
         self.outcome = QLabel(self.tr("Running the answer again …"))
         self.outcome.setObjectName("heading")
         self.outcome.setWordWrap(True)
@@ -62,21 +58,23 @@ class ReplayWindow(Sheet):
         whole.addStretch(1)
         self.body.addWidget(scrolled(page), 1)
         self.close_button = self.add_button(self.tr("Cancel"), self.reject)
-        self.show_far(self.tr("Waiting for the model …"), 0, 0)
-        self.show_progress(is_shown=True)
-        replays.changed.connect(self._on_progress)
-        replays.ended.connect(self.show_verdict)
         self.open_at(*_SIZE_PX)
 
-    def _on_progress(self) -> None:
-        if self._replays.message_id == self._message_id:
-            self.show_far(self.tr("Drawing …"), round(self._replays.done * 1000), 1000)
+    def follow_run(self, run: Replaying) -> None:
+        """Tell how far a run is, and what came of it."""
+        self._run = run
+        self.show_far(self.tr("Drawing …"), 0, 0)
+        self.show_progress(is_shown=True)
+        run.progressed.connect(self._on_progress)
+        run.done.connect(self.show_verdict)
+        run.start()
+
+    def _on_progress(self, done: float) -> None:
+        self.show_far(self.tr("Drawing …"), round(done * 1000), 1000)
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Say what came of it."""
-        if verdict.message_id != self._message_id:
-            return
-        self._is_over = True
+        self._run = None
         self.show_progress(is_shown=False)
         outcome, *reasons = told(verdict)
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
@@ -87,8 +85,9 @@ class ReplayWindow(Sheet):
 
     @override
     def reject(self) -> None:
-        if not self._is_over:
-            self._replays.stop()
+        run, self._run = self._run, None
+        if run is not None:
+            run.stop()
         super().reject()
 
     def _show_differences(self, differences: tuple[Difference, ...]) -> None:

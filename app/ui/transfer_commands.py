@@ -16,6 +16,7 @@ from app.model.imports.source import SUFFIXES
 from app.model.message import MessageId
 from app.model.trash import Thrown
 from app.notices import Notice
+from app.replaying import Replaying, why_not
 from app.ui.backups_window import BackupsWindow
 from app.ui.drop_page import DropPage
 from app.ui.export_window import ExportWindow, Offer
@@ -205,15 +206,17 @@ class TransferCommands(QObject):
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
         message_id = self._current_id()
-        if message_id is None:
+        path = self._controller.path
+        place = next((place for place, message in enumerate(path) if message.id == message_id), None)
+        if place is None:
             return None
-        replays = self._controller.program.replays
-        if replays.why_not(self._controller.message(message_id)) is not None:
-            # A notice tells.
-            self._controller.replay(message_id)
+        session = self._controller.program.session
+        reason = why_not(session, path[place])
+        if reason:
+            self._tell(Notice(reason, "warning"))
             return None
-        sheet = ReplayWindow(replays, message_id, self._only(ReplayWindow))
-        self._controller.replay(message_id)
+        sheet = ReplayWindow(self._only(ReplayWindow))
+        sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
         return sheet
 
     # --- notices -------------------------------------------------------------------------------------------
