@@ -62,26 +62,24 @@ class TreeCanvas(QAbstractScrollArea):
 
     def show_tree(self, tree: Tree | None, choices: Choices) -> None:
         """Show a tree as it is now; the place on screen is kept where it is one that was shown before."""
-        before, leaf = self.picture.layout, self._leaf()
-        had_leaf = leaf is not None and self.is_in_sight(leaf)
-        is_grown = self._grow(tree, choices)
-        if not is_grown:
-            is_same = before is not None and before.top is not None and tree is not None and before.top.id in tree
+        before, leaf, current = self.picture.layout, self._leaf(), self.current
+        seen = {spot for spot in (leaf, current) if spot is not None and self.is_in_sight(spot)}
+        is_same = before is not None and before.top is not None and tree is not None and before.top.id in tree
+        if not self._grow(tree, choices):
             if not is_same:
                 self._unfolded.clear()
                 self._scale_index = NORMAL
                 self.picture.current_id = 0
             self._lay_out(tree, choices, before if is_same else None)
-            had_leaf = had_leaf or not is_same
         after = self._leaf()
-        current = self.current
-        if current is None or current == leaf:
+        if self.current is None or (current == leaf and is_same):
+            # Whoever is at the end goes along with it.
             self._let_be_current(after)
         self._fit_range()
-        if had_leaf and after is not None:
+        if after is not None and (leaf in seen or not is_same):
             self.reveal(after)
-        elif self.hasFocus() and current is not None:
-            self.reveal(current)
+        if self.current is not None and current in seen:
+            self.reveal(self.current)
         self.viewport().update()
         self.sight_changed.emit()
 
