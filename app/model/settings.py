@@ -48,6 +48,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True
+    tree_visible: bool = False
     last_conversation: int | None = None
 
     folded_sections: tuple[str, ...] = ("archive",)

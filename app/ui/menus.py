@@ -91,6 +91,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("palette", "Command palette…", "Ctrl+K", icon="search"),
             SEPARATOR,
             Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
+            Entry("tree", "Tree", "Ctrl+T", is_checkable=True, icon="tree"),
             Submenu(
                 "Theme",
                 (

@@ -63,7 +63,7 @@ class TreeDock(QFrame):
     def _build(self) -> None:
         title = QLabel(self.tr("Tree"))
         title.setObjectName("heading")
-        bar = QWidget()
+        bar = QFrame()
         bar.setObjectName("tree_head")
         bar.setFixedHeight(_HEAD_PX)
         head = QHBoxLayout(bar)
@@ -86,7 +86,8 @@ class TreeDock(QFrame):
         self._pages.addWidget(self._sample)
         self._pages.addWidget(whole)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
+        # Beside its line.
+        layout.setContentsMargins(1, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(bar)
         layout.addWidget(self._pages, 1)

@@ -18,6 +18,7 @@ from app.ui.asking_commands import AskingCommands
 from app.ui.banner import Banner
 from app.ui.composer import Composer
 from app.ui.conversation_commands import ConversationCommands
+from app.ui.dock_commands import DockCommands
 from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
@@ -29,6 +30,8 @@ from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
 from app.ui.tree_commands import TreeCommands
+from app.ui.tree_dock import TreeDock
+from app.ui.tree_place import TreePlace
 from app.ui.welcome import Welcome
 
 _NARROW_PX = 900
@@ -57,11 +60,20 @@ class MainWindow(QMainWindow):
         self._program_commands = ProgramCommands(controller.program, self)
         self._asking_commands = AskingCommands(controller, self.composer, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
+        self._dock_commands = DockCommands(
+            controller,
+            self.tree_dock,
+            self._tree_place,
+            (self._message_commands, self._tree_commands),
+            self.transcript,
+            self._menus,
+        )
         self._menus.connect_slots(self._slots())
         self._connect()
         self.sidebar.show_keys(self._menus["new"], self._menus["settings"])
         self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self._show_sidebar(controller.program.settings.sidebar_visible)
+        self._tree_place.want(controller.program.settings.tree_visible)
         self._apply_theme()
         self._show_branch()
         self._show_model()
@@ -96,6 +108,8 @@ class MainWindow(QMainWindow):
         whole.setSpacing(0)
         whole.addWidget(self.sidebar)
         whole.addWidget(middle, 1)
+        self.tree_dock = TreeDock(self._controller, self._theme)
+        self._tree_place = TreePlace(self.tree_dock, whole, centre, self.composer.text.setFocus)
         self.setCentralWidget(centre)
 
     def _slots(self) -> dict[str, Callable[[], object]]:
@@ -103,6 +117,7 @@ class MainWindow(QMainWindow):
         return {
             **self._message_commands.slots(),
             **self._tree_commands.slots(),
+            **self._dock_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(self._menus.keys),
             **self._asking_commands.slots(),
@@ -200,7 +215,7 @@ class MainWindow(QMainWindow):
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
         pages = (self.transcript, self.side_by_side, self.welcome)
-        for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer):
+        for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer, self.tree_dock):
             part.set_theme(chosen)
 
     def _on_settings(self) -> None:
@@ -242,6 +257,7 @@ class MainWindow(QMainWindow):
             # In a narrow window the sidebar folds away; the person can still call it.
             self._is_narrow = is_narrow
             self._show_sidebar(not is_narrow and self._controller.program.settings.sidebar_visible)
+            self._tree_place.set_narrow(is_narrow)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
