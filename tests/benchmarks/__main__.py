@@ -24,6 +24,7 @@ _AREAS = (
     "store",
     "control",
     "export",
+    "window",
 )
 _OUT = Path("build/bench.json")
 
