@@ -1,4 +1,4 @@
-"""What the actions of whole conversations do: a new one, another name, the trash, export, the data folder."""
+"""What the actions of whole conversations do: a new one, another name, the trash, the data folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.ui.conversation_list import ConversationList
 from app.ui.menus import Menus
 from app.ui.plain import as_label
 
-_ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete", "export")
+_ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete")
 
 
 class ConversationCommands(QObject):
@@ -51,7 +51,6 @@ class ConversationCommands(QObject):
             "archive": partial(self._on_open_one, self._archive_or_not),
             "delete": partial(self._on_open_one, self._conversations.delete),
             "empty_trash": partial(dialogs.confirm_emptying, self._window, self._conversations.empty_trash),
-            "export": self._export,
             "data": self._show_data_folder,
         }
 
@@ -162,12 +161,6 @@ class ConversationCommands(QObject):
         name = dialogs.ask_folder(self._window, folder, [])
         if name:
             self._conversations.rename_folder(folder, name)
-
-    def _export(self) -> None:
-        conversation = self._controller.conversation
-        file = dialogs.ask_export_file(self._window, conversation.name) if conversation is not None else None
-        if file is not None and self._controller.export_markdown(file):
-            self._tell(self.tr("The visible branch is in {}.").format(file))
 
     def _show_data_folder(self) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):

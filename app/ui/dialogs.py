@@ -8,8 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
-_NOT_IN_FILE_NAMES = set('\\/:*?"<>|\0')
-
 
 def ask_name(parent: QWidget, name: str) -> str | None:
     """Ask for a conversation's new name; None if it is to keep the old one."""
@@ -43,15 +41,6 @@ def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | No
         choice = ["", *folders]
         answer, is_accepted = QInputDialog.getItem(parent, title, label, choice, choice.index(folder))
     return answer.strip() if is_accepted else None
-
-
-def ask_export_file(parent: QWidget, name: str) -> Path | None:
-    """Ask where the Markdown file is to lie."""
-    proposed = "".join(" " if character in _NOT_IN_FILE_NAMES else character for character in name).strip()
-    file, _ = QFileDialog.getSaveFileName(
-        parent, QCoreApplication.translate("Dialogs", "Export branch"), f"{proposed}.md", "Markdown (*.md)"
-    )
-    return Path(file) if file else None
 
 
 def ask_model_folder(parent: QWidget) -> Path | None:

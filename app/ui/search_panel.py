@@ -172,7 +172,9 @@ class SearchPanel(Overlay):
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab stays within the card."""
+        """Tab stays within the card, as long as it is there."""
+        if not self.isVisible():
+            return super().focusNextPrevChild(next)
         parts: tuple[QWidget, ...] = (self.field, *self.chips.findChildren(QToolButton), self.list, self.close_button)
         round_trip = [part for part in parts if part.isVisible() and part.isEnabled()]
         focus = self.focusWidget()

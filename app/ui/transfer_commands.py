@@ -38,15 +38,20 @@ class TransferCommands(QObject):
         self,
         controller: Controller,
         current_id: Callable[[], MessageId | None],
+        focus: Callable[[MessageId], object],
         theme: Theme,
         window: QWidget,
         composer: QWidget,
     ) -> None:
-        """`current_id`: the message that is meant now. `composer`: it takes files in its own way."""
+        """`current_id`: the message that is meant now. `focus` shows one and puts the focus there.
+
+        `composer`: it takes files in its own way.
+        """
         super().__init__(window)
         self._controller = controller
         self._archive = controller.program.archive
         self._current_id = current_id
+        self._focus = focus
         self._window = window
         self._folder = Path(
             QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation) or Path.home()
@@ -178,6 +183,7 @@ class TransferCommands(QObject):
             self._controller.open_conversation(conversation_id)
         if self._controller.conversation is not None:
             self._controller.go_to(message_id)
+            self._focus(message_id)
 
     # --- trash and backups ---------------------------------------------------------------------------------
 

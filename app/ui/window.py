@@ -29,6 +29,7 @@ from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, system_scheme, theme
 from app.ui.transcript import Transcript
+from app.ui.transfer_commands import TransferCommands
 from app.ui.tree_commands import TreeCommands
 from app.ui.tree_dock import TreeDock
 from app.ui.tree_place import TreePlace
@@ -60,6 +61,9 @@ class MainWindow(QMainWindow):
         self._program_commands = ProgramCommands(controller.program, self)
         self._asking_commands = AskingCommands(controller, self.composer, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
+        self.transfer = TransferCommands(
+            controller, self._message_commands.current_id, self.transcript.focus, self._theme, self, self.composer
+        )
         self._dock_commands = DockCommands(
             controller,
             self.tree_dock,
@@ -122,6 +126,7 @@ class MainWindow(QMainWindow):
             **self._program_commands.slots(self._menus.keys),
             **self._asking_commands.slots(),
             **self._palette_commands.slots(),
+            **self.transfer.slots(),
             "quit": self.close,
             "sidebar": self._toggle_sidebar,
         }
@@ -149,6 +154,7 @@ class MainWindow(QMainWindow):
         self.sidebar.delete_asked.connect(controller.program.conversations.delete)
         self.sidebar.new_asked.connect(self._conversation_commands.begin)
         self.sidebar.settings_asked.connect(self._menus["settings"].trigger)
+        self.sidebar.search_asked.connect(self._menus["search_all"].trigger)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
@@ -158,6 +164,7 @@ class MainWindow(QMainWindow):
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
         self.banner.action_asked.connect(self._on_banner_action)
+        self.banner.action_asked.connect(self.transfer.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(partial(self._message_commands.update, self._menus))
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
@@ -194,6 +201,7 @@ class MainWindow(QMainWindow):
         self.header.show_title(name)
         self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self._menus)
+        self.transfer.update(self._menus)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
         streaming = self._controller.streaming_message is not None
@@ -217,6 +225,7 @@ class MainWindow(QMainWindow):
         pages = (self.transcript, self.side_by_side, self.welcome)
         for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer, self.tree_dock):
             part.set_theme(chosen)
+        self.transfer.set_theme(chosen)
 
     def _on_settings(self) -> None:
         chosen = self._chosen_theme()
@@ -265,5 +274,6 @@ class MainWindow(QMainWindow):
         settings = self.findChild(SettingsWindow)
         if isinstance(settings, SettingsWindow):
             settings.close()
+        self.transfer.close()
         self._controller.preparation.save()
         self.closed.emit()
