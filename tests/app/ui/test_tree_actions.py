@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
+from app.ui.message_editor import MessageEditor
 from tests.app.ui.conftest import Person
 
 
@@ -107,3 +110,45 @@ def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(pers
     assert _texts(person) == ["What is a sibling?", answer.text]
     person.window.action("undo").trigger()
     assert _texts(person) == ["What is a branch?", answer.text]
+
+
+def test_control_enter_in_the_editor_puts_the_text_in_the_old_ones_place(person: Person) -> None:
+    person.ask("What is a branch?")
+    question, answer = person.controller.path[1:]
+    person.press(question.id, "e")
+    editor = person.window.findChild(MessageEditor)
+    assert editor is not None
+    editor.text.setPlainText("What is a sibling?")
+    person.bot.keyClick(editor.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert [message.id for message in person.controller.path[1:]] == [question.id, answer.id]
+    assert _texts(person) == ["What is a sibling?", answer.text]
+
+
+def _named_mine(_parent: QWidget, _name: str) -> str:
+    return "Mine"
+
+
+def test_letters_star_name_and_prune_the_message_that_has_the_focus(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = person.ask("What is a branch?")
+    person.press(answer.id, "s")
+    assert person.controller.message(answer.id).starred_ms is not None
+    monkeypatch.setattr("app.ui.dialogs.ask_branch_name", _named_mine)
+    person.press(answer.id, "n")
+    assert person.controller.message(answer.id).name == "Mine"
+    assert "Mine" in {label.text() for label in person.view(answer.id).findChildren(QLabel) if label.isVisible()}
+    person.bot.keyClick(person.view(answer.id).text, Qt.Key.Key_Delete)
+    assert _texts(person) == ["What is a branch?"]
+
+
+def test_more_actions_open_the_menu_of_the_message_they_stand_under(person: Person) -> None:
+    person.ask("What is a branch?")
+    question = person.controller.path[1]
+    person.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    more = person.button(person.view(question.id), "More actions")
+    person.bot.mouseClick(more, Qt.MouseButton.LeftButton)
+    menu = next(menu for menu in person.window.findChildren(QMenu) if menu.isVisible())
+    assert not person.window.action("continue").isEnabled()
+    assert person.window.action("prune").isEnabled()
+    person.bot.keyClick(menu, Qt.Key.Key_Escape)
