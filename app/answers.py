@@ -43,8 +43,8 @@ class Answers(QObject):
     """Text at the end of a message was taken back."""
     rested = Signal(int)
     """A message grows no more, though others that were asked for with it do."""
-    branched = Signal(int, object)
-    """A conversation, and a `Message` in it that a hook made beside one that grows."""
+    branched = Signal(int, int, object)
+    """A conversation, a message in it that grows, and a `Message` that a hook made beside it."""
     reading = Signal(int, int, int, int)
     """For a message's prompt: tokens done, in all, kept."""
     ended = Signal(object)
@@ -126,6 +126,16 @@ class Answers(QObject):
         if stream is not None:
             return stream.shown(message)
         return self._unsaved.get(message.id, message)
+
+    def all_current(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the same of many messages; most of them have ended long ago."""
+        growing = self._streams.keys() | self._unsaved.keys()
+        return [self.current(message) if message.id in growing else message for message in messages]
+
+    @property
+    def are_any_asked(self) -> bool:
+        """Whether more may come into any message."""
+        return bool(self._streams)
 
     def interrupt_all(self, error: str) -> None:
         """The worker is gone: end every answer with what is there of it."""
@@ -263,7 +273,7 @@ class Answers(QObject):
             return
         self._streams[added.id] = stream.branched(added, event.choice, event.num_chars, event.num_tokens)
         ids[event.choice] = added.id
-        self.branched.emit(stream.conversation_id, added)
+        self.branched.emit(stream.conversation_id, message.id, added)
 
     def _end(self, message: Message) -> None:
         stream = self._streams.pop(message.id)

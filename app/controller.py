@@ -83,7 +83,7 @@ class Controller(QObject):
     def path(self) -> list[Message]:
         """The visible branch from the system prompt down, texts as far as they have streamed."""
         path = [] if self._open is None else self._open.path
-        return [self._answers.current(message) for message in path if message.role != "root"]
+        return self._answers.all_current(path[1:] if path and path[0].role == "root" else path)
 
     def message(self, message_id: MessageId) -> Message:
         return self._answers.current(self._opened.message(message_id))
@@ -102,8 +102,11 @@ class Controller(QObject):
     @property
     def streaming_message(self) -> Message | None:
         """The topmost visible message that an answer streams into."""
-        path = [] if self._open is None else self._open.path
-        return next((self._answers.current(message) for message in path if self.is_streaming(message.id)), None)
+        if self._open is None or not self._answers.are_any_asked:
+            return None
+        return next(
+            (self._answers.current(message) for message in self._open.path if self.is_streaming(message.id)), None
+        )
 
     def can_continue(self, message: Message) -> bool:
         is_answer = message.role == "assistant" and message.state in CAN_CONTINUE and bool(message.text)
@@ -435,7 +438,8 @@ class Controller(QObject):
         if self._open is not None and message_id in self._open:
             self.message_changed.emit(message_id)
 
-    def _on_answer_branched(self, conversation_id: int, message: Message) -> None:
+    def _on_answer_branched(self, conversation_id: int, beside_id: MessageId, message: Message) -> None:
+        self._history(conversation_id).add_beside(beside_id, message.id)
         if self._open is not None and self._open.conversation.id == conversation_id:
             self._open.put(message)
             self.branch_changed.emit()

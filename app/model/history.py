@@ -66,6 +66,15 @@ class History:
         del self._done[:-_MAX_STEPS]
         self._undone.clear()
 
+    def add_beside(self, message_id: MessageId, added_id: MessageId) -> None:
+        """Something came into being with a message that a step added: it comes and goes with it."""
+        for step in self._done:
+            if message_id in step.hide:
+                step.hide.append(added_id)
+        for step in self._undone:
+            if message_id in step.show:
+                step.show.append(added_id)
+
     @property
     def to_undo(self) -> Step | None:
         return self._done[-1] if self._done else None

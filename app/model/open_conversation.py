@@ -22,13 +22,17 @@ class OpenConversation:
         self.history = History() if history is None else history
         self._tree = Tree(store.messages(conversation.id), conversation.root_id)
         self._choices = store.choices(conversation.id)
+        self._path: list[Message] | None = None
+        """The visible branch, once somebody has asked for it since it changed."""
         self._step: Step | None = None
         """What is being done now, as what will undo it."""
 
     @property
     def path(self) -> list[Message]:
-        """The visible branch, from the root down."""
-        return self._tree.path(self._choices)
+        """The visible branch, from the root down; to be read, never changed."""
+        if self._path is None:
+            self._path = self._tree.path(self._choices)
+        return self._path
 
     @property
     def leaf(self) -> Message:
@@ -68,8 +72,8 @@ class OpenConversation:
         if self._step is not None:
             self._step.choices.setdefault(parent_id, chosen(self._choices, parent_id))
             self._step.hide.append(message.id)
-        self._tree.put(message)
-        self._choices[parent_id] = message.id
+        self._put(message)
+        self._take_choices({parent_id: message.id})
         return message
 
     def count_as_added(self, message: Message) -> None:
@@ -83,23 +87,23 @@ class OpenConversation:
         """Put another text, state or record in a message's place."""
         self._remember(message.id)
         self._store.update(message)
-        self._tree.put(message)
+        self._put(message)
 
     def set_text(self, message_id: MessageId, text: str) -> None:
         """Put another text in a message's place; what stands below it stays."""
         self._remember(message_id)
-        self._tree.put(self._store.set_text(message_id, text))
+        self._put(self._store.set_text(message_id, text))
 
     def put(self, message: Message) -> None:
         """Take in a message as the store has it now."""
-        self._tree.put(message)
+        self._put(message)
 
     def choose(self, message_id: MessageId) -> None:
         """Show a message instead of its siblings."""
         parent_id = self._tree[message_id].parent_id
         if parent_id is not None:
             self._store.choose(self.conversation.id, {parent_id: message_id})
-            self._choices[parent_id] = message_id
+            self._take_choices({parent_id: message_id})
 
     def read_name(self) -> None:
         """Take in what the conversation is called now; one that lies in the trash keeps the name it had."""
@@ -108,12 +112,12 @@ class OpenConversation:
 
     def star(self, message_id: MessageId, *, is_starred: bool) -> None:
         self._remember(message_id)
-        self._tree.put(self._store.star(message_id, is_starred=is_starred))
+        self._put(self._store.star(message_id, is_starred=is_starred))
 
     def name_branch(self, message_id: MessageId, name: str) -> None:
         """Call the branch that begins at a message something; an empty name is none."""
         self._remember(message_id)
-        self._tree.put(self._store.name_branch(message_id, name))
+        self._put(self._store.name_branch(message_id, name))
 
     def prune(self, message_ids: Sequence[MessageId]) -> None:
         """Take siblings and all that stands below them out of sight; the nearest one before them is shown instead."""
@@ -185,7 +189,7 @@ class OpenConversation:
         visible = {message.id for message in self.path}
         if not visible.issuperset(line):
             self._store.choose(self.conversation.id, wanted)
-            self._choices |= wanted
+            self._take_choices(wanted)
 
     def _remember(self, message_id: MessageId) -> None:
         if self._step is not None and all(message.id != message_id for message in self._step.messages):
@@ -210,6 +214,15 @@ class OpenConversation:
         self.conversation = self._store.conversation(self.conversation.id)
         self._tree = Tree(self._store.messages(self.conversation.id), self.conversation.root_id)
         self._choices = self._store.choices(self.conversation.id)
+        self._path = None
+
+    def _put(self, message: Message) -> None:
+        self._tree.put(message)
+        self._path = None
+
+    def _take_choices(self, choices: Choices) -> None:
+        self._choices |= choices
+        self._path = None
 
     def _show_place_of(self, step: Step) -> MessageId:
         """Let the place be visible where a step changed something; return it."""
@@ -228,4 +241,4 @@ class OpenConversation:
         self._store.widen(self.conversation.id, parent_id, chosen)
         self.conversation = self._store.conversation(self.conversation.id)
         self._tree = Tree(self._store.messages(self.conversation.id), parent_id)
-        self._choices |= chosen
+        self._take_choices(chosen)
