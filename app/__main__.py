@@ -10,6 +10,10 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.notices import Notice
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,18 +52,38 @@ def _open_window(data_dir: Path | None) -> int:
     # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
-    try:
-        application = Application(Places.of_user() if data_dir is None else Places.under(data_dir))
-    except StoreError as error:
-        print(f"bough: {error}", file=sys.stderr)  # noqa: T201
-        from PySide6.QtWidgets import QMessageBox
+    places = Places.of_user() if data_dir is None else Places.under(data_dir)
+    notice = None
+    while True:
+        try:
+            application = Application(places)
+        except StoreError as error:
+            print(f"bough: {error}", file=sys.stderr)  # noqa: T201
+            from PySide6.QtWidgets import QMessageBox
 
-        QMessageBox.critical(None, "Bough", str(error))
-        return 1
-    application.window.show()
-    code = qt_application.exec()
-    application.close()
-    return code
+            QMessageBox.critical(None, "Bough", str(error))
+            return 1
+        if notice is not None:
+            application.program.notices.tell(notice)
+        application.window.show()
+        code = qt_application.exec()
+        application.close()
+        if application.backup_to_put_back is None:
+            return code
+        notice = _put_back(places.store, application.backup_to_put_back)
+
+
+def _put_back(store: Path, backup: Path) -> Notice:
+    """Put a backup in the store's place, which nobody has open now; return what to say of it."""
+    from app.model.database import StoreError
+    from app.model.restoring import put_back
+    from app.notices import Notice
+
+    try:
+        kept = put_back(store, backup)
+    except StoreError as error:
+        return Notice(str(error), "danger")
+    return Notice(f"The backup {backup.name} is what you see now. What was there before is kept in {kept}.")
 
 
 def _has_display() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
@@ -42,6 +43,8 @@ def make_qt_application(arguments: list[str]) -> QApplication:
 class Application(QObject):
     """Bough, put together: store, worker, controller and window. Must be closed."""
 
+    backup_to_put_back: Path | None = None
+    """Whoever closed this is to put it in the store's place, and to begin anew."""
     _store_troubled = Signal(str)
     """From the thread that looks after the store."""
 
@@ -71,6 +74,7 @@ class Application(QObject):
         if preferences.settings.last_conversation is not None:
             self.controller.open_conversation(preferences.settings.last_conversation)
         self._store_troubled.connect(self._on_store_troubled)
+        self.program.restore_asked.connect(self._on_restore_asked)
         if self._upkeep is not None:
             self.program.conversations.erasing_asked.connect(self._upkeep.look_now)
         if self.store.why_read_only:
@@ -94,6 +98,10 @@ class Application(QObject):
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
+
+    def _on_restore_asked(self, backup: Path) -> None:
+        self.backup_to_put_back = backup
+        QApplication.closeAllWindows()
 
     def _on_store_troubled(self, why: str) -> None:
         # Also for whoever started it in a terminal.
