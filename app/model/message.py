@@ -1,4 +1,7 @@
-"""What a conversation is made of: messages, and the record of how an answer came about; values alone."""
+"""What a conversation is made of: messages, and the record of how an answer came about; values alone.
+
+None of them can hold itself, so the garbage collector need not look at them: there are tens of thousands.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ Draft: TypeAlias = Literal["auto", "tree", "off"]
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
 
-class Sampling(Struct, frozen=True, kw_only=True):
+class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     """How a person wants answers drawn; `seed` None draws one for each answer."""
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
@@ -47,7 +50,7 @@ class Sampling(Struct, frozen=True, kw_only=True):
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
 
 
-class Constraint(Struct, frozen=True, kw_only=True):
+class Constraint(Struct, frozen=True, gc=False, kw_only=True):
     """The form that an answer was to have, as the worker's protocol has it."""
 
     kind: Literal["json_schema", "regex", "choice", "lark"]
@@ -55,7 +58,7 @@ class Constraint(Struct, frozen=True, kw_only=True):
     covers: Literal["turn", "new"] = "turn"
 
 
-class Alternative(Struct, frozen=True, array_like=True):
+class Alternative(Struct, frozen=True, gc=False, array_like=True):
     """A token that could have stood at a place."""
 
     id: int
@@ -63,7 +66,7 @@ class Alternative(Struct, frozen=True, array_like=True):
     logprob: float | None
 
 
-class Figures(Struct, frozen=True, kw_only=True):
+class Figures(Struct, frozen=True, gc=False, kw_only=True):
     """What an answer cost: tokens of its prompt, how many of them were kept and read, and times."""
 
     prompt_tokens: int = 0
@@ -81,7 +84,7 @@ class Figures(Struct, frozen=True, kw_only=True):
     """The oldest messages behind the system prompt that the model did not see, for want of room."""
 
 
-class Earlier(Struct, frozen=True, kw_only=True):
+class Earlier(Struct, frozen=True, gc=False, kw_only=True):
     """How a part of an answer was drawn that then went on."""
 
     end: int
@@ -90,7 +93,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
     sampling: Sampling
 
 
-class HookTold(Struct, frozen=True, kw_only=True):
+class HookTold(Struct, frozen=True, gc=False, kw_only=True):
     """What a hook of an answer took."""
 
     name: str
@@ -101,7 +104,7 @@ class HookTold(Struct, frozen=True, kw_only=True):
     """It was too slow too often, and was asked no more."""
 
 
-class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """How an answer came about. `token_ids` are the whole turn as the model wrote and read it.
 
     What is not known of an answer is not written down; so all that is missing is empty here.
@@ -159,7 +162,7 @@ def without_tokens(record: Record) -> Record:
     return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=(), earlier=())
 
 
-class Drawn(Struct, frozen=True, array_like=True):
+class Drawn(Struct, frozen=True, gc=False, array_like=True):
     """A token of an answer that still grows, and what is known of it."""
 
     id: int
@@ -189,7 +192,7 @@ def with_drawn(record: Record, drawn: Sequence[Drawn]) -> Record:
     )
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, gc=False, kw_only=True):
     """One node of the forest. A parent link is the only link."""
 
     id: MessageId
