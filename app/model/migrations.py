@@ -117,7 +117,7 @@ INSERT INTO message_text (message_text) VALUES ('rebuild');
 """
 
 _THIRD = """
--- A branch that a person took away: it and all below it are out of sight, until the trash is emptied.
+-- A branch that a person took away: it and all below it are out of sight, until the trash is emptied. 0: for good.
 ALTER TABLE message ADD COLUMN pruned_ms INTEGER;
 CREATE INDEX message_pruned ON message (pruned_ms) WHERE pruned_ms IS NOT NULL;
 DROP INDEX message_parent;

@@ -68,7 +68,7 @@ line (id) AS (
     WHERE message.parent_id IS NOT NULL AND message.id NOT IN (SELECT id FROM root)
 )
 UPDATE message SET pruned_ms = NULL
-WHERE pruned_ms IS NOT NULL AND id IN (SELECT id FROM line) AND id NOT IN (SELECT id FROM root)
+WHERE pruned_ms > 0 AND id IN (SELECT id FROM line) AND id NOT IN (SELECT id FROM root)
 """
 
 _REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
@@ -191,7 +191,7 @@ class Store:
         with self._database.durably():
             for message_ids, pruned_ms in ((step.hide, _now_ms()), (step.show, None)):
                 self._database.write_many(
-                    "UPDATE message SET pruned_ms = ? WHERE id = ?",
+                    "UPDATE message SET pruned_ms = ? WHERE id = ? AND pruned_ms IS NOT 0",
                     [(pruned_ms, message_id) for message_id in message_ids],
                 )
             self._update(step.messages)
@@ -229,7 +229,7 @@ class Store:
         pruned_ms = _now_ms() if is_pruned else None
         with self._database.durably():
             self._database.write_many(
-                "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ?",
+                "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ? AND pruned_ms IS NOT 0",
                 [(pruned_ms, message_id, is_pruned) for message_id in message_ids],
             )
 
@@ -406,8 +406,9 @@ class Store:
     def empty_trash(self) -> int:
         """Delete what was thrown away and every message that no other conversation reaches; return their number.
 
-        What is left of them in the search index, the log and the backups goes next (`Upkeep`). Another program may
-        show and take back what lies there, so where one has the store open this raises.
+        Where they are many they are out of sight at once and deleted behind; what is left of them in the search index,
+        the log, the backups and of what models read goes next (`Upkeep`). Another program may show and take back what
+        lies there, so where one has the store open this raises.
         """
         with self._alone_to_delete():
             return self._empty_trash(2**63 - 1)
@@ -445,7 +446,8 @@ class Store:
         return [row[0] for row in self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))]
 
     def _pruned_before(self, before_ms: int) -> list[MessageId]:
-        return [row[0] for row in self._database.rows("SELECT id FROM message WHERE pruned_ms < ?", (before_ms,))]
+        rows = self._database.rows("SELECT id FROM message WHERE pruned_ms > 0 AND pruned_ms < ?", (before_ms,))
+        return [row[0] for row in rows]
 
     # --- inside --------------------------------------------------------------------------------------------
 

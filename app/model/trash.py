@@ -12,8 +12,12 @@ from collections.abc import Collection, Generator
 from msgspec import Struct
 
 from app.model.database import Database
+from app.model.erasing import MARK, MARKED
 from app.model.message import MessageId
 from app.model.reach import kept_but, whole
+
+_MOST_AT_ONCE = 1000
+"""Messages that are deleted while a person waits."""
 
 _GIVEN = "id IN (SELECT value FROM json_each(?1))"
 
@@ -80,17 +84,29 @@ class Trash:
             (json.dumps(sorted(doomed)), given),
         )
         doomed -= self._ids(kept_but(_GIVEN, "?2"), json.dumps([row[0] for row in others]), branches)
-        return doomed
+        # What was deleted before is on its way.
+        return doomed - {row[0] for row in self._database.rows(MARKED)}
 
     def delete(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]) -> int:
-        """Delete them within a transaction; return how many messages went."""
-        erased = [(message_id,) for message_id in sorted(self.doomed(conversation_ids, branch_ids))]
+        """Delete them within a transaction; return how many messages go.
+
+        Where those are many they are marked, and are out of sight at once: `erasing` deletes them behind.
+        """
+        doomed = self.doomed(conversation_ids, branch_ids)
         thrown = [(conversation_id,) for conversation_id in conversation_ids]
-        self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
         self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
         self._database.write_many("DELETE FROM conversation WHERE id = ?", thrown)
-        self._database.write_many("DELETE FROM message WHERE id = ?", erased)
-        return len(erased)
+        if len(doomed) <= _MOST_AT_ONCE:
+            erased = [(message_id,) for message_id in sorted(doomed)]
+            self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
+            self._database.write_many("DELETE FROM message WHERE id = ?", erased)
+        else:
+            self._database.write(
+                "UPDATE message SET pruned_ms = ?2 WHERE id IN (SELECT value FROM json_each(?1)) "
+                "AND (parent_id IS NULL OR parent_id NOT IN (SELECT value FROM json_each(?1)))",
+                (json.dumps(sorted(doomed)), MARK),
+            )
+        return len(doomed)
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -99,9 +115,7 @@ class Trash:
         return [Thrown(conversation_id=row[0], name=str(row[1]), thrown_ms=row[2]) for row in rows]
 
     def _branches(self) -> list[Thrown]:
-        rows = self._database.rows(
-            "SELECT id, substr(text, 1, 400), pruned_ms FROM message WHERE pruned_ms IS NOT NULL"
-        )
+        rows = self._database.rows("SELECT id, substr(text, 1, 400), pruned_ms FROM message WHERE pruned_ms > 0")
         pruned = {row[0] for row in rows}
         found: list[Thrown] = []
         for message_id, text, pruned_ms in rows:

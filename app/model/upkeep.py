@@ -16,6 +16,7 @@ from pathlib import Path
 
 from app.model.backups import Backups, NotSoundError, StoppedError
 from app.model.database import set_up
+from app.model.erasing import delete_marked
 from app.model.kept_files import KeptFiles
 
 _log = logging.getLogger(__name__)
@@ -106,6 +107,8 @@ class Upkeep:
 
     def _erase(self, connection: sqlite3.Connection) -> bool:
         """Take what was deleted out of everything that was made of it; return whether nothing of it is left."""
+        delete_marked(connection, lambda: self._is_stopped)
+        self._stop_if_asked()
         erased = connection.execute("SELECT id, message_id, conversation_id FROM erased").fetchall()
         if not erased:
             return True
@@ -119,7 +122,9 @@ class Upkeep:
                 break
             num_pages = _MERGE_PAGES
         (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        # What models have read can't be told apart by message here; what is wanted of it is read again.
+        # All that models have read: it is kept by token ids, a folder a model, in stretches that know no message. The
+        # ids of a message can't be told without a model's tokenizer and template, which may be gone or others by now,
+        # and one that was missed would be text that was promised to be gone. What goes too much is read again.
         emptied = self._kept_files.empty()
         self._backups.without(
             [number for _, number, _ in erased if number is not None],

@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from app.model.database import set_up
+from app.model.erasing import delete_marked
+from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.trash import Thrown
+from app.model.upkeep import Upkeep
+from tests.app.model.stores import bytes_below, sql
 from tests.app.trees import drawn, plant
 
 
@@ -80,3 +85,77 @@ def test_two_forks_of_a_conversation_that_is_gone_are_deleted_one_after_the_othe
     assert drawn(store.messages(other.id)) == "u1-a1-u3-a3"
     store.trash(other.id)
     assert store.empty_trash() == 6
+
+
+# --- much of it ------------------------------------------------------------------------------------------------
+
+
+def _num_stored(store: Store) -> int:
+    with sql(store.path) as database:
+        return database.execute("SELECT count(*) FROM message").fetchone()[0]
+
+
+def _grown(store: Store, num_messages: int) -> int:
+    """A conversation of so many messages and four more; return it."""
+    planted = plant(store, "u1-a1")
+    parent = planted.ids["a1"]
+    for number in range(num_messages):
+        parent = store.add(planted.conversation_id, parent, "user", f"turn {number} geheim").id
+    return planted.conversation_id
+
+
+def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 10)
+    monkeypatch.setattr("app.model.erasing._SLICE", 7)
+    kept = plant(store, "u1-a1-u2")
+    thrown = _grown(store, 40)
+    store.prune([kept.ids["u2"]])
+    store.trash(thrown)
+    assert store.empty_trash() == 44 + 1
+    assert store.messages(thrown) == store.trashed_conversations() == _listed(store) == []
+    assert store.search("turn 39") == []
+    assert store.empty_trash() == 0
+    # Nobody brings back what is on its way.
+    store.prune([kept.ids["u2"]], is_pruned=False)
+    assert drawn(store.messages(kept.conversation_id)) == "u1-a1"
+    # The program ends in the midst of it.
+    answers = iter([False, False, True])
+    with sql(store.path) as database:
+        set_up(database)
+        assert delete_marked(database, lambda: next(answers)) == 14
+    assert _num_stored(store) == 4 + 1 + 44 - 14
+    upkeep = Upkeep(store.path, KeptFiles(store.path.parent / "kept"), lambda _: None)
+    assert upkeep.wait_for_round(60)
+    upkeep.close()
+    assert _num_stored(store) == 4
+    store.close()
+    assert b"turn 39 geheim" not in bytes_below(store.path.parent)
+
+
+def test_links_that_go_in_circles_are_deleted_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
+    monkeypatch.setattr("app.model.erasing._SLICE", 1)
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3")
+    ids = planted.ids
+    store.prune([ids["a1"]])
+    with sql(store.path) as database:
+        database.execute("UPDATE message SET parent_id = ? WHERE id = ?", (ids["a2"], ids["a1"]))
+    assert store.empty_trash() == 3
+    with sql(store.path) as database:
+        set_up(database)
+        delete_marked(database)
+    assert drawn(store.messages(planted.conversation_id)) == "u1-a3"
+
+
+def test_what_another_program_began_there_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3")
+    store.prune([planted.ids["a1"]])
+    assert store.empty_trash() == 3
+    fork = store.fork_conversation("fork", planted.ids["u2"])
+    with sql(store.path) as database:
+        set_up(database)
+        assert delete_marked(database) == 0
+    assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2"
