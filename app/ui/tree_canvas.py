@@ -275,7 +275,7 @@ class TreeCanvas(QAbstractScrollArea):
 
     @override
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        if dx:
+        if dx and self.picture.shows_detail:
             # Words end at the edge of what is in sight.
             self.viewport().update()
         else:
@@ -296,9 +296,12 @@ class TreeCanvas(QAbstractScrollArea):
         self._know_right_edge()
         offset = self._offset()
         painter.translate(-offset)
-        area = QRectF(event.rect().translated(offset))
-        painter.fillRect(area, QColor(self.picture.theme.page))
-        self.picture.paint(painter, area)
+        # What was scrolled into sight at two sides is two strips, and far less than what is around both.
+        for rect in event.region():  # pyright: ignore[reportGeneralTypeIssues]
+            area = QRectF(rect.translated(offset))
+            painter.setClipRect(area)
+            painter.fillRect(area, QColor(self.picture.theme.page))
+            self.picture.paint(painter, area)
         painter.end()
 
     def _know_right_edge(self) -> None:

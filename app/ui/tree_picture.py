@@ -34,6 +34,7 @@ _MOST_COLUMNS = 4
 """Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
 _WORDS_PX = 13
 _ROLE_LINE_PX = 18
+_REACH_LANES = 2
 _BEND_PX = 14
 """How far above a dot a line from the side turns down to it, at most: above that are the words of the row before."""
 _NO_LANES: Mapping[int, float] = {}
@@ -77,9 +78,9 @@ class TreePicture:
             return
         first_row = max(math.floor(self.scale.row_at(area.top())), 0)
         last_row = min(math.ceil(self.scale.row_at(area.bottom())) + 1, len(layout.rows) - 1)
-        # A dot's words stand right of it, so one lane more.
-        first_lane = max(math.floor(self.scale.lane_at(area.left())) - 1, 0)
-        last_lane = math.ceil(self.scale.lane_at(area.right()))
+        # A dot's words stand right of it, and a mark may be larger than a lane is wide.
+        first_lane = max(math.floor(self.scale.lane_at(area.left())) - _REACH_LANES, 0)
+        last_lane = math.ceil(self.scale.lane_at(area.right())) + _REACH_LANES - 1
         if self.progress < 1:
             first_lane, last_lane = 0, layout.num_lanes
         for row in range(first_row, last_row + 1):
@@ -172,10 +173,13 @@ class TreePicture:
                 (path if is_path else points).append(at)
                 if spot.id in self.hits:
                     hits.append(at)
+        # Siblings hang from one line: drawn for each of them, it must not become thicker.
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(QColor(theme.control_line), 1))
         painter.drawLines(lines)
         painter.setPen(QPen(QColor(theme.accent), 2))
         painter.drawLines(trunk)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for polygon, colour, px in (
             (points, theme.quiet_text, scale.dot_px),
             (hits, theme.warning, scale.dot_px + 5),

@@ -24,6 +24,7 @@ _AREAS = (
     "store",
     "control",
     "export",
+    "tree_view",
     "window",
 )
 _OUT = Path("build/bench.json")
