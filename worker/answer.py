@@ -83,6 +83,16 @@ class Answer:
         return self._constraint
 
     @property
+    def num_spelled_again(self) -> int:
+        """How many tokens at its beginning spell nothing but given text."""
+        number = 0
+        for token_id, num_given in zip(self.token_ids, self._num_given, strict=True):
+            if num_given < max(1, len(self._vocabulary.bytes[token_id])):
+                break
+            number += 1
+        return number
+
+    @property
     def is_healing(self) -> bool:
         """Whether the next token has to spell given text again."""
         return self._healing.is_active
@@ -104,11 +114,6 @@ class Answer:
     def raw_text(self) -> str:
         """Return the text of all its tokens, with what is held back."""
         return self._stream.raw_text()
-
-    @property
-    def num_forced(self) -> int:
-        """How many of its tokens nobody drew."""
-        return self.origins.count("forced")
 
     @property
     def num_told(self) -> int:

@@ -131,6 +131,7 @@ class Engine:
     def add(self, command: Generate, ticket: Ticket) -> None:
         """Line a request up. `step` returns its events; the last one is its `finished` or `failed`."""
         self._is_alone = self._is_alone and self.is_busy
+        ticket.num_choices = max(ticket.num_choices, command.n)
         self._waiting.append((command, ticket))
 
     @property

@@ -11,7 +11,8 @@ from __future__ import annotations
 import copy
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import index
 from types import FunctionType
@@ -27,15 +28,33 @@ from worker.step import Step
 Hook: TypeAlias = Callable[[Step], Verdict]
 
 SLOW_S = 0.02
+_MAKING = 3.0
+"""What is made once may take so many times as long as what is asked at each token: it may import something large."""
 _MOST_SLOW = 3
 """A hook that takes longer than that, so many times in an answer, is asked no more in it."""
 
 
 class Watch(Protocol):
-    """What is told when a hook is asked and when it has answered, so that one that never does can be found."""
+    """What is told when a hook is asked and when it has answered, so that one that never does can be found.
 
-    def begin(self, request_id: RequestId, name: str) -> None: ...
+    `patience`: how many times as long as any other it may take.
+    """
+
+    def begin(self, request_id: RequestId, name: str, patience: float = 1.0) -> None: ...
     def end(self) -> None: ...
+
+
+@contextmanager
+def watched(watch: Watch | None, request_id: RequestId, name: str) -> Generator[None]:
+    """Watch a hook while it is made, or copied."""
+    if watch is None:
+        yield
+        return
+    watch.begin(request_id, name, _MAKING)
+    try:
+        yield
+    finally:
+        watch.end()
 
 
 @dataclass
@@ -74,9 +93,11 @@ class HookChain:
 
     def copy(self) -> HookChain:
         """Return hooks for a fork: what they remember is theirs."""
-        other = HookChain(
-            [(name, _copied(name, hook)) for name, hook in self._hooks], self._request_id, self._watch, self._slow_s
-        )
+        hooks: list[tuple[str, Hook]] = []
+        for name, hook in self._hooks:
+            with watched(self._watch, self._request_id, name):
+                hooks.append((name, _copied(name, hook)))
+        other = HookChain(hooks, self._request_id, self._watch, self._slow_s)
         other.figures = [replace(figures) for figures in self.figures]
         return other
 

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from worker.errors import BadRequestError, HookFailedError
-from worker.hook_chain import SLOW_S, Hook, HookChain, Watch
+from worker.hook_chain import SLOW_S, Hook, HookChain, Watch, watched
 from worker.hook_listing import listed_file, listed_given
 from worker.protocol import ListedHook, RequestId
 
@@ -63,9 +63,11 @@ class HookFolder:
         for name in options:
             if name not in names:
                 raise BadRequestError(f"`hook_options` names {name!r}, which is none of the `hooks` of this request.")
-        return HookChain(
-            [(name, self._made(name, options.get(name, {}))) for name in names], request_id, self._watch, self._slow_s
-        )
+        hooks: list[tuple[str, Hook]] = []
+        for name in names:
+            with watched(self._watch, request_id, name):
+                hooks.append((name, self._made(name, options.get(name, {}))))
+        return HookChain(hooks, request_id, self._watch, self._slow_s)
 
     def _made(self, name: str, options: Mapping[str, Any]) -> Hook:
         try:

@@ -166,7 +166,8 @@ class Generate(_Command, tag="generate", frozen=True):
     hook_options: dict[str, dict[str, Any]] = {}
     # How often a hook may have a token drawn anew at one place; then the best that was drawn there stands.
     max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
-    # What guesses the tokens to come: the draft model, where one is loaded; other answers in the tree; nothing.
+    # What guesses the tokens to come: the draft model, where one is loaded; other answers in the tree; nothing. An
+    # answer that is written beside others is not guessed: a step reads a token of each of them anyway.
     draft: Literal["auto", "off", "tree", "model"] = "auto"
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     # Where `messages` do not fit: end in `context_overflow`, or drop the oldest but for the system prompt.
@@ -188,7 +189,7 @@ class Generate(_Command, tag="generate", frozen=True):
 
 
 class Cancel(_Command, tag="cancel", frozen=True):
-    """End `target`, or one `choice` of it; nothing happens where it has ended already. Ends in `done`."""
+    """End `target`, or one `choice` of it. Nothing happens where it has ended or is not there yet. Ends in `done`."""
 
     target: RequestId
     choice: Annotated[int, Meta(ge=0)] | None = None
@@ -296,6 +297,9 @@ class Choice(_Value, frozen=True):
     `token_ids` are exactly `text`; the last `num_recut` of them were cut anew because the text ends inside a
     token. `turn_token_ids` are the whole turn as the model read it, given beginning included: what the next
     request hands back as `Message.token_ids`. `turn_token_chars` says how many characters of the turn end with each.
+
+    `num_given_chars`: how many characters at the end of the given beginning hooks have taken back. The turn is the
+    beginning without them, and then `text`.
     """
 
     text: str
@@ -306,11 +310,15 @@ class Choice(_Value, frozen=True):
     stop: str | None = None
     turn_token_ids: list[int] = []
     turn_token_chars: list[int] = []
+    num_given_chars: int = 0
     segments: list[WrittenSegment] | UnsetType = UNSET
 
 
 class Usage(_Value, frozen=True):
-    """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request."""
+    """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request.
+
+    `generated_tokens` and `forced_tokens` are those of the answers as they ended; what forks share is counted once.
+    """
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -439,15 +447,20 @@ class Chunk(_Event, tag="chunk", frozen=True):
 
 
 class Retract(_Event, tag="retract", frozen=True):
-    """Take back that much of what was streamed."""
+    """Take back that much of what was streamed.
+
+    Where a hook goes back behind the answer's beginning, all that was streamed is taken back, and `num_given_chars`
+    says how many characters at the end of the given beginning are, too: what is streamed next stands in their place.
+    """
 
     choice: int
     num_chars: int
     num_tokens: int
+    num_given_chars: int = 0
 
 
 class Forked(_Event, tag="forked", frozen=True):
-    """A new answer that shares that much of its parent's."""
+    """A new answer that shares that much of its parent's, and what is left of the given beginning there."""
 
     choice: int
     parent: int

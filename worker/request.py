@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import UNSET
 
@@ -15,6 +15,7 @@ from worker.draft import Draft, Drafting
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
+from worker.lead_in import with_lead_in
 from worker.prompts import Prompts
 from worker.protocol import (
     Answered,
@@ -51,6 +52,8 @@ class Ticket:
 
     request_id: RequestId
     asked: float = field(default_factory=time.perf_counter)
+    num_choices: int = 1
+    """How many answers there are by now: hooks may fork more."""
     is_cancelled: bool = False
     cancelled_choices: set[int] = field(default_factory=set[int])
 
@@ -59,10 +62,10 @@ class Ticket:
         return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
 
     def cancel(self, choice: int | None = None) -> None:
-        """Say that an answer, or all of the request, is wanted no more."""
+        """Say that an answer, or all of the request, is wanted no more. Nobody can mean one that is not there yet."""
         if choice is None:
             self.is_cancelled = True
-        else:
+        elif choice < self.num_choices:
             self.cancelled_choices.add(choice)
 
     def is_choice_cancelled(self, choice: int) -> bool:
@@ -215,6 +218,7 @@ class Request:
             self._steerings.append(fork)
             self._samplers.append(Sampler(self.command.sampling, self._seed + fork.choice))
         self._num_forking = 0
+        self.ticket.num_choices = len(self.writings)
         return taken
 
     def is_branch_of(self, choice: int, branch: Branch) -> bool:
@@ -255,7 +259,7 @@ class Request:
         return writing.is_over or writing.answer.reason is not None
 
     def _finished(self) -> Finished:
-        num_tokens = [writing.num_tokens for writing in self.writings]
+        num_tokens = [writing.num_own for writing in self.writings]
         num_timed = sum(num_tokens) - sum(1 for number in num_tokens if number)
         decode_s = self._last - self._first
         prefill_ms = ((self._first or time.perf_counter()) - self._began) * 1e3
@@ -269,7 +273,7 @@ class Request:
                 cached_tokens=self.num_kept,
                 prefilled_tokens=self.num_read,
                 generated_tokens=sum(num_tokens),
-                forced_tokens=sum(writing.num_forced for writing in self.writings),
+                forced_tokens=sum(writing.num_own_forced for writing in self.writings),
                 draft_tokens=sum(drafting.num_guessed for drafting in self._draftings),
                 accepted_tokens=sum(drafting.num_right for drafting in self._draftings),
                 dropped_messages=self._num_dropped,
@@ -311,15 +315,29 @@ def _plans(
         )
         for segment in segments
     ]
-    first = segments[0].constraint
-    if first is not None and first.covers == "new":
-        # The form begins behind what was given: no token may spell some of both.
-        given_text = None
-    elif plans[0].constraint is not None:
-        kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
-        if not plans[0].constraint.consume(kept_ids):
+    form, described = plans[0].constraint, segments[0].constraint
+    if form is None or described is None:
+        return plans, given_text
+    kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
+    if described.covers == "turn":
+        if not form.consume(kept_ids):
             raise _does_not_fit()
-    return plans, given_text
+        return plans, given_text
+    # The form begins behind what was given. What of that is spelled again stands in front of it.
+    again = _text_of(model.vocabulary.bytes_of(given_ids[len(kept_ids) :]))
+    if again:
+        plans[0] = replace(plans[0], constraint=model.constraints.new(with_lead_in(described, again)), bare=form)
+    else:
+        plans[0] = replace(plans[0], bare=form)
+    return plans, None if again is None else given_text
+
+
+def _text_of(data: bytes) -> str | None:
+    """The text of bytes; None where they are none, as they begin inside a character."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _does_not_fit() -> ConstraintInvalidError:

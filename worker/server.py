@@ -152,7 +152,7 @@ class Server:
                 self._supersede_load_before()
                 self._waiting.append((command, Ticket(command.request_id)))
             case Generate():
-                self._waiting.append((command, Ticket(command.request_id)))
+                self._waiting.append((command, Ticket(command.request_id, num_choices=command.n)))
             case UnloadModel():
                 self._waiting.append((command, Ticket(command.request_id)))
             case Plan() | Validate() | Tokenize() | CacheStats():

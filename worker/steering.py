@@ -110,7 +110,7 @@ class Steering:
     @property
     def visit(self) -> int:
         """How often a token was drawn at this place before."""
-        return self._visits.get(self.writing.num_tokens, 0)
+        return self._visits.get(self.writing.place, 0)
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
         """Which tokens may be drawn, shape [vocabulary]; None: all."""
@@ -135,7 +135,7 @@ class Steering:
         return taken
 
     def _look_at(self, drawn: Drawn, branch: Placed, taken: Taken) -> None:
-        place = self.writing.num_tokens
+        place = self.writing.place
         visit = self._visits.get(place, 0)
         self._visits[place] = visit + 1
         if self._spends_last_visit():
@@ -169,9 +169,11 @@ class Steering:
         return Step(
             phase,
             self.choice,
-            writing.token_ids,
+            writing.new_ids,
             writing.raw_text,
             self._vocabulary,
+            given=writing.given_ids,
+            position=writing.position,
             backtracked=self._backtracked,
             appended=self._appended,
             draw=draw,
@@ -281,20 +283,21 @@ class Steering:
     def _replace(self, num_back: int, token_ids: Sequence[int], taken: Taken) -> None:
         """Take tokens back, and put others in their place."""
         taken.is_moved = True
-        num_back = min(num_back, self.writing.num_tokens)
+        num_back = min(num_back, len(self.writing.given_ids) + len(self.writing.new_ids))
         if num_back:
-            num_chars, num_told = self.writing.rewind(num_back)
+            num_chars, num_told, num_given_chars = self.writing.rewind(num_back)
             self._backtracked += num_back
             # What was not told yet is not taken back from anybody.
             num_pending = min(len(self._text), num_chars)
             self._text = self._text[: len(self._text) - num_pending]
-            if num_chars > num_pending or num_told:
+            if num_chars > num_pending or num_told or num_given_chars:
                 taken.events.append(
                     Retract(
                         request_id=self._request_id,
                         choice=self.choice,
                         num_chars=num_chars - num_pending,
                         num_tokens=num_told,
+                        num_given_chars=num_given_chars,
                     )
                 )
         self._leave_place()

@@ -65,19 +65,23 @@ class Step:
         text: Callable[[], str],
         vocabulary: Tokens,
         *,
+        given: Sequence[int] = (),
+        position: int | None = None,
         backtracked: int = 0,
         appended: Sequence[int] = (),
         draw: Draw | None = None,
         visit: int = 0,
     ) -> None:
-        """`text`: returns the answer's text so far. `draw`: after sampling alone."""
+        """`text`: returns the answer's text so far. `draw`: after sampling alone. `position`: None: behind them all."""
         self.phase: Phase = phase
         self.branch = branch
         """Which answer of its request this is: the `choice` of its events."""
-        self.position = len(token_ids)
-        """How many tokens of the answer stand before this place."""
+        self.position = len(token_ids) if position is None else position
+        """How many tokens of the answer stand before this place; fewer than none where given ones were taken back."""
         self.tokens = token_ids
         """Those; not to be changed."""
+        self.given = given
+        """The tokens of the turn that stand before those: what the answer goes on from. They can be taken back, too."""
         self.vocabulary = vocabulary
         self.backtracked = backtracked
         """Before sampling: how many tokens were taken back since hooks were asked so last..."""
@@ -144,7 +148,17 @@ class Step:
     def with_token(self, token_id: int) -> Step:
         """Return the same step, had this token been drawn."""
         draw = self._drawn._replace(token_id=token_id, logprob=None)
-        return Step(self.phase, self.branch, self.tokens, self._text, self.vocabulary, draw=draw, visit=self.visit)
+        return Step(
+            self.phase,
+            self.branch,
+            self.tokens,
+            self._text,
+            self.vocabulary,
+            given=self.given,
+            position=self.position,
+            draw=draw,
+            visit=self.visit,
+        )
 
     @property
     def _drawn(self) -> Draw:

@@ -29,18 +29,19 @@ class Watchdog:
         """`emit` is called from another thread, while that one is stuck."""
         self._emit = emit
         self._patience_s = patience_s
-        self._asked: tuple[RequestId, str, float] | None = None
+        self._asked: tuple[RequestId, str, float, float] | None = None
         self._num_asked = 0
         self._is_needed = threading.Event()
         faulthandler.register(signal.SIGALRM, all_threads=False, chain=True)
         threading.Thread(target=self._watch, name="hook watch", daemon=True).start()
 
-    def begin(self, request_id: RequestId, name: str) -> None:
-        """A hook is asked now."""
-        self._asked = (request_id, name, time.monotonic())
+    def begin(self, request_id: RequestId, name: str, patience: float = 1.0) -> None:
+        """A hook is asked now. `patience`: how many times as long as any other it may take."""
+        patience_s = patience * self._patience_s
+        self._asked = (request_id, name, time.monotonic(), patience_s)
         self._num_asked += 1
         self._is_needed.set()
-        signal.setitimer(signal.ITIMER_REAL, 2 * self._patience_s + _ALARM_LATER_S)
+        signal.setitimer(signal.ITIMER_REAL, 2 * patience_s + _ALARM_LATER_S)
 
     def end(self) -> None:
         """It has answered."""
@@ -53,17 +54,17 @@ class Watchdog:
             num_asked = self._num_asked
             never.wait(self._patience_s / 4)
             asked = self._asked
-            if asked is not None and time.monotonic() - asked[2] > self._patience_s:
-                self._end(asked[0], asked[1])
+            if asked is not None and time.monotonic() - asked[2] > asked[3]:
+                self._end(asked[0], asked[1], asked[3])
             if asked is None and num_asked == self._num_asked:
                 # Nobody asks any more. Whoever has begun to meanwhile is seen below.
                 self._is_needed.clear()
                 if self._asked is not None:
                     self._is_needed.set()
 
-    def _end(self, request_id: RequestId, name: str) -> None:
+    def _end(self, request_id: RequestId, name: str, patience_s: float) -> None:
         message = (
-            f"The hook {name!r} did not return for {self._patience_s:g} seconds, so the worker was ended with it. "
+            f"The hook {name!r} did not return for {patience_s:g} seconds, so the worker was ended with it. "
             "What was said so far is kept. Mend the hook, or ask without it."
         )
         self._emit(Failed(request_id=request_id, kind="hook_failed", message=message))

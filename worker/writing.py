@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from worker.answer import Answer
 from worker.branch import Drawn
+from worker.characters import split_characters
 from worker.constraint import Constraint
+from worker.errors import ConstraintInvalidError
+from worker.lineage import Lineage
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
 from worker.vocabulary import Vocabulary
 
@@ -24,6 +30,19 @@ class Plan:
     constraint: Constraint | None
     """At its beginning; of the first one it has taken what is given."""
     max_tokens: int | None = None
+    bare: Constraint | None = None
+    """Where the form stands behind what is given: the form alone, whatever may stand in front of `constraint`."""
+
+
+class TakenBack(NamedTuple):
+    """What of an answer does not stand any more."""
+
+    num_chars: int
+    """Of what was safe to show."""
+    num_told: int
+    """Tokens that were told of."""
+    num_given_chars: int = 0
+    """Of what was given."""
 
 
 class Writing:
@@ -43,8 +62,13 @@ class Writing:
         self._max_tokens = max_tokens
         self._ended: list[Answer] = []
         self._given_ids = list(given_ids)
+        self._given_text = given_text
         self._answer = self._begun(plans[0], given_ids, given_text)
         self._is_over = False
+        self._num_kept = len(self._answer.kept_ids)
+        self._num_given_back = self._num_given_chars_back = 0
+        """How much of what was given is taken back: tokens, and characters."""
+        self._lineage = Lineage()
 
     def _begun(self, plan: Plan, given_ids: Sequence[int], given_text: str | None = None) -> Answer:
         constraint = None if plan.constraint is None else plan.constraint.copy()
@@ -72,9 +96,41 @@ class Writing:
         return sum(len(answer.token_ids) for answer in (*self._ended, self._answer))
 
     @property
-    def num_forced(self) -> int:
+    def num_own(self) -> int:
+        """How many of its tokens are not those of one that it is a fork of."""
+        return self.num_tokens - self._lineage.num_shared
+
+    @property
+    def num_own_forced(self) -> int:
         """Of those, the ones that nobody drew."""
-        return sum(answer.num_forced for answer in (*self._ended, self._answer))
+        origins = [origin for answer in (*self._ended, self._answer) for origin in answer.origins]
+        return origins[self._lineage.num_shared :].count("forced")
+
+    @property
+    def _first(self) -> Answer:
+        return (self._ended or [self._answer])[0]
+
+    @property
+    def given_ids(self) -> Sequence[int]:
+        """What is left of the tokens that it goes on from, as the model reads them, those spelled again included."""
+        first = self._first
+        return first.kept_ids + first.token_ids[: first.num_spelled_again]
+
+    @property
+    def new_ids(self) -> Sequence[int]:
+        """The tokens behind those; not to be changed."""
+        number = self._first.num_spelled_again
+        return self.token_ids[number:] if number else self.token_ids
+
+    @property
+    def position(self) -> int:
+        """How many tokens there are of it; fewer than none where given ones are taken back."""
+        return len(self.new_ids) - self._num_given_back
+
+    @property
+    def place(self) -> int:
+        """The same counted from the first token that was drawn, be it one that spells given text again."""
+        return len(self._first.kept_ids) - self._num_kept + self.num_tokens
 
     @property
     def num_left(self) -> int:
@@ -137,27 +193,61 @@ class Writing:
             self._is_over = is_last or self.num_tokens >= self._max_tokens
         return text
 
-    def rewind(self, num_tokens: int) -> tuple[int, int]:
-        """Forget the last tokens, of segments before this one, too.
+    def rewind(self, num_tokens: int) -> TakenBack:
+        """Forget the last of its new tokens, of segments before this one, too, and given ones where it has no more.
 
-        Returns how many characters that takes back of what was safe to show, and how many tokens that were told of.
+        Returns what is taken back.
         """
+        num_given = max(0, num_tokens - len(self.new_ids))
+        left = self.given_ids[: max(0, len(self.given_ids) - num_given)]
+        if num_given:
+            num_tokens = self.num_tokens
         num_chars = num_told = 0
-        while num_tokens > len(self._answer.token_ids) and self._ended:
+        while self._ended and (num_given or num_tokens > len(self._answer.token_ids)):
             num_tokens -= len(self._answer.token_ids)
             num_chars += len(self._answer.text)
             num_told += self._answer.num_told
             self._answer = self._ended.pop()
         chars, told = self._answer.rewind(num_tokens)
         self._is_over = False
-        return num_chars + chars, num_told + told
+        num_given_chars = self._go_on_from(left, num_given) if num_given else 0
+        self._lineage.go_back(self.num_tokens)
+        return TakenBack(num_chars + chars, num_told + told, num_given_chars)
+
+    def _go_on_from(self, left: Sequence[int], num_back: int) -> int:
+        """Go on from fewer of the given tokens; return how many characters that takes back of their text."""
+        plan = self._plans[0]
+        self._num_given_back += num_back
+        constraint = None if plan.constraint is None else plan.constraint.copy()
+        if plan.bare is not None:
+            constraint = plan.bare.copy()
+        elif constraint is not None and not self._refit(constraint, left):
+            raise ConstraintInvalidError("What is left of the beginning does not fit the constraint.")
+        self._answer = Answer(self._vocabulary, plan.stops, left, None, constraint)
+        num_before = self._num_given_chars_back
+        given = self._given_text
+        num_given_chars = self._num_chars_of(self._given_ids) if given is None else len(given)
+        self._num_given_chars_back = max(num_before, num_given_chars - self._num_chars_of(left))
+        return self._num_given_chars_back - num_before
+
+    def _refit(self, constraint: Constraint, left: Sequence[int]) -> bool:
+        """Have a form take `left`, which has taken the beginning that the model was first given."""
+        first = self._given_ids[: self._num_kept]
+        num_common = next((at for at, (one, other) in enumerate(zip(first, left, strict=False)) if one != other), None)
+        num_common = min(len(first), len(left)) if num_common is None else num_common
+        constraint.rewind(len(first) - num_common)
+        return constraint.consume(left[num_common:])
+
+    def _num_chars_of(self, token_ids: Sequence[int]) -> int:
+        return len(split_characters(self._vocabulary.bytes_of(token_ids))[0])
 
     def copy(self) -> Writing:
-        """Return an independent one in the same state."""
+        """Return an independent one in the same state, a fork of this one."""
         other = object.__new__(Writing)
         other.__dict__.update(self.__dict__)
         other._ended = [answer.copy() for answer in self._ended]
         other._answer = self._answer.copy()
+        other._lineage = self._lineage.fork(self.num_tokens)
         return other
 
     def end(self, reason: FinishReason) -> str:
@@ -185,7 +275,7 @@ class Writing:
     def choice(self, seed: int) -> Choice:
         """Return all of it, finished."""
         if len(self._plans) == 1:
-            return self._answer.choice(seed)
+            return replace(self._answer.choice(seed), num_given_chars=self._num_given_chars_back)
         parts = [answer.choice(seed) for answer in (*self._ended, self._answer)]
         last = parts[-1]
         return Choice(
@@ -197,6 +287,7 @@ class Writing:
             stop=last.stop,
             turn_token_ids=last.turn_token_ids,
             turn_token_chars=last.turn_token_chars,
+            num_given_chars=self._num_given_chars_back,
             segments=[
                 WrittenSegment(text=part.text, token_ids=part.token_ids, reason=part.reason, stop=part.stop)
                 for part in parts

@@ -14,14 +14,16 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.driver import StdioWorker, shown_text
+from worker.branch import Drawn
 from worker.constraint import Constraints
 from worker.engine import Engine
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
+from worker.prompts import Prompts
 from worker.protocol import Constraint as Described
-from worker.protocol import Finished, Generate, Sampling
-from worker.request import Ticket
+from worker.protocol import Continuation, Finished, Generate, Sampling
+from worker.request import Request, Ticket
 from worker.vocabulary import Vocabulary
 
 CHOICES = ["yes", "yesterday", "no", "naïve café", 'a "quoted" one', "東京"]
@@ -283,6 +285,63 @@ def test_a_constraint_may_stand_behind_what_is_given(worker: StdioWorker):
     )
     assert failed["kind"] == "constraint_invalid"
     assert "goes on from" in failed["message"]
+
+
+def test_the_seam_in_front_of_a_form_is_healed(random_llama: Path):
+    """A token may spell the end of what is given and the form's beginning, as the model would have written it."""
+    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    assert isinstance(model, LanguageModel)
+    vocabulary = model.vocabulary
+    # What a tokenizer keeps together where it stands together.
+    [joined] = vocabulary.encode(" fox")
+    for constraint in (
+        Described(kind="choice", value=["fox", "dog"], covers="new"),
+        Described(kind="regex", value="fox|dog", covers="new"),
+        Described(kind="lark", value='start: "fox" | "dog"', covers="new"),
+    ):
+        command = Generate(
+            request_id=1, text="Hello", continuation=Continuation(text="quick brown "), constraint=constraint
+        )
+        writing = Request(command, Ticket(1), Prompts(model), model).writings[0]
+        allowed = writing.answer.mask.mask()
+        assert allowed is not None
+        assert allowed[joined], constraint.kind
+        assert not allowed[vocabulary.encode(" over")[0]]
+        writing.take(Drawn(joined))
+        assert writing.choice(0).text == "fox" if writing.is_over else writing.answer.raw_text() == "fox"
+
+
+def test_json_behind_what_is_given_is_valid(worker: StdioWorker):
+    constraint = {"kind": "json_schema", "value": SCHEMA, "covers": "new"}
+    for given in ("Here it is: ", "Here it is:\n", "{", "[1, é"):
+        for seed in range(3):
+            finished = worker.result(
+                "generate",
+                text="Hello",
+                continuation={"text": given},
+                constraint=constraint,
+                sampling={"temperature": 1, "seed": seed},
+            )
+            assert finished["type"] == "finished", finished
+            answer = finished["choices"][0]
+            assert answer["reason"] == "constraint"
+            assert is_valid(json.loads(answer["text"])), answer["text"]
+            assert sum(answer["turn_token_chars"]) == len(given + answer["text"])
+
+
+def test_a_mask_stands_as_long_as_the_same_may_come(constraints: Constraints, vocabulary: Vocabulary):
+    form = constraints.new(Described(kind="regex", value="[a-z]*!?"))
+    first = form.mask()
+    for letter in "abc":
+        assert form.consume(vocabulary.encode(letter))
+        assert np.array_equal(form.copy().mask(), first)
+        assert form.mask() is first
+    assert form.consume(vocabulary.encode("!"))
+    assert not np.array_equal(form.mask(), first)
+    form.rewind(1)
+    assert np.array_equal(form.mask(), first)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = True
 
 
 def test_a_stop_string_ends_a_constrained_answer_too(worker: StdioWorker):

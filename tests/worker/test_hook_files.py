@@ -139,9 +139,21 @@ def hook(step):
 """
 
 
-@pytest.mark.parametrize(("code", "exit_code"), [(SPINS, 70), (HOLDS_THE_LOCK, -signal.SIGALRM)])
+IS_NEVER_MADE = """
+class Hook:
+    def __init__(self):
+        while True:
+            pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "exit_code", "said"),
+    [(SPINS, 70, "bcd"), (HOLDS_THE_LOCK, -signal.SIGALRM, "bcd"), (IS_NEVER_MADE, 70, "")],
+    ids=["spins", "holds the lock", "is never made"],
+)
 def test_a_hook_that_is_stuck_is_ended_with_the_worker_and_named(
-    counting: Path, tmp_path: Path, code: str, exit_code: int
+    counting: Path, tmp_path: Path, code: str, exit_code: int, said: str
 ):
     (tmp_path / "stuck_one.py").write_text(code)
     with StdioWorker(arguments=["--hooks-folder", str(tmp_path), "--hook-patience-s", "0.5"]) as worker:
@@ -151,7 +163,7 @@ def test_a_hook_that_is_stuck_is_ended_with_the_worker_and_named(
         with contextlib.suppress(EOFError):
             while True:
                 worker.next_event()
-        assert shown_text([event for event in worker.events if event["request_id"] == request_id]) == "bcd"
+        assert shown_text([event for event in worker.events if event["request_id"] == request_id]) == said
         if exit_code > 0:
             assert worker.events[-1]["kind"] == "hook_failed"
             assert "'stuck one'" in worker.events[-1]["message"]

@@ -28,7 +28,19 @@ from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
-from worker.protocol import Chunk, Constraint, Event, Failed, Finished, Forked, Generate, Retract, Sampling, Segment
+from worker.protocol import (
+    Chunk,
+    Constraint,
+    Continuation,
+    Event,
+    Failed,
+    Finished,
+    Forked,
+    Generate,
+    Retract,
+    Sampling,
+    Segment,
+)
 from worker.request import Ticket
 from worker.sampler import Sampler
 from worker.step import Step
@@ -113,6 +125,10 @@ class Shown:
 
     text: str = ""
     token_ids: list[int] = field(default_factory=list[int])
+    num_given_chars_back: int = 0
+    """Of what was there before."""
+    has_healed: bool = False
+    """Whether there were tokens that spell given text, which are none of the answer's."""
 
 
 def on_screen(events: Sequence[Event]) -> dict[int, Shown]:
@@ -124,16 +140,19 @@ def on_screen(events: Sequence[Event]) -> dict[int, Shown]:
                 screen = screens.setdefault(event.choice, Shown())
                 screen.text += event.text
                 screen.token_ids += [token.id for token in event.tokens]
+                screen.has_healed |= any(token.origin == "healed" for token in event.tokens)
             case Retract():
-                screen = screens[event.choice]
+                screen = screens.setdefault(event.choice, Shown())
                 assert event.num_chars <= len(screen.text)
                 assert event.num_tokens <= len(screen.token_ids)
                 screen.text = screen.text[: len(screen.text) - event.num_chars]
                 screen.token_ids = screen.token_ids[: len(screen.token_ids) - event.num_tokens]
+                screen.num_given_chars_back += event.num_given_chars
             case Forked():
                 parent = screens.get(event.parent, Shown())
                 assert event.choice not in screens
-                screens[event.choice] = Shown(parent.text[: event.num_chars], parent.token_ids[: event.num_tokens])
+                text, token_ids = parent.text[: event.num_chars], parent.token_ids[: event.num_tokens]
+                screens[event.choice] = Shown(text, token_ids, parent.num_given_chars_back, parent.has_healed)
             case _:
                 pass
     return screens
@@ -144,6 +163,9 @@ def finished(events: Sequence[Event]) -> Finished:
     for choice, shown in on_screen(events).items():
         answer = events[-1].choices[choice]
         assert shown.text == answer.text
+        assert shown.num_given_chars_back == answer.num_given_chars
+        if shown.has_healed:
+            continue
         # An unfinished character at the end is none of its tokens.
         num_whole = len(answer.token_ids) - answer.num_recut
         assert shown.token_ids[:num_whole] == answer.token_ids[:num_whole]
@@ -313,6 +335,33 @@ def test_a_fork_has_hooks_of_its_own(counting: LanguageModel) -> None:
             return [] if len(self.seen) > step.position + 1 else None
 
     assert [answer.reason for answer in finished(count(counting, {"count": Counter})).choices] == ["length"] * 2
+
+
+def test_an_answer_that_is_not_there_yet_can_not_be_cancelled(counting: LanguageModel) -> None:
+    m = ids(counting, "m")[0]
+    hooks = HookFolder(given={"fork": once(2, [Decision(), Decision(token=m)])}, slow_s=math.inf)
+    engine = Engine(counting, hooks=hooks)
+    ticket = Ticket(1)
+    engine.add(Generate(request_id=1, token_ids=ids(counting, "a"), max_tokens=6, hooks=["fork"]), ticket)
+    ticket.cancel(1)
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    assert [answer.reason for answer in finished(events).choices] == ["length", "length"]
+
+
+def test_a_fork_can_be_cancelled_once_it_is_told_of(counting: LanguageModel) -> None:
+    m = ids(counting, "m")[0]
+    hooks = HookFolder(given={"fork": once(2, [Decision(), Decision(token=m)])}, slow_s=math.inf)
+    engine = Engine(counting, hooks=hooks)
+    ticket = Ticket(1)
+    engine.add(Generate(request_id=1, token_ids=ids(counting, "a"), max_tokens=6, hooks=["fork"]), ticket)
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+        if any(isinstance(event, Forked) for event in events):
+            ticket.cancel(1)
+    assert [answer.reason for answer in finished(events).choices] == ["length", "cancelled"]
 
 
 def test_too_many_forks_are_refused(counting: LanguageModel) -> None:
@@ -503,6 +552,78 @@ def test_splices_are_looked_through_in_order(counting: LanguageModel) -> None:
     assert text_of(count(counting, {"one": always("x"), "other": always("m")})) == "bcxyza"
 
 
+# --- what was given -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_text", [False, True], ids=["tokens", "text"])
+def test_a_backtrack_reaches_into_what_was_given(counting: LanguageModel, is_text: bool) -> None:
+    x = ids(counting, "x")[0]
+    # Of a text the last tokens are spelled again; they count as given all the same.
+    continuation = Continuation(text="bcdef") if is_text else Continuation(token_ids=ids(counting, "bcdef"))
+    # "gh" is said, "i" drawn, and "efgh" taken back with it.
+    events = count(counting, {"back": once(2, Decision(backtrack=4, token=x))}, continuation=continuation)
+    answer = finished(events).choices[0]
+    assert (answer.text, answer.num_given_chars) == ("xyzabc", 2)
+    assert counting.vocabulary.text_of(answer.turn_token_ids) == "bcdxyzabc"
+    assert [event.num_given_chars for event in events if isinstance(event, Retract)] == [2]
+
+
+def test_a_backtrack_ends_where_the_turn_begins(counting: LanguageModel) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def hook(step: Step) -> Verdict:
+        seen.append((step.position, len(step.given)))
+        return Decision(backtrack=1000) if step.phase == "after" and step.visit == 0 and step.position == 1 else None
+
+    events = count(counting, {"back": lambda: hook}, continuation=Continuation(token_ids=ids(counting, "xyz")))
+    answer = finished(events).choices[0]
+    # Behind the prompt's "a" it counts on; where that place was is told by its number.
+    assert (answer.text, answer.num_given_chars) == ("bcdefg", 3)
+    assert answer.turn_token_ids == answer.token_ids
+    assert (-3, 0) in seen
+    assert max(seen)[1] == 0
+
+
+def test_what_is_given_in_the_middle_of_a_character_is_taken_back_by_bytes(llama: LanguageModel) -> None:
+    token_ids = llama.vocabulary.encode("é\U0001f642")
+    assert len(token_ids) > 2
+    fox = ids(llama, "fox")
+    hooks = {"back": once(1, Decision(backtrack=2))}
+    events = ask(llama, hooks, continuation=Continuation(token_ids=[*fox, *token_ids]), max_tokens=3)
+    answer = finished(events).choices[0]
+    # One of the character's tokens goes: it is not whole any more, so all of it is gone.
+    assert answer.num_given_chars == 1
+    assert answer.turn_token_ids[: len(fox) + len(token_ids) - 1] == [*fox, *token_ids][:-1]
+
+
+def test_a_form_goes_back_into_what_was_given(counting: LanguageModel) -> None:
+    x = ids(counting, "x")[0]
+    back = {"back": once(1, Decision(backtrack=3, token=x))}
+    for covers, value, text in (("turn", "bc(d|x)[a-z]{3}", "xyza"), ("new", "[a-z]{4}", "xyza")):
+        constraint = Constraint(kind="regex", value=value, covers=covers)  # pyright: ignore[reportArgumentType]
+        events = count(counting, back, constraint=constraint, continuation=Continuation(text="bcde"), max_tokens=40)
+        answer = finished(events).choices[0]
+        assert (answer.text, answer.reason, answer.num_given_chars) == (text, "constraint", 2), covers
+
+
+def test_a_fork_may_go_back_into_what_was_given_alone(counting: LanguageModel) -> None:
+    x = ids(counting, "x")[0]
+    hooks = {"fork": once(1, [Decision(), Decision(backtrack=3, token=x)])}
+    answers = finished(count(counting, hooks, continuation=Continuation(text="bcd"))).choices
+    assert [(answer.text, answer.num_given_chars) for answer in answers] == [("efghi", 0), ("xyzabc", 2)]
+
+
+def test_what_forks_share_is_counted_once(counting: LanguageModel) -> None:
+    m = ids(counting, "m")[0]
+    usage = finished(count(counting, {"fork": once(4, [Decision(), Decision(token=m)])})).usage
+    assert (usage.generated_tokens, usage.forced_tokens) == (6 + 2, 1)
+    # Where the fork, or the answer that it came from, goes back further it shares less.
+    usage = finished(count(counting, {"fork": once(4, [Decision(), Decision(backtrack=2, token=m)])})).usage
+    assert usage.generated_tokens == 6 + 4
+    usage = finished(count(counting, {"fork": once(4, [Decision(backtrack=2, token=m), Decision()])})).usage
+    assert usage.generated_tokens == 6 + 4
+
+
 # --- beside constraints and segments --------------------------------------------------------------------------
 
 
@@ -585,6 +706,8 @@ class Chance:
             self._forget(step.position)
             if chosen < 0.06:
                 return Decision(backtrack=chance.randint(1, 6))
+            if chosen < 0.07:
+                return Decision(backtrack=step.position + 2)
             if chosen < 0.1:
                 return Decision(token=chance.randrange(40, self.size))
             if chosen < 0.14:
@@ -602,7 +725,9 @@ class Chance:
             self._forget(step.position)  # somewhere else, and nobody was asked how to draw there
         left = np.ones(self.size, dtype=np.bool_) if self.mask is None else self.mask.copy()
         left[self.tried] = False
-        self.draws.made.append((list(step.tokens), step.branch, step.visit, left, self.temperature, step.token))
+        self.draws.made.append(
+            ([*step.given, *step.tokens], step.branch, step.visit, left, self.temperature, step.token)
+        )
         if chosen < 0.15:
             self.tried.append(step.token)
             return Decision(resample=True)
@@ -621,6 +746,8 @@ class Chance:
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
     draws = Draws()
+    # Of every second one something is given, which may be taken back, too.
+    given = list(range(60, 60 + 9 * (seed % 2)))
     sampling = Sampling(temperature=1.0, seed=seed * 100)
     made = itertools.cycle(range(seed, seed + n))
     events = ask(
@@ -629,6 +756,7 @@ def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: Language
         n=n,
         sampling=sampling,
         max_tokens=24,
+        continuation=Continuation(token_ids=given) if given else None,
     )
     finished(events)
     assert len(draws.made) > 20

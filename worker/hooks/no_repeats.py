@@ -36,10 +36,9 @@ class Hook:
         period = self._period(step.tokens)
         if period is None:
             return None
-        place = step.position - period * (self._times - 1)
-        again = step.tokens[place]
-        self._barred.setdefault(place, set()).add(again)
-        return Decision(backtrack=step.position - place)
+        back = period * (self._times - 1)
+        self._barred.setdefault(step.position - back, set()).add(step.tokens[-back])
+        return Decision(backtrack=back)
 
     def _period(self, tokens: Sequence[int]) -> int | None:
         """The length of the shortest circle at the end; None where there is none."""
