@@ -30,7 +30,10 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     record = message.record or Record()
     sampling = record.sampling
     continuation = None
-    if message.text:
+    if record.origins.endswith(ORIGINS["chosen"]):
+        # A person chose the last token itself, not its text.
+        continuation = Continuation(token_ids=list(record.token_ids))
+    elif message.text:
         # Ids are exact as far as they say the text; where a worker died they may say more or less. Then its seam is
         # healed.
         continuation = Continuation(text=message.text, known_ids=list(record.token_ids))

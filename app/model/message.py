@@ -25,9 +25,17 @@ State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
 Overflow: TypeAlias = Literal["fail", "drop_oldest"]
 """What is done where a conversation is longer than the model's context: say so, or leave out the oldest messages."""
 
-ORIGINS = {"sampled": "s", "forced": "f", "healed": "h", "draft": "d", "recut": "r", "given": "g"}
+ORIGINS = {
+    "sampled": "s",
+    "forced": "f",
+    "healed": "h",
+    "draft": "d",
+    "recut": "r",
+    "given": "g",
+    "chosen": "c",
+}
 """Where a token came from, as a letter. `recut`: the answer ended inside a token, so its end was tokenized again.
-`given`: it was there before the model was asked to go on."""
+`given`: it was there before the model was asked to go on. `chosen`: a person put it in another one's place."""
 
 Draft: TypeAlias = Literal["auto", "tree", "off"]
 """What guesses the tokens to come: the draft model, where one is loaded (else the tree); other answers; nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
@@ -9,8 +10,10 @@ from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
     QCursor,
+    QFocusEvent,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPalette,
@@ -23,13 +26,16 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
+from app.model.token_pieces import TokenPiece
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.copied_text import copied_text
 from app.ui.frames import Frames
 from app.ui.link_popover import LinkPopover
 from app.ui.markdown_document import MarkdownDocument
 from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
+from app.ui.source_place import raw_place, source_place
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme
+from app.ui.token_reader import TokenReader
 
 _CARET_PX = 2
 _MOST_SHOWN = 200_000
@@ -42,6 +48,8 @@ _BULLET_GAP_PX = 9
 class MessageText(QTextBrowser):
     """Shows Markdown, or plain text for what a person wrote."""
 
+    token_chosen = Signal(int, int)
+    """A token's index, and the id of the one that is to stand there."""
     key_pressed = Signal(QKeyEvent)
     """A key that is not for moving in or copying from the text."""
 
@@ -53,6 +61,8 @@ class MessageText(QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setOpenLinks(False)
+        # There is a cursor in it, so that one can say where to go on.
+        self.setTextInteractionFlags(self.textInteractionFlags() | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         self.anchorClicked.connect(self._ask_about_link)
         self.viewport().setAutoFillBackground(False)
         self._theme = theme
@@ -67,6 +77,7 @@ class MessageText(QTextBrowser):
         self._is_fitting = False
         self._link_number = -1
         self.link_popover: LinkPopover | None = None
+        self._tokens: TokenReader | None = None
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -115,6 +126,31 @@ class MessageText(QTextBrowser):
         self._fit()
 
     @property
+    def source_place(self) -> int:
+        """How many characters of the content stand before the cursor."""
+        if self._is_meant:
+            return source_place(self.textCursor(), self._content, self.shown_start)
+        return raw_place(self.textCursor(), self._content)
+
+    @property
+    def tokens(self) -> TokenReader | None:
+        """What shows the tokens; None while they are not shown."""
+        return self._tokens
+
+    def show_tokens(self, pieces: Sequence[TokenPiece] | None, *, can_fork: bool = False) -> None:
+        """Tint these tokens, which are what is shown; None: tint none."""
+        if pieces is not None:
+            if self._tokens is None:
+                self._tokens = TokenReader(self, self._theme)
+                self._tokens.chosen.connect(self.token_chosen)
+            self._tokens.show(self._content, pieces, can_fork=can_fork)
+        elif self._tokens is not None:
+            self._tokens.close()
+            self._tokens.deleteLater()
+            self._tokens = None
+            self.viewport().update()
+
+    @property
     def is_raw(self) -> bool:
         """Whether the text is shown as it was written."""
         return self._is_raw
@@ -143,6 +179,8 @@ class MessageText(QTextBrowser):
         self._theme = theme
         self._markdown.set_theme(theme)
         self._frames.set_theme(theme)
+        if self._tokens is not None:
+            self._tokens.set_theme(theme)
         self._show_content()
 
     def set_caret(self, shown: bool) -> None:
@@ -198,6 +236,11 @@ class MessageText(QTextBrowser):
         painter.setClipRect(visible)
         self._paint_quote_bars(painter, visible)
         self._paint_bullets(painter, visible)
+        if self._tokens is not None:
+            self._tokens.paint(painter, visible)
+        if self.hasFocus() and self.textCursor().position() and not self.textCursor().hasSelection():
+            place = self.cursorRect()
+            painter.fillRect(place.left(), place.top() + 2, 1, place.height() - 4, QColor(self._theme.text))
         if self._has_caret:
             cursor = QTextCursor(self.document())
             cursor.movePosition(QTextCursor.MoveOperation.End)
@@ -286,6 +329,8 @@ class MessageText(QTextBrowser):
 
     @override
     def keyPressEvent(self, ev: QKeyEvent) -> None:
+        if self._tokens is not None and self._tokens.take_key(ev):
+            return
         is_plain = not ev.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         if (is_plain and (ev.text().isprintable() and ev.text())) or ev.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Delete}:
             self.key_pressed.emit(ev)
@@ -339,6 +384,24 @@ class MessageText(QTextBrowser):
         self.link_popover.show_at(place)
 
     @override
+    def mouseMoveEvent(self, ev: QMouseEvent) -> None:
+        super().mouseMoveEvent(ev)
+        if self._tokens is not None:
+            self._tokens.hover(ev.position().toPoint())
+
+    @override
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        if self._tokens is not None:
+            self._tokens.leave()
+
+    @override
+    def focusOutEvent(self, ev: QFocusEvent) -> None:
+        super().focusOutEvent(ev)
+        if self._tokens is not None:
+            self._tokens.close()
+
+    @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         """Scroll a frame sideways; up and down is the page's."""
         turned = e.pixelDelta() if not e.pixelDelta().isNull() else e.angleDelta() / 3
@@ -353,6 +416,10 @@ class MessageText(QTextBrowser):
     def event(self, e: QEvent) -> bool:
         # Tab leaves a message for its actions instead of going from link to link.
         if e.type() == QEvent.Type.ShortcutOverride:
+            is_ours = isinstance(e, QKeyEvent) and e.key() == Qt.Key.Key_Escape
+            if is_ours and self._tokens is not None and self._tokens.current is not None:
+                e.accept()
+                return True
             e.ignore()
             return False
         return super().event(e)

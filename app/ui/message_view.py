@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.model.message import Figures, Message
 from app.model.thoughts import thought_seconds
+from app.model.token_pieces import token_pieces
 from app.ui.clusters import split_open_cluster
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
@@ -59,6 +60,10 @@ class MessageView(QFrame):
     """A message's id and the text that is to stand in its place."""
     sibling_asked = Signal(int, int)
     """A message's id and the step to another version."""
+    token_chosen = Signal(int, int, int)
+    """A message's id, the index of a token, and the id of the one from which the answer is to go on instead."""
+    go_on_asked = Signal(int, int)
+    """A message's id, and after how many of its characters the answer is to go on in another way."""
     focused = Signal(int)
     refused = Signal(str)
     """Why a text was not taken into an edit."""
@@ -73,10 +78,14 @@ class MessageView(QFrame):
         role = shown.message.role
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
+        self.text.token_chosen.connect(self._choose_token)
         self.text.installEventFilter(self)
 
         self.thought: ThoughtView | None = None
         self._modes = shown.modes or ReadingModes()
+        self._is_listening = False
+        self._tokens_shown: tuple[int, str] | None = None
+        """Of which text the tokens are shown."""
         body = QFrame()
         body.setObjectName("answer" if role == "assistant" else "card")
         self._card = body
@@ -149,12 +158,13 @@ class MessageView(QFrame):
         if self.thought is not None and shown.message.id != self.shown.message.id:
             self.thought.forget()
         self.shown = shown
-        self._modes = shown.modes or self._modes
+        self._use(shown.modes or self._modes)
         message = shown.message
         self.render_appended()
         if not shown.is_streaming:
             self._unrendered.clear()
-        is_raw = message.id in self._modes.raw
+        are_tokens_shown = self._modes.are_tokens_shown and message.role == "assistant"
+        is_raw = message.id in self._modes.raw or are_tokens_shown
         if self.text.content + "".join(self._unrendered) != _shown_text(message) or self.text.is_raw != is_raw:
             self.text.set_text(_shown_text(message), is_raw=is_raw)
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
@@ -162,6 +172,7 @@ class MessageView(QFrame):
         # An empty system prompt is a quiet line, not an empty card.
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
+        self._show_tokens(are_tokens_shown and not shown.is_streaming)
         self._show_thought()
         if not shown.is_streaming or message.text:
             self._hide_reading()
@@ -172,6 +183,13 @@ class MessageView(QFrame):
         self._row.show_actions(shown.actions, message)
         self._show_row()
         self.text.setAccessibleName(self._accessible_name())
+
+    def _use(self, modes: ReadingModes) -> None:
+        if modes is not self._modes or not self._is_listening:
+            if self._is_listening:
+                self._modes.tokens_changed.disconnect(self._on_tokens_changed)
+            self._modes, self._is_listening = modes, True
+            modes.tokens_changed.connect(self._on_tokens_changed)
 
     def append_text(self, text: str) -> None:
         """Take text that has streamed in; it is on screen at the next `render_appended`."""
@@ -188,6 +206,23 @@ class MessageView(QFrame):
         if self.text.thought is not None or self.thought is not None:
             self._show_thought()
         return True
+
+    def _show_tokens(self, are_shown: bool) -> None:
+        shown = (self.message.id, self.message.text) if are_shown else None
+        if shown != self._tokens_shown:
+            self._tokens_shown = shown
+            self.text.show_tokens(token_pieces(self.message) if are_shown else None, can_fork=True)
+
+    def _on_tokens_changed(self) -> None:
+        self.show_message(self.shown)
+
+    def _choose_token(self, index: int, token_id: int) -> None:
+        self.token_chosen.emit(self.message.id, index, token_id)
+
+    def go_on_from_here(self) -> None:
+        """Ask for the answer to go on in another way from where the cursor is."""
+        if self.message.role == "assistant" and not self.is_streaming:
+            self.go_on_asked.emit(self.message.id, self.text.source_place)
 
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""
@@ -302,6 +337,8 @@ class MessageView(QFrame):
             self.toggle_raw()
         elif event.text().lower() == "t":
             self.toggle_thought()
+        elif event.text().lower() == "g":
+            self.go_on_from_here()
         elif event.text().lower() == "l":
             self.text.walk_links()
         elif event.key() == Qt.Key.Key_Delete:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _LONGEST = 4_000
 """Characters; a formula that is longer is no formula."""
@@ -26,6 +26,20 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
     """Return a formula as it is written in `colour`; None where it can't be set, and its source must do."""
     if len(latex) > _LONGEST:
         return None
+    latex_class = _latex_class()
+    try:
+        svg = latex_class(latex, size=size_px, color=colour, inline=is_inline).svg()
+    except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
+        return None
+    box = _VIEW_BOX.search(svg)
+    if box is None:
+        return None
+    _, top, width, height = (float(number) for number in box.groups())
+    return Formula(svg, width, height, height + top)
+
+
+@lru_cache(maxsize=1)
+def _latex_class() -> Any:
     # Its fonts are read when it is first wanted, in a way that Python calls old.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -34,12 +48,4 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
 
     # Qt's SVG has no symbols that are used again.
     config.svg2 = False
-    try:
-        svg = Latex(latex, size=size_px, color=colour, inline=is_inline).svg()
-    except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
-        return None
-    box = _VIEW_BOX.search(svg)
-    if box is None:
-        return None
-    _, top, width, height = (float(number) for number in box.groups())
-    return Formula(svg, width, height, height + top)
+    return Latex

@@ -113,9 +113,9 @@ def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> 
     modes = ReadingModes()
     modes.raw.add(3)
     view.show_message(_shown(_message("", 3), modes, is_streaming=True))
-    text = "# a\r\n\n\u2029<think> " + "x" * 3_000 + "\n"
-    for start in range(0, len(text), 7):
-        view.append_text(text[start : start + 7])
+    text = "# a\r\n\n\u2029<think> " + "x" * 2_100 + "\n"
+    for start in range(0, len(text), 45):
+        view.append_text(text[start : start + 45])
         view.render_appended()
     whole = MessageView(_shown(_message(text, 3), modes), theme("light"))
     assert view.text.toPlainText() == whole.text.toPlainText()

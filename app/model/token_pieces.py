@@ -1,0 +1,81 @@
+"""The tokens of an answer as stretches of its text, with what is known of each; values alone."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct, structs
+
+from app.model.message import Alternative, Message, Record
+
+_MOST_BITS = 8.0
+"""A token is no more surprising than one of 256 that are equally likely."""
+
+
+class TokenPiece(Struct, frozen=True):
+    """One token. `start` and `end` are characters of the text.
+
+    Of a character that is spelled by several tokens, all but the last are shown as that character, too.
+    """
+
+    index: int
+    id: int
+    start: int
+    end: int
+    origin: str
+    logprob: float | None
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def surprise(self) -> float | None:
+        """How unlikely it was, from 0 to 1; None where that is not known."""
+        if self.logprob is None:
+            return None
+        return min(1.0, max(0.0, -self.logprob / math.log(2) / _MOST_BITS))
+
+    @property
+    def choices(self) -> tuple[Alternative, ...]:
+        """What could stand here, the likeliest first, the token itself among it."""
+        if any(other.id == self.id for other in self.alternatives):
+            return self.alternatives
+        return (*self.alternatives, Alternative(self.id, "", self.logprob))
+
+
+def token_pieces(message: Message) -> list[TokenPiece]:
+    """Return the tokens of a message; none where they are not known or say another text."""
+    record = message.record
+    if record is None or not record.token_chars or len(record.token_chars) != len(record.token_ids):
+        return []
+    if sum(record.token_chars) != len(message.text):
+        return []
+    pieces: list[TokenPiece] = []
+    start = 0
+    for index, (token_id, num_chars) in enumerate(zip(record.token_ids, record.token_chars, strict=True)):
+        end = start + num_chars
+        shown_end = max(end, min(start + 1, len(message.text)))
+        pieces.append(
+            TokenPiece(
+                index,
+                token_id,
+                start,
+                shown_end,
+                record.origins[index : index + 1],
+                record.logprobs[index] if index < len(record.logprobs) else None,
+                record.alternatives[index] if index < len(record.alternatives) else (),
+            )
+        )
+        start = end
+    return pieces
+
+
+def with_first_tokens(record: Record, num_tokens: int) -> Record:
+    """Return what a record says of a turn's first tokens."""
+    return structs.replace(
+        record,
+        token_ids=record.token_ids[:num_tokens],
+        token_chars=record.token_chars[:num_tokens],
+        origins=record.origins[:num_tokens],
+        logprobs=record.logprobs[:num_tokens],
+        alternatives=record.alternatives[:num_tokens],
+        earlier=tuple(structs.replace(part, end=min(part.end, num_tokens)) for part in record.earlier),
+    )

@@ -1,0 +1,147 @@
+"""Where the tokens of an answer stand in its document, and the lines below them: the stronger, the more surprising."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDocument
+
+from app.model.message import ORIGINS
+from app.model.token_pieces import TokenPiece
+from app.ui.code_blocks import num_units
+from app.ui.theme import Theme
+
+_THINNEST_PX, _THICKEST_PX = 1.5, 4.5
+_FAINTEST = 70
+"""Of 255: how dark the line below the most expected token is."""
+_MARK_PX = 5.0
+_LEAST_PX = 4.0
+"""A token that is no more than a line's end is as wide."""
+_BREAK = "\u200b"
+
+MARKED_ORIGINS = tuple(ORIGINS[name] for name in ("forced", "healed", "draft", "chosen"))
+"""Origins that have a mark of their own."""
+
+
+class TokenTint:
+    """The tokens of one message that is shown as it was written."""
+
+    def __init__(self, document: QTextDocument, text: str, pieces: Sequence[TokenPiece]) -> None:
+        places = _places(document.toRawText(), text)
+        pieces = pieces if places is not None else ()
+        places = places or []
+        num_shown = len(places) - 1
+        self.pieces = [piece for piece in pieces if piece.end <= num_shown]
+        self._starts = [places[piece.start] for piece in self.pieces]
+        self._ends = [places[piece.end] for piece in self.pieces]
+        self._document = document
+
+    def index_at(self, position: int) -> int | None:
+        """Return which token the character at a place in the document belongs to."""
+        index = bisect.bisect_right(self._starts, position) - 1
+        return index if index >= 0 and position < self._ends[index] else None
+
+    def position(self, index: int) -> int:
+        """Return where a token begins in the document."""
+        return self._starts[index]
+
+    def rect(self, index: int) -> QRectF:
+        """Return where a token is, of one that stands on several lines its first part."""
+        block = self._document.findBlock(self._starts[index])
+        rects = (rect for number, rect in self._rects_in(block) if number == index)
+        return next(rects, QRectF())
+
+    def paint(self, painter: QPainter, visible: QRect, theme: Theme, current: int | None) -> None:
+        """Draw the lines and marks of what is visible."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        layout = self._document.documentLayout()
+        block = self._document.findBlock(
+            max(0, layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit))
+        )
+        while block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
+            for index, rect in self._rects_in(block):
+                self._paint_line(painter, rect, self.pieces[index], theme)
+                if index == current:
+                    painter.setPen(QPen(QColor(theme.accent), 2))
+                    painter.setBrush(Qt.BrushStyle.NoBrush)
+                    painter.drawRoundedRect(rect.adjusted(-1, 1, 1, 0), 4, 4)
+            block = block.next()
+
+    def _paint_line(self, painter: QPainter, rect: QRectF, piece: TokenPiece, theme: Theme) -> None:
+        painter.setPen(Qt.PenStyle.NoPen)
+        surprise = piece.surprise
+        if surprise is not None:
+            colour = QColor(theme.warning)
+            colour.setAlpha(round(_FAINTEST + (255 - _FAINTEST) * surprise))
+            painter.setBrush(colour)
+            height = _THINNEST_PX + (_THICKEST_PX - _THINNEST_PX) * surprise
+            painter.drawRect(QRectF(rect.left() + 0.5, rect.bottom() - height, max(1.0, rect.width() - 1.5), height))
+        if piece.origin in MARKED_ORIGINS:
+            paint_mark(painter, QPointF(rect.left() + 0.5, rect.bottom() - _MARK_PX), piece.origin, theme)
+
+    def _rects_in(self, block: QTextBlock) -> Iterator[tuple[int, QRectF]]:
+        begin, layout = block.position(), block.layout()
+        top = layout.position()
+        for number in range(layout.lineCount()):
+            line = layout.lineAt(number)
+            start = begin + line.textStart()
+            end = start + line.textLength()
+            is_last = number == layout.lineCount() - 1
+            index = max(0, bisect.bisect_right(self._ends, start))
+            while index < len(self._starts) and (self._starts[index] < end or (is_last and self._starts[index] == end)):
+                left = _x(line.cursorToX(max(self._starts[index], start) - begin))
+                right = _x(line.cursorToX(min(self._ends[index], end) - begin))
+                left, right = min(left, right), max(left, right)
+                yield (
+                    index,
+                    QRectF(top.x() + left, top.y() + line.y(), max(_LEAST_PX, right - left), line.height()),
+                )
+                index += 1
+
+
+def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> None:
+    """Draw the small mark of where a token came from; each has a shape of its own."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.information))
+    box = QRectF(place.x(), place.y(), _MARK_PX, _MARK_PX)
+    if origin == ORIGINS["forced"]:
+        painter.drawRect(box)
+    elif origin == ORIGINS["healed"]:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(theme.information), 1.5))
+        painter.drawEllipse(box.adjusted(0.5, 0.5, -0.5, -0.5))
+    elif origin == ORIGINS["draft"]:
+        painter.drawPolygon(QPolygonF([box.bottomLeft(), box.bottomRight(), QPointF(box.center().x(), box.top())]))
+    else:
+        painter.setBrush(QColor(theme.accent))
+        middle = box.center()
+        sides = (middle.x(), box.top()), (box.right(), middle.y()), (middle.x(), box.bottom()), (box.left(), middle.y())
+        painter.drawPolygon(QPolygonF([QPointF(*side) for side in sides]))
+
+
+def _places(shown: str, text: str) -> list[int] | None:
+    """Return where in a document each character of a text stands, and where the last one shown ends.
+
+    Qt counts UTF-16 units; long runs have been given leave to break. None where the document says another text.
+    """
+    if shown.isascii() and len(shown) == len(text):
+        return list(range(len(text) + 1))
+    places: list[int] = []
+    unit = index = 0
+    for character in shown:
+        is_break = character == _BREAK and text[index : index + 1] != _BREAK
+        if not is_break:
+            if index >= len(text):
+                break
+            places.append(unit)
+            index += 1
+        unit += num_units(character)
+    return [*places, unit]
+
+
+def _x(found: Any) -> float:
+    # Qt tells the character's place, too.
+    return float(found[0] if isinstance(found, tuple) else found)

@@ -1,0 +1,207 @@
+"""The tokens of answers: where they stand, what a popover says of them, and choosing another one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImage, QTextDocument
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.model.message import Alternative, Message, Record
+from app.model.token_pieces import token_pieces
+from app.ui.message_view import MessageView, Shown
+from app.ui.reading_modes import ReadingModes
+from app.ui.theme import theme
+from app.ui.token_popover import shown_token
+from app.ui.token_tint import TokenTint
+
+_WORDS = ("One", " **two**", "\n\n", "thr", "ee", " 東", "京", " 😀", "é", ".")
+_PATIENCE_MS = 30_000
+
+
+def _message(words: tuple[str, ...] = _WORDS, message_id: int = 7) -> Message:
+    alternatives = tuple(
+        (
+            Alternative(100 + index, word, math.log(0.75)),
+            Alternative(200 + index, f"other {index}", math.log(0.2)),
+            Alternative(300 + index, "", math.log(0.05)),
+        )
+        for index, word in enumerate(words)
+    )
+    record = Record(
+        token_ids=tuple(100 + index for index in range(len(words))),
+        token_chars=tuple(map(len, words)),
+        origins=("sfhdcsssss" * len(words))[: len(words)],
+        logprobs=tuple(math.log(0.75) for _ in words),
+        alternatives=alternatives,
+    )
+    return Message(id=message_id, parent_id=None, role="assistant", text="".join(words), record=record)
+
+
+@pytest.fixture
+def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
+    assert qapp is not None
+    modes = ReadingModes()
+    modes.show_tokens(True)
+    shown = Shown(_message(), (7,), (), is_streaming=False, is_last=True, modes=modes)
+    view = MessageView(shown, theme("light"))
+    qtbot.addWidget(view)
+    view.resize(500, 300)
+    view.show()
+    view.activateWindow()
+    qtbot.waitUntil(view.isActiveWindow, timeout=_PATIENCE_MS)
+    view.text.setFocus()
+    return view
+
+
+def test_the_mode_shows_what_was_written_and_goes_again(view: MessageView) -> None:
+    modes = view.shown.modes
+    assert modes is not None
+    assert view.text.toPlainText() == "".join(_WORDS)
+    modes.show_tokens(False)
+    assert view.text.toPlainText() != "".join(_WORDS)
+    assert view.text.tokens is None
+    modes.show_tokens(True)
+    assert view.text.tokens is not None
+
+
+def test_each_token_stands_where_its_text_does(view: MessageView) -> None:
+    document = view.text.document()
+    tint = TokenTint(document, "".join(_WORDS), token_pieces(_message()))
+    for index, word in enumerate(_WORDS):
+        position = tint.position(index)
+        assert tint.index_at(position) == index
+        if word.strip():
+            place = tint.rect(index).center().toPoint()
+            at = view.text.cursorForPosition(place).position()
+            assert index in {tint.index_at(at), tint.index_at(at - 1)}
+    rects = [tint.rect(index) for index in range(5, len(_WORDS))]
+    assert all(left.right() <= right.left() + 1 for left, right in itertools.pairwise(rects))
+
+
+def test_a_character_of_several_tokens_belongs_to_each_of_them(qapp: QApplication) -> None:
+    assert qapp is not None
+    record = Record(token_ids=(1, 2, 3), token_chars=(1, 0, 1), origins="sss")
+    message = Message(id=1, parent_id=None, role="assistant", text="a京", record=record)
+    assert [(piece.start, piece.end) for piece in token_pieces(message)] == [(0, 1), (1, 2), (1, 2)]
+
+
+def test_tokens_that_say_another_text_are_none() -> None:
+    message = _message()
+    for text in ("", message.text + "x"):
+        other = Message(id=1, parent_id=None, role="assistant", text=text, record=message.record)
+        assert token_pieces(other) == []
+
+
+def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
+    assert qapp is not None
+    words = ("x" * 700, "y" * 700, "z" * 700, " end")
+    modes = ReadingModes()
+    modes.show_tokens(True)
+    shown = Shown(_message(words), (7,), (), is_streaming=False, is_last=True, modes=modes)
+    view = MessageView(shown, theme("light"))
+    tint = TokenTint(view.text.document(), "".join(words), token_pieces(_message(words)))
+    raw = view.text.document().toRawText()
+    assert raw.count("\u200b") == 2
+    assert [raw[tint.position(index)] for index in range(4)] == ["x", "y", "z", " "]
+
+
+def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageView, qtbot: QtBot) -> None:
+    chosen: list[tuple[int, int, int]] = []
+    view.token_chosen.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    reader = view.text.tokens
+    assert reader is not None
+    for _ in range(2):
+        qtbot.keyClick(view.text, Qt.Key.Key_Right)
+    assert reader.current == 1
+    popover = reader.popover
+    assert popover is not None
+    assert popover.isVisible()
+    names = [row.accessibleName() for row in popover.rows]
+    assert names == ["␣**two**, 75 %, chosen", "other␣1, 20 %", "end of the answer, 5.0 %"]
+    qtbot.keyClick(view.text, Qt.Key.Key_Return)
+    assert chosen == []
+    qtbot.keyClick(view.text, Qt.Key.Key_Down)
+    qtbot.keyClick(view.text, Qt.Key.Key_Return)
+    assert chosen == [(7, 1, 201)]
+    assert not popover.isVisible()
+
+
+def test_escape_closes_the_popover_and_nothing_else(view: MessageView, qtbot: QtBot) -> None:
+    pressed: list[object] = []
+    view.text.key_pressed.connect(pressed.append)
+    reader = view.text.tokens
+    assert reader is not None
+    qtbot.keyClick(view.text, Qt.Key.Key_Right)
+    assert reader.current == 0
+    qtbot.keyClick(view.text, Qt.Key.Key_Escape)
+    assert reader.current is None
+    assert pressed == []
+
+
+def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: MessageView, qtbot: QtBot) -> None:
+    chosen: list[tuple[int, int, int]] = []
+    view.token_chosen.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    reader = view.text.tokens
+    assert reader is not None
+    tint = TokenTint(view.text.document(), "".join(_WORDS), token_pieces(_message()))
+    reader.hover(tint.rect(4).center().toPoint())
+    qtbot.waitUntil(lambda: reader.current == 4, timeout=_PATIENCE_MS)
+    assert reader.popover is not None
+    qtbot.mouseClick(reader.popover.rows[0], Qt.MouseButton.LeftButton)
+    assert chosen == []
+    qtbot.mouseClick(reader.popover.rows[1], Qt.MouseButton.LeftButton)
+    assert chosen == [(7, 4, 204)]
+    reader.hover(QPoint(-10, -10))
+    assert reader.current is None
+
+
+def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
+    assert qapp is not None
+    message = _message(("expected ", "surprising"))
+    assert message.record is not None
+    record = Record(
+        token_ids=message.record.token_ids,
+        token_chars=message.record.token_chars,
+        origins="ss",
+        logprobs=(math.log(0.99), math.log(0.01)),
+    )
+    shown_message = Message(id=1, parent_id=None, role="assistant", text=message.text, record=record)
+    pieces = token_pieces(shown_message)
+    surprises = [piece.surprise for piece in pieces]
+    assert surprises[0] is not None
+    assert surprises[1] is not None
+    assert surprises[0] < 0.01 < 0.8 < surprises[1]
+    modes = ReadingModes()
+    modes.show_tokens(True)
+    view = MessageView(Shown(shown_message, (1,), (), is_streaming=False, is_last=True, modes=modes), theme("light"))
+    view.resize(500, 200)
+    view.show()
+    tint = TokenTint(view.text.document(), message.text, pieces)
+    image: QImage = view.text.grab().toImage()
+
+    def depth(index: int) -> int:
+        rect = tint.rect(index)
+        x = round(rect.center().x())
+        return sum(
+            image.pixelColor(x, y).lightness() < 200 for y in range(round(rect.bottom()) - 6, round(rect.bottom()))
+        )
+
+    assert depth(1) > depth(0)
+    view.deleteLater()
+
+
+def test_signs_stand_for_what_cannot_be_seen() -> None:
+    assert shown_token(" a\n\t") == "␣a↵⇥"
+
+
+def test_another_text_in_the_document_has_no_tokens(qapp: QApplication) -> None:
+    assert qapp is not None
+    document = QTextDocument()
+    document.setPlainText("One")
+    tint = TokenTint(document, "".join(_WORDS), token_pieces(_message()))
+    assert len(tint.pieces) == 1
