@@ -21,6 +21,7 @@ class Header(QFrame):
     """Shows names; its model button opens the window's menu of models."""
 
     sidebar_asked = Signal()
+    tree_asked = Signal()
 
     def __init__(self, models: QMenu) -> None:
         super().__init__()
@@ -32,6 +33,10 @@ class Header(QFrame):
         self._sidebar_button.setAccessibleName("Show or hide the conversations")
         self._sidebar_button.setToolTip("Sidebar (Ctrl+B)")
         self._sidebar_button.clicked.connect(self.sidebar_asked)
+        self._tree_button = QToolButton()
+        self._tree_button.setAccessibleName(self.tr("Show or hide the tree"))
+        self._tree_button.setToolTip(self.tr("Tree (Ctrl+T)"))
+        self._tree_button.clicked.connect(self.tree_asked)
         self.model_button = QToolButton()
         self.model_button.setObjectName("action")
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -43,9 +48,11 @@ class Header(QFrame):
         row.addWidget(self._sidebar_button)
         row.addWidget(self.title, 1)
         row.addWidget(self.model_button)
+        row.addWidget(self._tree_button)
 
     def set_theme(self, theme: Theme) -> None:
         self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))
+        self._tree_button.setIcon(icon("tree", theme.quiet_text))
         self.model_button.setIcon(icon("model", theme.quiet_text))
 
     def show_title(self, title: str) -> None:

@@ -68,7 +68,7 @@ def fold_in_words(num_folded: int) -> str:
 def cost_in_words(cost: Cost | None) -> str:
     """Return what going to a message would cost, as far as that is known."""
     if cost is None:
-        return QCoreApplication.translate("Tree", "What going there would cost is not known yet")
+        return QCoreApplication.translate("Tree", "Its cost is not known yet")
     kept = QCoreApplication.translate("Tree", "{count} kept").format(count=f"{cost.num_kept:,}")
     # One token is read of whatever is kept whole.
     if cost.num_read <= 1:

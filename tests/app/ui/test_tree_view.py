@@ -264,7 +264,7 @@ def test_a_screen_reader_walks_the_messages_with_what_is_kept_of_them(looker: _L
         "kept in memory, nothing to read · 10 kept",
         "kept on disk, nothing to read · 20 kept",
         "not kept, would read 84 tokens · about 0.3 s · 3,796 kept",
-        "What going there would cost is not known yet",
+        "Its cost is not known yet",
     ]
     assert [node.state().selected for node in nodes] == [True, True, True, False, False, True, True]
     looker.press(Qt.Key.Key_Home, Qt.Key.Key_Down)
