@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.archive import Archive
-from app.exporting import Order, Progress, Scope, Written, exported, previewed, proposed_name
+from app.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
 from app.model.exports.format_names import Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options
@@ -200,11 +199,15 @@ class ExportWindow(Sheet):
         else:
             self.say(self.tr("A file of that name is there. It will be replaced."), "warning")
 
+    def set_folder(self, folder: Path) -> None:
+        """Let it lie in this folder."""
+        self._folder = folder
+        self._show_place()
+
     def _choose_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, self.tr("Export to"), str(self._folder))
         if folder:
-            self._folder = Path(folder)
-            self._show_place()
+            self.set_folder(Path(folder))
 
     # --- the preview ---------------------------------------------------------------------------------------
 
@@ -214,15 +217,19 @@ class ExportWindow(Sheet):
         sharpness = _PAGE_SHARPNESS * self.devicePixelRatioF()
         order = self.order
         work = self._preview_work = self._archive.read(lambda store: previewed(store, order, sharpness))
-        work.done.connect(partial(self._on_preview, work, self.preview.show_preview))
-        work.failed.connect(partial(self._on_preview, work, self.preview.show_trouble))
+        work.done.connect(self._on_preview)
+        work.failed.connect(self._on_no_preview)
 
-    def _on_preview(self, work: Work, show: object, came: object) -> None:
-        """Show what came, if nothing else is asked for by now."""
-        if work is self._preview_work:
+    def _on_preview(self, preview: Preview) -> None:
+        # Something else may be asked for by now.
+        if self.sender() is self._preview_work:
             self._preview_work = None
-            if callable(show):
-                show(came)
+            self.preview.show_preview(preview)
+
+    def _on_no_preview(self, why: str) -> None:
+        if self.sender() is self._preview_work:
+            self._preview_work = None
+            self.preview.show_trouble(why)
 
     # --- the export ----------------------------------------------------------------------------------------
 
@@ -235,9 +242,12 @@ class ExportWindow(Sheet):
         work.done.connect(self._on_written)
         work.failed.connect(self.fail)
         work.cancelled.connect(self._on_cancelled)
-        work.ended.connect(partial(self._set_working, is_working=False))
+        work.ended.connect(self._on_export_ended)
         self.follow(work, self.tr("Exporting …"))
         self._set_working(is_working=True)
+
+    def _on_export_ended(self) -> None:
+        self._set_working(is_working=False)
 
     def _set_working(self, *, is_working: bool) -> None:
         self._form.setEnabled(not is_working)

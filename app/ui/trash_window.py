@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, QWidget
 
 from app.archive import Archive
+from app.model.message import MessageId
 from app.model.trash import Thrown
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet
@@ -29,6 +28,8 @@ class TrashWindow(Sheet):
         super().__init__(self.tr("Trash"), parent)
         self._archive = archive
         self._thrown: list[Thrown] = []
+        self._asked: tuple[str, list[Thrown]] = ("", [])
+        """What is asked before it is deleted for good."""
         self.list: QListWidget = two_line_list(self.tr("What lies in the trash"))
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._show_buttons)
@@ -60,6 +61,12 @@ class TrashWindow(Sheet):
         work = self._archive.read(lambda store: store.thrown.listed())
         work.done.connect(self._show)
         work.failed.connect(self.fail)
+
+    def choose(self, conversation_id: int, message_id: MessageId | None = None) -> None:
+        """Choose one of what lies there."""
+        for row, one in enumerate(self._thrown):
+            if (one.conversation_id, one.message_id) == (conversation_id, message_id):
+                self.list.setCurrentRow(row)
 
     @property
     def chosen(self) -> list[Thrown]:
@@ -111,11 +118,13 @@ class TrashWindow(Sheet):
     def _ask(self, question: str, thrown: list[Thrown]) -> None:
         """Ask once it is known how much goes."""
         conversations, branches = _ids(thrown)
+        self._asked = (question, thrown)
         work = self._archive.read(lambda store: store.thrown.counted(conversations, branches))
-        work.done.connect(partial(self._show_question, question, thrown))
+        work.done.connect(self._show_question)
         work.failed.connect(self.fail)
 
-    def _show_question(self, question: str, thrown: list[Thrown], num_messages: int) -> None:
+    def _show_question(self, num_messages: int) -> None:
+        question, thrown = self._asked
         box = QMessageBox(self)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setWindowTitle(self.tr("Delete for good"))

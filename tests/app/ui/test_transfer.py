@@ -1,0 +1,377 @@
+"""In and out of the window: export, import, drops, search, trash, backups, running again; with the real store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QWidget,
+)
+
+from app.model.search_words import day
+from app.model.upkeep import Upkeep
+from app.ui.backups_window import BackupsWindow
+from app.ui.export_window import ExportWindow
+from app.ui.import_window import ImportWindow
+from app.ui.replay_window import ReplayWindow
+from app.ui.search_panel import SearchPanel
+from app.ui.sheet import Sheet
+from app.ui.trash_window import TrashWindow
+from tests.app.trees import Planted, labels, plant
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+S = TypeVar("S", bound=QWidget)
+
+
+def _opened(person: Person, kind: type[S], action: str = "") -> S:
+    """The window of a kind, opened by a menu's action."""
+    if action:
+        person.window.action(action).trigger()
+    found = [sheet for sheet in person.window.findChildren(kind) if sheet.isVisible()]
+    assert len(found) == 1
+    return found[0]
+
+
+def _press(person: Person, sheet: QWidget, label: str) -> None:
+    person.bot.mouseClick(person.button(sheet, label), Qt.MouseButton.LeftButton)
+
+
+def _wait(person: Person, holds: Callable[[], bool]) -> None:
+    person.bot.waitUntil(holds, timeout=PATIENCE_MS)
+
+
+def _planted(person: Person, line: str) -> Planted:
+    planted = plant(person.application.store, line)
+    person.application.program.conversations.changed.emit()
+    person.controller.open_conversation(planted.conversation_id)
+    return planted
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_open(person: Person) -> Iterator[None]:
+    yield
+    for sheet in person.window.findChildren(Sheet):
+        _wait(person, lambda sheet=sheet: not sheet.is_working)
+        sheet.close()
+    person.window.transfer.search.setVisible(False)
+
+
+# --- export ------------------------------------------------------------------------------------------------
+
+
+def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads_to_it(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _planted(person, "u1-a1 | u2-a2")
+    sheet = _opened(person, ExportWindow, "export")
+    sheet.set_folder(tmp_path)
+    assert sheet.formats.currentData() == "md"
+    _wait(person, lambda: "a2" in sheet.preview.text.toPlainText())
+    assert "a1" not in sheet.preview.text.toPlainText()
+    shown = sheet.preview.text.toPlainText()
+    person.bot.keyClick(sheet, Qt.Key.Key_Return)
+    _wait(person, person.window.banner.isVisible)
+    assert shown == (tmp_path / "planted.md").read_text(encoding="utf-8")
+    opened: list[QUrl] = []
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
+    _press(person, person.window.banner, "Show in folder")
+    assert [Path(url.toLocalFile()) for url in opened] == [tmp_path]
+
+
+def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(person: Person, tmp_path: Path) -> None:
+    _planted(person, "u1-a1 | u2-a2")
+    sheet = _opened(person, ExportWindow, "export")
+    sheet.set_folder(tmp_path)
+    sheet.what.choose([button.text() for button in sheet.what.buttons].index("The whole tree"))
+    _wait(person, lambda: "a1" in sheet.preview.text.toPlainText())
+    sheet.formats.setCurrentIndex(sheet.formats.findData("openai-jsonl"))
+    _wait(person, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
+    assert sheet.path == tmp_path / "planted.openai.jsonl"
+    assert not sheet.statistics.isEnabled()
+    sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
+    _wait(person, lambda: sheet.preview.page.isVisible())
+    sheet.what.choose(len(sheet.what.buttons) - 1)
+    assert sheet.path == tmp_path / "Conversations"
+    (tmp_path / "mine.pdf").write_text("")
+    sheet.what.choose(0)
+    sheet.name_field.selectAll()
+    person.bot.keyClick(sheet.name_field, Qt.Key.Key_Delete)
+    assert not sheet.export_button.isEnabled()
+    person.bot.keyClicks(sheet.name_field, "mine")
+    assert "replaced" in sheet.note.text()
+
+
+def test_an_export_that_fails_says_why_and_stays_open(person: Person, tmp_path: Path) -> None:
+    _planted(person, "u1-a1")
+    sheet = _opened(person, ExportWindow, "export")
+    sheet.set_folder(tmp_path / "nowhere")
+    _press(person, sheet, "Export")
+    _wait(person, lambda: not sheet.is_working)
+    assert "nowhere" in sheet.note.text()
+    assert sheet.isVisible()
+    assert sheet.export_button.isEnabled()
+
+
+# --- import ------------------------------------------------------------------------------------------------
+
+
+def _chats(path: Path, *questions: str) -> Path:
+    chats = [
+        {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "an answer"}]}
+        for text in questions
+    ]
+    path.write_text("\n".join(json.dumps(chat) for chat in chats), encoding="utf-8")
+    return path
+
+
+def _drag(person: Person, *files: Path) -> QMimeData:
+    dragged = QMimeData()
+    dragged.setUrls([QUrl.fromLocalFile(str(file)) for file in files])
+    place, actions = person.window.rect().center(), Qt.DropAction.CopyAction
+    buttons, modifiers = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    event = QDragEnterEvent(place, actions, dragged, buttons, modifiers)
+    _send(person.window, event)
+    return dragged
+
+
+def _send(widget: QWidget, event: QDragEnterEvent | QDropEvent) -> None:
+    QApplication.sendEvent(widget, event)
+
+
+def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_is_opened(
+    person: Person, tmp_path: Path
+) -> None:
+    page = person.window.transfer.drop_page
+    chats, picture = _chats(tmp_path / "chats.jsonl", "q1", "q2", "q1"), tmp_path / "picture.png"
+    dragged = _drag(person, chats, picture)
+    assert page.isVisible()
+    assert "picture.png" in page.details.text()
+    drop = QDropEvent(
+        QPointF(9, 9), Qt.DropAction.CopyAction, dragged, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    before = len(person.application.program.conversations.all)
+    _send(page, drop)
+    assert not page.isVisible()
+    sheet = _opened(person, ImportWindow)
+    _wait(person, lambda: not sheet.is_working)
+    assert sheet.headline.text().startswith("2 conversation")
+    assert "q1" in sheet.twins.lines.text()
+    assert len(person.application.program.conversations.all) == before
+    _press(person, sheet, "Import")
+    _wait(person, person.window.banner.isVisible)
+    assert len(person.application.program.conversations.all) == before + 2
+    _press(person, person.window.banner, "Show")
+    assert labels(person.controller.path) == "q1-an answer"
+
+
+def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: Person, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text('[{"mapping": ')
+    before = len(person.application.program.conversations.all)
+    sheet = person.window.transfer.show_import([broken, tmp_path / "missing.bough"])
+    _wait(person, lambda: not sheet.is_working)
+    assert not sheet.import_button.isEnabled()
+    assert "broken.json: " in sheet.problems.lines.text()
+    assert "missing.bough: " in sheet.problems.lines.text()
+    person.bot.keyClick(sheet, Qt.Key.Key_Escape)
+    assert len(person.application.program.conversations.all) == before
+
+
+# --- search ------------------------------------------------------------------------------------------------
+
+
+def _search(person: Person, text: str) -> SearchPanel:
+    person.window.action("search_all").trigger()
+    panel = person.window.transfer.search
+    panel.field.clear()
+    with person.bot.waitSignal(
+        person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of(text)
+    ):
+        person.bot.keyClicks(panel.field, text)
+    return panel
+
+
+def _is_of(text: str) -> Callable[[object], bool]:
+    return lambda found: getattr(found, "typed", None) == text
+
+
+def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(person: Person) -> None:
+    planted = _planted(person, "u1-a1 zebra-u3 | u2-a2 zebra")
+    person.controller.new_conversation()
+    panel = _search(person, "a1 zeb")
+    chosen = panel.list.chosen
+    assert chosen is not None
+    assert chosen.message.id == planted.ids["a1 zebra"]
+    person.bot.keyClick(panel.field, Qt.Key.Key_Return)
+    assert not panel.isVisible()
+    assert labels(person.controller.path) == "u1-a1 zebra-u3"
+    assert person.window.transcript.focused_message_id == planted.ids["a1 zebra"]
+
+
+def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_was(person: Person) -> None:
+    _planted(person, "u1-a1 zebra | u2-a2 zebra")
+    person.window.composer.text.setFocus()
+    panel = _search(person, "zebra is:starred")
+    assert panel.says.isVisible()
+    assert "filter" in panel.says.text()
+    panel = _search(person, "zebra")
+    person.bot.keyClick(panel.field, Qt.Key.Key_Down)
+    assert panel.list.currentIndex().row() == 1
+    person.bot.keyClick(panel.field, Qt.Key.Key_Escape)
+    assert not panel.isVisible()
+    assert person.window.focusWidget() is person.window.composer.text
+
+
+def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(person: Person) -> None:
+    planted = _planted(person, "u1 giraffe-a1 giraffe")
+    person.application.store.star(planted.ids["a1 giraffe"])
+    panel = _search(person, "giraffe")
+    found = person.application.program.archive.searcher.found
+    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+        person.bot.mouseClick(panel.chips.starred, Qt.MouseButton.LeftButton)
+    assert panel.field.text() == "giraffe is:starred"
+    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+        next(one for one in panel.chips.role.menu().actions() if one.text() == "Answers").trigger()
+    assert panel.field.text() == "giraffe is:starred from:answer"
+    assert panel.list.model().rowCount() == 1
+    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+        panel.field.setText(f"giraffe after:{day(0)}")
+    assert panel.chips.date.text() == "Today"
+    assert not panel.chips.starred.isChecked()
+
+
+def test_an_empty_search_says_what_is_searched(person: Person) -> None:
+    person.window.action("search_all").trigger()
+    panel = person.window.transfer.search
+    with person.bot.waitSignal(
+        person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of("")
+    ):
+        panel.field.setText("x")
+        panel.field.clear()
+    assert panel.says.isVisible()
+    assert "every message of every branch" in panel.says.text()
+
+
+# --- trash and backups -------------------------------------------------------------------------------------
+
+
+def _answer(person: Person, sheet: QWidget, label: str) -> None:
+    _wait(person, lambda: bool(sheet.findChildren(QMessageBox)))
+    (box,) = sheet.findChildren(QMessageBox)
+    _press(person, box, label)
+
+
+def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(person: Person) -> None:
+    store, conversations = person.application.store, person.application.program.conversations
+    kept, gone = _planted(person, "u1-a1"), _planted(person, "u2-a2")
+    for planted in (kept, gone):
+        conversations.delete(planted.conversation_id)
+    sheet = _opened(person, TrashWindow, "trash")
+    _wait(person, lambda: sheet.list.count() == 2)
+
+    sheet.choose(kept.conversation_id)
+    _press(person, sheet, "Restore")
+    _wait(person, lambda: sheet.list.count() == 1)
+    sheet.choose(gone.conversation_id)
+    _press(person, sheet, "Delete for good…")
+    _answer(person, sheet, "Delete for good")
+    _wait(person, sheet.empty.isVisible)
+    assert kept.conversation_id in {one.id for one in conversations.all}
+    assert store.trashed_conversations() == []
+    assert store.messages(gone.conversation_id) == []
+
+
+def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Person) -> None:
+    planted = _planted(person, "u1-a1-u2")
+    person.controller.prune(planted.ids["u2"])
+    assert labels(person.controller.path) == "u1-a1"
+    sheet = _opened(person, TrashWindow, "trash")
+    _wait(person, lambda: sheet.list.count() == 1)
+    _press(person, sheet, "Restore")
+    _wait(person, sheet.empty.isVisible)
+    assert labels(person.controller.path) == "u1-a1-u2"
+
+
+def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, tmp_path: Path) -> None:
+    upkeep = Upkeep(person.application.store.path, person.application.program.kept_files, lambda _: None)
+    try:
+        assert upkeep.wait_for_round(PATIENCE_MS / 1000)
+    finally:
+        upkeep.close()
+    sheet = _opened(person, BackupsWindow, "backups")
+    _wait(person, sheet.restore_button.isEnabled)
+    chosen = sheet.chosen
+    assert chosen is not None
+    _press(person, sheet, "Restore…")
+    # The window itself would close.
+    sheet.restore_asked.disconnect()
+    with person.bot.waitSignal(sheet.restore_asked, timeout=PATIENCE_MS) as asked:
+        _answer(person, sheet, "Restore")
+    assert asked.args == [chosen.file]
+
+
+# --- running again -----------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_run_again_matches_and_says_so(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    sheet = _opened(person, ReplayWindow, "replay")
+    _wait(person, lambda: sheet.close_button.text() == "Close")
+    assert sheet.outcome.text().startswith("✓ It matched")
+    assert answer.record is not None
+    assert f"{len(answer.record.token_ids):,} tokens" in sheet.outcome.text()
+    assert [message.id for message in person.controller.path][-1] == answer.id
+
+
+def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(person: Person) -> None:
+    _planted(person, "u1-a1")
+    person.window.action("replay").trigger()
+    assert person.window.banner.isVisible()
+    assert not [one for one in person.window.findChildren(ReplayWindow) if one.isVisible()]
+
+
+# --- all of them -------------------------------------------------------------------------------------------
+
+
+def test_every_control_has_a_name_and_no_text_is_cut_off(person: Person, tmp_path: Path) -> None:
+    _planted(person, "u1-a1")
+    transfer = person.window.transfer
+    sheets = (
+        transfer.show_export(),
+        transfer.show_import([_chats(tmp_path / "chats.jsonl", "q3")]),
+        transfer.show_trash(),
+        transfer.show_backups(),
+    )
+    transfer.show_search()
+    for sheet in (*sheets, transfer.search):
+        assert sheet is not None
+        if isinstance(sheet, Sheet):
+            _wait(person, lambda sheet=sheet: not sheet.is_working)
+        for control in sheet.findChildren(QWidget):
+            if isinstance(control, QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox) and control.isVisible():
+                name = control.accessibleName() or (control.text() if isinstance(control, QAbstractButton) else "")
+                assert name, control
+                assert control.height() >= 28, (name, control.height())
+            if isinstance(control, QLabel | QAbstractButton) and control.isVisible() and control.text():
+                wraps = isinstance(control, QLabel) and control.wordWrap()
+                if not wraps:
+                    width = control.fontMetrics().horizontalAdvance(control.text().partition("\n")[0])
+                    assert control.width() >= min(width, sheet.width() - 40), control.text()
