@@ -1,0 +1,159 @@
+"""The tree in the window, with the real worker: shown by key, menu and button; going somewhere, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
+
+from app.model.message import MessageId
+from app.ui.tree_dock import TreeDock
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+
+@pytest.fixture
+def dock(person: Person) -> Iterator[TreeDock]:
+    """The tree's dock, shown, of a question that was answered twice and then asked once more."""
+    person.ask("What is a branch?")
+    person.press(person.controller.path[-1].id, "r")
+    person.answer()
+    person.ask("How do I fork a message?")
+    dock = person.window.tree_dock
+    _show(person)
+    yield dock
+    if dock.isVisible():
+        person.window.action("tree").trigger()
+
+
+def _show(person: Person) -> None:
+    dock = person.window.tree_dock
+    if dock.isHidden():
+        person.window.action("tree").trigger()
+    person.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
+
+
+def _place(dock: TreeDock, message_id: MessageId) -> QPoint:
+    layout = dock.view.layout_shown
+    assert layout is not None
+    return dock.view.rect_of(layout[message_id]).center()
+
+
+def _texts(dock: TreeDock) -> str:
+    return "\n".join(label.text() or label.accessibleName() for label in dock.card.findChildren(QLabel))
+
+
+def test_key_menu_and_buttons_show_it_and_put_it_away(person: Person):
+    dock, window = person.window.tree_dock, person.window
+    window.composer.text.setFocus()
+    person.bot.keyClick(window.composer.text, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    assert dock.isVisible()
+    assert window.action("tree").isChecked()
+    assert person.controller.program.settings.tree_visible
+    person.bot.mouseClick(person.button(dock, "Close the tree"), Qt.MouseButton.LeftButton)
+    assert dock.isHidden()
+    assert not window.action("tree").isChecked()
+    person.bot.mouseClick(person.button(window.header, "Show or hide the tree"), Qt.MouseButton.LeftButton)
+    assert dock.isVisible()
+    window.action("tree").trigger()
+    assert dock.isHidden()
+    assert not person.controller.program.settings.tree_visible
+
+
+def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(person: Person):
+    window = person.window
+    window.action("tree").trigger()
+    words = [label.text() for label in window.tree_dock.findChildren(QLabel) if label.isVisible()]
+    assert any("Every message will be a dot" in text for text in words)
+    person.ask("What is a branch?")
+    person.bot.waitUntil(lambda: window.tree_dock.view.isVisible(), timeout=PATIENCE_MS)
+    layout = window.tree_dock.view.layout_shown
+    assert layout is not None
+    assert layout.path == [message.id for message in person.controller.path]
+    window.action("tree").trigger()
+
+
+def test_a_double_click_and_enter_show_the_branch_and_the_message(person: Person, dock: TreeDock):
+    tree = person.controller.opened
+    assert tree is not None
+    second = person.controller.path[2].id
+    first = next(sibling for sibling in person.controller.siblings(second) if sibling != second)
+    person.bot.mouseDClick(dock.view.viewport(), Qt.MouseButton.LeftButton, pos=_place(dock, first))
+    assert person.controller.path[-1].id == first
+    layout = dock.view.layout_shown
+    assert layout is not None
+    person.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
+    person.bot.waitUntil(lambda: person.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
+    # Back again by keys alone: the tree goes on where it was left.
+    dock.view.setFocus()
+    person.bot.keyClick(dock.view, Qt.Key.Key_Right)
+    person.bot.keyClick(dock.view, Qt.Key.Key_Return)
+    assert person.controller.path[2].id == second
+    assert len(person.controller.path) == 5
+
+
+def test_what_a_click_would_cost_is_said_before_it_is_made(person: Person, dock: TreeDock):
+    question, leaf = person.controller.path[3].id, person.controller.path[-1].id
+    costs = person.controller.costs
+    person.bot.waitUntil(lambda: costs.get(question) is not None and costs.get(leaf) is not None, timeout=PATIENCE_MS)
+    cost = costs.get(question)
+    assert cost is not None
+    # Its answer was written a moment ago: all of it is kept.
+    assert (cost.tier, cost.num_read) == ("warm", 1)
+    person.bot.mouseMove(dock.view.viewport(), _place(dock, question) + QPoint(1, 1))
+    person.bot.waitUntil(lambda: "Kept in memory" in _texts(dock), timeout=PATIENCE_MS)
+    assert f"{cost.num_kept:,} kept" in _texts(dock)
+    assert "You" in _texts(dock)
+
+
+def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, dock: TreeDock):
+    leaf = person.controller.path[-1].id
+    dock.view.set_current(leaf)
+    dock.view.setFocus()
+    person.bot.keyClick(dock.view, Qt.Key.Key_S)
+    assert person.controller.message(leaf).starred_ms is not None
+    dock.view.menu_asked.emit(leaf, dock.mapToGlobal(QPoint(20, 100)))
+    menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
+    entries = {action.text().partition("\t")[0].replace("&", ""): action for action in menu.actions()}
+    assert {"Go there", "Edit", "Regenerate", "Fork", "Copy message", "Star", "Prune"} <= set(entries)
+    menu.close()
+    person.bot.keyClick(dock.view, Qt.Key.Key_R)
+    answer = person.answer()
+    assert answer.id in person.controller.siblings(leaf)
+    assert len(person.controller.siblings(leaf)) == 2
+
+
+def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(person: Person, dock: TreeDock):
+    window = person.window
+    window.resize(820, 640)
+    person.bot.waitUntil(lambda: dock.isHidden() and window.transcript.width() == 820, timeout=PATIENCE_MS)
+    window.action("tree").trigger()
+    assert dock.isVisible()
+    QApplication.processEvents()
+    assert window.transcript.width() == 820
+    leaf = person.controller.path[-1].id
+    person.bot.waitUntil(lambda: dock.view.layout_shown is not None, timeout=PATIENCE_MS)
+    dock.view.set_current(leaf)
+    person.bot.keyClick(dock.view, Qt.Key.Key_Return)
+    assert dock.isHidden()
+    # It was not put away for good.
+    assert person.controller.program.settings.tree_visible
+    window.resize(1100, 760)
+    person.bot.waitUntil(dock.isVisible, timeout=PATIENCE_MS)
+    assert window.transcript.width() < 1100 - dock.width()
+
+
+def test_every_control_of_it_has_a_name_and_is_large_enough(person: Person, dock: TreeDock):
+    buttons = [button for button in dock.findChildren(QToolButton) if button.isVisible()]
+    assert len(buttons) == 2
+    assert all(button.accessibleName() and button.toolTip() for button in buttons)
+    assert all(min(button.width(), button.height()) >= 28 for button in buttons)
+    assert dock.view.accessibleName()
+    reached: set[object] = set()
+    dock.view.setFocus()
+    for _ in range(4):
+        reached.add(person.window.focusWidget())
+        person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Tab)
+    assert QApplication.focusWidget() is not dock.view
+    assert {dock.view} <= reached
