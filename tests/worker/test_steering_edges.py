@@ -229,14 +229,18 @@ def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: Language
 
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_what_is_put_at_the_beginning_stands_behind_given_text(llama: LanguageModel, phase: str) -> None:
-    engine = engine_of(llama, at(3, Decision(backtrack=100, token=letter(llama, "x")), phase))
+    engine = engine_of(llama, at(3, Decision(backtrack=3, token=letter(llama, "x")), phase))
     answer = behind_given_text(ask(engine, hooks=["odd"], continuation=Continuation(text="Hello th")))
     assert answer.text.startswith("x")
     assert llama.vocabulary.bytes_of(answer.turn_token_ids).startswith(b"Hello thx")
 
 
+@pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("phrase", ["the", "th"])
-def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(llama: LanguageModel, phrase: str) -> None:
+def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(
+    llama: LanguageModel, phrase: str, is_exact: bool
+) -> None:
+    given = Continuation(token_ids=llama.vocabulary.encode("Hello th")) if is_exact else Continuation(text="Hello th")
     options = {"banned phrases": {"phrases": [phrase]}}
     for seed, temperature in enumerate((0.0, 1.0)):
         sampling = Sampling(temperature=temperature, seed=seed)
@@ -244,11 +248,11 @@ def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(llama: Language
             engine_of(llama),
             hooks=["banned phrases"],
             hook_options=options,
-            continuation=Continuation(text="Hello th"),
+            continuation=given,
             token_ids=PROMPT[:5],
             sampling=sampling,
         )
-        answer = behind_given_text(events)
+        answer = finished(events).choices[0] if is_exact else behind_given_text(events)
         assert answer.reason in {"length", "eos"}
         assert answer.text
         # What is in the given text is nobody's to take back.

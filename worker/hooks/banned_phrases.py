@@ -36,9 +36,14 @@ class Hook:
             return None
         if step.token in self._barred.get(step.position, ()):
             return Decision(resample=True)
-        tokens = [*step.tokens[-self._most :], step.token]
+        # A phrase may begin in what the answer goes on from, which stays as it is.
+        new = [*step.tokens[-self._most :], step.token]
+        given = step.given[max(0, len(step.given) - max(0, self._most - len(step.tokens))) :]
+        tokens = [*given, *new]
+        num_given = len(_folded(step.vocabulary.text_of(given)))
         text = _folded(step.vocabulary.text_of(tokens))
-        found, length = max(((text.rfind(phrase), len(phrase)) for phrase in self._phrases), default=(-1, 0))
+        places = ((text.rfind(phrase), len(phrase)) for phrase in self._phrases)
+        found, length = max((each for each in places if sum(each) > num_given), default=(-1, 0))
         if found < 0:
             return None
         # Folding may make a text longer: where the phrase lies is counted in what is folded.
@@ -49,7 +54,7 @@ class Hook:
             num_folded = len(_folded(step.vocabulary.text_of(tokens[: place - step.position + len(tokens)])))
             barred = self._barred.setdefault(place, set())
             # One that stands all the same can't be another: it spells given text, say.
-            if num_folded > found and token_id not in barred:
+            if num_folded > found and place > step.position - len(new) and token_id not in barred:
                 barred.add(token_id)
                 back = step.position - place
                 return Decision(backtrack=back) if back else Decision(resample=True)
