@@ -1,12 +1,13 @@
 """Branches as JSON Lines that models are tuned with: OpenAI's chat form, ShareGPT's, and preferences of siblings.
 
-A branch is told up to its last answer; one without an answer teaches nothing and is left out.
+A branch is told up to its last answer; one without an answer teaches nothing and is left out. What branches share is
+walked and encoded once, and a line is all that is held of them, so a deep tree takes the time that its lines take.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,71 +16,129 @@ from app.model.exports.wording import is_told, text_of
 from app.model.exports.writing import Piece
 from app.model.message import Message, MessageId
 
+_LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _SHAREGPT_ROLES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
 def openai_records(part: Part, options: Options) -> Iterator[Piece]:
     """Yield a line for each branch: `{"messages": [{"role", "content"}, …]}`."""
-    for branch in _branches(part, options):
-        yield _line({"messages": _turns(branch, options)}, len(branch))
+    for _, turns, num_new in _branches(part, options, _openai_turn):
+        yield Piece(f'{{"messages":[{turns}]}}\n' if turns else "", num_new)
 
 
 def sharegpt_records(part: Part, options: Options) -> Iterator[Piece]:
     """Yield a line for each branch: `{"id", "conversations": [{"from", "value"}, …]}`."""
-    for branch in _branches(part, options):
-        said = [
-            {"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": text_of(message, options)}
-            for message in branch
-        ]
-        yield _line({"id": f"{part.conversation.id}-{branch[-1].id}", "conversations": said}, len(branch))
+    for answer_id, turns, num_new in _branches(part, options, _sharegpt_turn):
+        line = f'{{"id":"{part.conversation.id}-{answer_id}","conversations":[{turns}]}}\n'
+        yield Piece(line if turns else "", num_new)
 
 
 def preference_records(part: Part, options: Options) -> Iterator[Piece]:
     """Yield a line for each answer that another one was shown instead of: `{"prompt", "chosen", "rejected"}`."""
+    line = _Line(part, options, _openai_turn, is_prompt=True)
     for message in part.messages:
-        answers = [
-            part.tree[child]
-            for child in part.tree.children(message.id)
-            if _teaches(part.tree[child]) and part.tree[child].role == "assistant"
-        ]
-        if len(answers) < 2:
-            continue
-        shown = part.choices.get(message.id)
-        chosen = next((answer for answer in answers if answer.id == shown), answers[-1])
-        prompt = [above for above in part.tree.lineage(message.id) if _is_turn(above, options)]
-        for answer in answers:
-            if answer is not chosen:
-                record = {
-                    "prompt": _turns(prompt, options),
-                    "chosen": _turns([chosen], options),
-                    "rejected": _turns([answer], options),
-                }
-                yield _line(record, 1)
+        answers = [answer for child in part.tree.children(message.id) if _is_answer(answer := part.tree[child])]
+        if len(answers) > 1:
+            shown = part.choices.get(message.id)
+            chosen = next((answer for answer in answers if answer.id == shown), answers[-1])
+            line.go_to(message.id)
+            prompt, wanted = line.turns(), _openai_turn(chosen, options)
+            for answer in answers:
+                if answer is not chosen:
+                    other = _openai_turn(answer, options)
+                    yield Piece(f'{{"prompt":[{prompt}],"chosen":[{wanted}],"rejected":[{other}]}}\n')
+        yield Piece("", 1)
 
 
-def _branches(part: Part, options: Options) -> Iterator[list[Message]]:
-    """Yield each branch up to its last answer, once."""
+class _Step(NamedTuple):
+    message: Message
+    turn: str
+    """Empty: it is not told."""
+    num_told: int
+    """How many steps down to here lead to the last answer."""
+
+
+class _Line:
+    """The way from the top down to a message; going to another one keeps what both share."""
+
+    def __init__(
+        self, part: Part, options: Options, encode: Callable[[Message, Options], str], *, is_prompt: bool = False
+    ) -> None:
+        """`is_prompt`: whether answers are told that teach nothing, for something was said after them."""
+        self._part, self._options, self._encode, self._is_prompt = part, options, encode, is_prompt
+        self._steps: list[_Step] = []
+        self._places: dict[MessageId, int] = {}
+
+    @property
+    def answer_id(self) -> MessageId | None:
+        """The last answer on the way."""
+        num_told = self._steps[-1].num_told if self._steps else 0
+        return self._steps[num_told - 1].message.id if num_told else None
+
+    def turns(self) -> str:
+        """Return what is told on the way; of a branch, down to its last answer."""
+        num_told = len(self._steps) if self._is_prompt else self._steps[-1].num_told
+        return ",".join([step.turn for step in self._steps[:num_told] if step.turn])
+
+    def go_to(self, message_id: MessageId) -> None:
+        new: list[Message] = []
+        seen: set[MessageId] = set()
+        current: MessageId | None = message_id
+        while (
+            current is not None and current in self._part.tree and current not in self._places and current not in seen
+        ):
+            seen.add(current)
+            new.append(self._part.tree[current])
+            current = new[-1].parent_id
+        num_shared = 0 if current is None or current not in self._places else self._places[current] + 1
+        for step in self._steps[num_shared:]:
+            del self._places[step.message.id]
+        del self._steps[num_shared:]
+        for message in reversed(new):
+            self._push(message)
+
+    def _push(self, message: Message) -> None:
+        is_turn = message.role != "note" and is_told(message, self._options)
+        is_answer = is_turn and _is_answer(message)
+        is_told_here = is_turn and (self._is_prompt or message.role != "assistant" or is_answer)
+        place = len(self._steps)
+        num_told = place + 1 if is_answer else self._steps[-1].num_told if self._steps else 0
+        self._places[message.id] = place
+        self._steps.append(_Step(message, self._encode(message, self._options) if is_told_here else "", num_told))
+
+
+def _branches(
+    part: Part, options: Options, encode: Callable[[Message, Options], str]
+) -> Iterator[tuple[MessageId | None, str, int]]:
+    """Yield each branch up to its last answer, once: that answer, the turns, how many messages are told by now more."""
+    line = _Line(part, options, encode)
     told: set[MessageId] = set()
-    for leaf in part.leaves:
-        line = [message for message in part.tree.lineage(leaf) if _is_turn(message, options)]
-        while line and not (line[-1].role == "assistant" and _teaches(line[-1])):
-            line.pop()
-        if line and line[-1].id not in told:
-            told.add(line[-1].id)
-            yield [message for message in line if message.role != "assistant" or _teaches(message)]
+    num_done, num_leaves = 0, len(part.leaves)
+    for number, leaf in enumerate(part.leaves, 1):
+        line.go_to(leaf)
+        num_new = len(part.messages) * number // num_leaves - num_done
+        num_done += num_new
+        answer_id = line.answer_id
+        if answer_id is None or answer_id in told:
+            yield None, "", num_new
+        else:
+            told.add(answer_id)
+            yield answer_id, line.turns(), num_new
 
 
-def _is_turn(message: Message, options: Options) -> bool:
-    return message.role != "note" and is_told(message, options)
+def _is_answer(message: Message) -> bool:
+    """Whether this is an answer that teaches something."""
+    return message.role == "assistant" and bool(message.text.strip()) and message.state not in {"failed", "streaming"}
 
 
-def _teaches(message: Message) -> bool:
-    return bool(message.text.strip()) and message.state not in {"failed", "streaming"}
+def _openai_turn(message: Message, options: Options) -> str:
+    return _encoded({"role": message.role, "content": text_of(message, options)})
 
 
-def _turns(messages: list[Message], options: Options) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": text_of(message, options)} for message in messages]
+def _sharegpt_turn(message: Message, options: Options) -> str:
+    return _encoded({"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": text_of(message, options)})
 
 
-def _line(record: dict[str, Any], num_messages: int) -> Piece:
-    return Piece(msgspec.json.encode(record).decode() + "\n", num_messages)
+def _encoded(turn: dict[str, str]) -> str:
+    # Some readers take these for the end of a line.
+    return msgspec.json.encode(turn).decode().translate(_LINE_BREAKS)

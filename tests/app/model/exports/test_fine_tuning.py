@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
 from app.model.exports.part import Options, Part, branch, whole_tree
+from app.model.exports.wording import is_told, text_of
+from app.model.message import Conversation, Message
 from app.model.store import Store
+from tests.app.model.exports.parts import parts
 from tests.app.trees import Planted, plant
 
 
@@ -80,6 +86,58 @@ def test_answers_that_failed_and_notes_teach_nothing(store: Store) -> None:
         ("assistant", "whole ✓"),
     ]
     assert _records(preference_records, whole_tree(store, conversation.id)) == []
+
+
+def _plainly(part: Part, options: Options) -> list[list[tuple[str, str]]]:
+    """The branches that are told, each walked from its leaf."""
+    told: list[list[Message]] = []
+    for leaf in part.leaves:
+        line = [message for message in part.tree.lineage(leaf) if message.role != "note" and is_told(message, options)]
+        while line and not (line[-1].role == "assistant" and _teaches(line[-1])):
+            line.pop()
+        if line and all(other[-1] is not line[-1] for other in told):
+            told.append(line)
+    return [
+        [(turn.role, text_of(turn, options)) for turn in line if turn.role != "assistant" or _teaches(turn)]
+        for line in told
+    ]
+
+
+def _teaches(message: Message) -> bool:
+    return bool(message.text.strip()) and message.state not in {"failed", "streaming"}
+
+
+@given(part=parts(), reasoning=st.booleans(), system_prompts=st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_any_tree_is_told_as_if_each_branch_were_alone(part: Part, reasoning: bool, system_prompts: bool) -> None:
+    options = Options(reasoning=reasoning, system_prompts=system_prompts)
+    expected = _plainly(part, options)
+    records = _records(openai_records, part, options)
+    assert [[(turn["role"], turn["content"]) for turn in record["messages"]] for record in records] == expected
+    records = _records(sharegpt_records, part, options)
+    assert [[turn["value"] for turn in record["conversations"]] for record in records] == [
+        [text for _, text in line] for line in expected
+    ]
+    for kind in (openai_records, sharegpt_records, preference_records):
+        assert sum(piece.num_messages for piece in kind(part, options)) == len(part.messages)
+
+
+def test_a_deep_tree_is_written_a_line_at_a_time() -> None:
+    """A chain of answers, each with a version beside it: as many branches as it is deep."""
+    depth = 1500
+    messages = [Message(id=1, parent_id=None, role="root", text="")]
+    for number in range(depth):
+        above = messages[-2 if number else -1].id
+        for _ in range(2):
+            messages.append(Message(id=len(messages) + 1, parent_id=above, role="assistant", text=f"{number} " * 20))
+    part = Part(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages[:1])
+    tracemalloc.start()
+    num_lines = sum(bool(piece.text) for piece in openai_records(part, Options()))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert num_lines == depth + 1
+    # All lines together are a hundred times this.
+    assert peak < 5_000_000
 
 
 def test_characters_are_not_escaped(store: Store) -> None:
