@@ -22,6 +22,7 @@ from app.ui.clusters import split_open_cluster
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
 from app.ui.message_text import MessageText
+from app.ui.note_view import NoteView
 from app.ui.reading_modes import ReadingModes
 from app.ui.reading_progress import ReadingProgress
 from app.ui.theme import Theme
@@ -82,6 +83,7 @@ class MessageView(QFrame):
         self.text.installEventFilter(self)
 
         self.thought: ThoughtView | None = None
+        self.note: NoteView | None = None
         self._modes = shown.modes or ReadingModes()
         self._is_listening = False
         self._tokens_shown: tuple[int, str] | None = None
@@ -174,6 +176,7 @@ class MessageView(QFrame):
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown and not shown.is_streaming)
         self._show_thought()
+        self._show_note()
         if not shown.is_streaming or message.text:
             self._hide_reading()
         self._show_status()
@@ -260,6 +263,23 @@ class MessageView(QFrame):
         else:
             self._modes.opened_thoughts.discard(self.message.id)
 
+    def _show_note(self) -> None:
+        is_note = self.message.role == "note"
+        if self.note is None and is_note:
+            self.note = NoteView(self._theme)
+            self.note.toggled.connect(self._keep_note)
+            self._body.addWidget(self.note)
+        if self.note is not None:
+            self.note.setVisible(is_note)
+            if is_note:
+                self.note.show_note(self.message, is_open=self.message.id in self._modes.opened_notes)
+
+    def _keep_note(self, is_open: bool) -> None:
+        if is_open:
+            self._modes.opened_notes.add(self.message.id)
+        else:
+            self._modes.opened_notes.discard(self.message.id)
+
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
         if self.text.content:
@@ -279,6 +299,8 @@ class MessageView(QFrame):
         self._row.set_theme(theme)
         if self.thought is not None:
             self.thought.set_theme(theme)
+        if self.note is not None:
+            self.note.set_theme(theme)
 
     @property
     def draft(self) -> str | None:

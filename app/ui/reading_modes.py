@@ -17,6 +17,7 @@ class ReadingModes(QObject):
         self.raw: set[MessageId] = set()
         """Messages whose text is shown as it was written."""
         self.opened_thoughts: set[MessageId] = set()
+        self.opened_notes: set[MessageId] = set()
         self._are_tokens_shown = False
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.model.imports import blocks
 from app.model.search_words import day
 from app.model.upkeep import Upkeep
 from app.ui.backups_window import BackupsWindow
@@ -346,6 +348,29 @@ def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(person: 
     person.window.action("replay").trigger()
     assert person.window.banner.isVisible()
     assert not [one for one in person.window.findChildren(ReplayWindow) if one.isVisible()]
+
+
+# --- notes -------------------------------------------------------------------------------------------------
+
+
+def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(person: Person) -> None:
+    store = person.application.store
+    conversation, question = store.create_conversation("Notes", "", "Look at this")
+    call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
+    file = store.add(conversation.id, call.id, "note", blocks.file("data.csv", b"a,b", Counter()))
+    person.controller.open_conversation(conversation.id)
+    view = person.view(call.id).note
+    assert view is not None
+    assert view.text is None
+    _press(person, view, "What it holds")
+    assert view.text is not None
+    assert '"query": "leaves"' in view.text.toPlainText()
+    _press(person, view, "What it holds")
+    assert not view.text.isVisible()
+    attached = person.view(file.id).note
+    assert attached is not None
+    _press(person, attached, "What it holds")
+    assert person.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
 
 
 # --- all of them -------------------------------------------------------------------------------------------
