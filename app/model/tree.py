@@ -36,6 +36,11 @@ class Tree:
     def __len__(self) -> int:
         return len(self._messages)
 
+    @property
+    def messages(self) -> Iterable[Message]:
+        """All of them, in no order."""
+        return self._messages.values()
+
     def put(self, message: Message) -> None:
         """Add a message below the root, or replace the one with its id."""
         is_new = message.id not in self._messages

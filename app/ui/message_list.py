@@ -92,6 +92,11 @@ class MessageList(QAbstractScrollArea):
         return self._ids
 
     @property
+    def first_in_sight(self) -> int:
+        """The index of the uppermost message that is seen."""
+        return self._sight.messages.start
+
+    @property
     def focused_message_id(self) -> MessageId | None:
         """The message in which the focus is."""
         focus = self.window().focusWidget()

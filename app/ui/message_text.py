@@ -230,8 +230,10 @@ class MessageText(QTextBrowser):
         context.palette = self.palette()
         context.clip = QRectF(visible)
         context.cursorPosition = -1
+        selections = [_painted(lit.cursor, lit.format) for lit in self.extraSelections()]  # pyright: ignore[reportAttributeAccessIssue]
         if self.textCursor().hasSelection():
-            context.selections = [self._selection()]
+            selections.append(self._selection())
+        context.selections = selections
         self.document().documentLayout().draw(painter, context)
         painter.setClipRect(visible)
         self._paint_quote_bars(painter, visible)
@@ -252,13 +254,10 @@ class MessageText(QTextBrowser):
         painter.end()
 
     def _selection(self) -> QAbstractTextDocumentLayout.Selection:
-        selection = QAbstractTextDocumentLayout.Selection()
-        selection.cursor = self.textCursor()
         look = QTextCharFormat()
         look.setBackground(self.palette().brush(QPalette.ColorRole.Highlight))
         look.setForeground(self.palette().brush(QPalette.ColorRole.HighlightedText))
-        selection.format = look
-        return selection
+        return _painted(self.textCursor(), look)
 
     def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
         if self._markdown.has_quotes:
@@ -428,6 +427,13 @@ class MessageText(QTextBrowser):
     def loadResource(self, type: int, name: QUrl | str) -> Any:
         """Load nothing, from nowhere: an image in an answer must not read a file or tell a server that it is shown."""
         return None
+
+
+def _painted(cursor: QTextCursor, look: QTextCharFormat) -> QAbstractTextDocumentLayout.Selection:
+    selection = QAbstractTextDocumentLayout.Selection()
+    selection.cursor = cursor
+    selection.format = look
+    return selection
 
 
 def _more(num_chars: int) -> str:

@@ -50,6 +50,7 @@ class Transcript(MessageList):
         controller.message_changed.connect(self._show_changed)
         controller.text_appended.connect(self._on_text)
         controller.reading.connect(self._on_reading)
+        controller.revealed.connect(self.reveal)
         self._maker.start()
 
     def focus(self, message_id: MessageId) -> bool:

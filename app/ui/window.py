@@ -19,6 +19,8 @@ from app.ui.banner import Banner
 from app.ui.composer import Composer
 from app.ui.conversation_commands import ConversationCommands
 from app.ui.dock_commands import DockCommands
+from app.ui.find_bar import FindBar
+from app.ui.find_commands import FindCommands
 from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
@@ -55,6 +57,7 @@ class MainWindow(QMainWindow):
         self._build()
         self._message_commands = MessageCommands(controller, self.transcript, self.composer)
         self._tree_commands = TreeCommands(controller, self._message_commands.current_id, self)
+        self._find_commands = FindCommands(controller, self.transcript, self.find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
         )
@@ -93,6 +96,7 @@ class MainWindow(QMainWindow):
         self.side_by_side = SideBySide(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
+        self.find_bar = FindBar(self._theme)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.transcript)
@@ -104,6 +108,7 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.banner)
+        column.addWidget(self.find_bar)
         column.addWidget(self._pages, 1)
         column.addWidget(self.composer)
         centre = QWidget()
@@ -122,6 +127,7 @@ class MainWindow(QMainWindow):
             **self._message_commands.slots(),
             **self._tree_commands.slots(),
             **self._dock_commands.slots(),
+            **self._find_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(self._menus.keys),
             **self._asking_commands.slots(),
@@ -227,6 +233,7 @@ class MainWindow(QMainWindow):
         for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer, self.tree_dock):
             part.set_theme(chosen)
         self.transfer.set_theme(chosen)
+        self._find_commands.set_theme(chosen)
 
     def _on_settings(self) -> None:
         chosen = self._chosen_theme()

@@ -1,0 +1,185 @@
+"""Find in conversation: counted as one types, lit on the page, walked by keys, on other branches too."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+
+from app.model.message import MessageId
+from app.ui.find_bar import FindBar
+from app.ui.finding import occurrences
+from app.ui.theme import theme
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_NUM_TURNS = 60
+
+
+@pytest.fixture(scope="module")
+def planted() -> list[int]:
+    """The conversation that is looked through, once it is there, and the question on its other branch."""
+    return []
+
+
+@pytest.fixture
+def bar(person: Person, planted: list[int]) -> FindBar:
+    """The bar, opened by its key over a long conversation with another branch."""
+    if not planted:
+        store = person.application.store
+        conversation, question = store.create_conversation("Long", "", "Needle 0")
+        other = store.add(conversation.id, question.id, "assistant", "Here, too: a needle and another **needle**.")
+        first, question = question, store.add(conversation.id, question.id, "assistant", "An answer.")
+        for number in range(1, _NUM_TURNS):
+            question = store.add(conversation.id, question.id, "user", f"Question {number} 😀 NEEDLE number {number}")
+            question = store.add(conversation.id, question.id, "assistant", "An *answer*.\n\n" * 6)
+        planted += [conversation.id, first.id, other.id]
+    person.controller.open_conversation(planted[0])
+    _settle(person)
+    person.window.find_bar.field.clear()
+    person.window.composer.text.setFocus()
+    person.window.action("find").trigger()
+    assert person.window.focusWidget() is person.window.find_bar.field
+    return person.window.find_bar
+
+
+def _settle(person: Person) -> None:
+    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest, timeout=PATIENCE_MS)
+
+
+def _lit(person: Person, message_id: MessageId) -> list[tuple[str, bool]]:
+    """What is lit in a message, and whether as the hit at hand."""
+    accents = {QColor(theme(scheme).accent).name() for scheme in ("light", "dark")}
+    return [
+        (selection.cursor.selectedText(), selection.format.background().color().name() in accents)  # pyright: ignore[reportAttributeAccessIssue]
+        for selection in person.view(message_id).text.extraSelections()
+    ]
+
+
+def _all_lit(person: Person) -> list[tuple[MessageId, str]]:
+    """The hits at hand, wherever one is lit: there is one at most."""
+    views = person.window.transcript.views
+    return [
+        (view.message.id, text) for view in views for text, is_current in _lit(person, view.message.id) if is_current
+    ]
+
+
+def test_hits_are_counted_as_one_types_and_walked_by_enter(person: Person, bar: FindBar) -> None:
+    path = person.controller.path
+    person.bot.keyClicks(bar.field, "nee")
+    _settle(person)
+    # The end was in sight, so its hit is at hand: the last one.
+    assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
+    assert _all_lit(person) == [(path[-2].id, "NEE")]
+    person.bot.keyClick(bar.field, Qt.Key.Key_Return)
+    _settle(person)
+    # Behind the last hit comes the first, of which there was no view.
+    assert bar.count.text() == f"1 of {_NUM_TURNS}"
+    assert _all_lit(person) == [(path[1].id, "Nee")]
+    view = person.view(path[1].id)
+    assert person.window.transcript.viewport().rect().contains(view.geometry())
+    person.bot.keyClick(bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    person.window.action("find_previous").trigger()
+    person.window.action("find_next").trigger()
+    _settle(person)
+    assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
+    person.bot.keyClicks(bar.field, "dles")
+    assert bar.count.text() == "Not found"
+    assert _all_lit(person) == []
+
+
+def test_every_hit_in_sight_is_lit_behind_characters_that_qt_counts_twice(person: Person, bar: FindBar) -> None:
+    bar.field.setText("needle NUMBER")
+    _settle(person)
+    questions = [view for view in person.window.transcript.views if "number" in view.message.text]
+    assert questions
+    for view in questions:
+        assert [text for text, _ in _lit(person, view.message.id)] == ["NEEDLE number"]
+
+
+def test_views_that_are_made_while_one_scrolls_are_lit(person: Person, bar: FindBar) -> None:
+    bar.field.setText("needle")
+    scroll_bar = person.window.transcript.verticalScrollBar()
+    scroll_bar.setValue(scroll_bar.maximum() // 2)
+    _settle(person)
+    questions = [view for view in person.window.transcript.views if view.message.role == "user"]
+    assert questions
+    assert all(_lit(person, view.message.id) == [("NEEDLE", False)] for view in questions)
+
+
+def test_hits_on_other_branches_are_counted_and_one_goes_there(
+    person: Person, bar: FindBar, planted: list[int]
+) -> None:
+    bar.field.setText("needle")
+    _settle(person)
+    assert bar.elsewhere.isVisible()
+    assert bar.elsewhere.text() == "2 on other branches"
+    person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
+    _settle(person)
+    assert [message.id for message in person.controller.path[1:]] == planted[1:]
+    assert bar.count.text() == "2 of 3"
+    # The signs of Markdown are gone where it is shown.
+    assert _lit(person, planted[2]) == [("needle", True), ("needle", False)]
+    assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches"
+    person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
+    _settle(person)
+    assert person.controller.path[-1].id not in planted
+
+
+def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(person: Person, bar: FindBar) -> None:
+    bar.field.setText("needle")
+    _settle(person)
+    lit = person.controller.path[-2].id
+    assert _lit(person, lit)
+    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    assert not bar.isVisible()
+    assert _lit(person, lit) == []
+    assert person.window.focusWidget() is person.window.composer.text
+
+
+def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(person: Person, bar: FindBar) -> None:
+    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    person.window.transcript.walk(-1)
+    person.window.action("find").trigger()
+    bar.field.setText("number 30")
+    _settle(person)
+    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    focused = person.window.transcript.focused_message_id
+    assert focused is not None
+    assert person.controller.message(focused).text.endswith("number 30")
+
+
+def test_what_is_selected_in_a_message_is_looked_for(person: Person, bar: FindBar) -> None:
+    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    question = person.controller.path[1].id
+    assert person.window.transcript.focus(question)
+    text = person.view(question).text
+    cursor = text.textCursor()
+    cursor.setPosition(0)
+    cursor.movePosition(cursor.MoveOperation.EndOfWord, cursor.MoveMode.KeepAnchor)
+    text.setTextCursor(cursor)
+    person.window.action("find").trigger()
+    assert bar.field.text() == cursor.selectedText() == "Needle"
+    assert bar.count.text().startswith("1 of ")
+
+
+def test_what_comes_while_the_bar_is_open_is_found_too(person: Person, bar: FindBar) -> None:
+    person.controller.new_conversation()
+    assert not bar.isVisible()
+    person.ask("What is a branch?")
+    person.window.action("find").trigger()
+    bar.field.setText("a branch?")
+    assert bar.count.text() == "1 of 1"
+    person.ask("And is that a branch?")
+    assert bar.count.text().endswith("of 2")
+    bar.closed.emit()
+
+
+@settings(max_examples=100)
+@given(st.text("aAbßİSs😀", max_size=30), st.text("aAbßSs", min_size=1, max_size=3))
+def test_what_is_found_is_what_a_person_would_call_the_same(text: str, wanted: str) -> None:
+    found = occurrences(text, wanted.casefold())
+    assert len(found) == text.casefold().count(wanted.casefold())
+    for start, end in found:
+        assert wanted.casefold() in text[start:end].casefold()
