@@ -2,56 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.message import Sampling
+from app.ui.chips import Chips
+from app.ui.context_gauge import ContextGauge
+from app.ui.message_history import MessageHistory
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
-from app.ui.writing_field import WritingField
+from app.ui.writing_field import WritingField, files_in
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
 """Of the window's height, for each line of the field."""
 _BUTTON_PX = 32
+_LEAST_TARGET_PX = 28
+_TERSE_PX = 560
+"""Narrower than this the row has no room for words that can be left out."""
 
 
 class Composer(QWidget):
-    """The field, its send button and the way to the sampling."""
+    """The field, the files that go with it, and a row of what can be set before asking."""
 
-    sent = Signal(str)
+    sent = Signal()
     edited = Signal()
     stop_asked = Signal()
-    sampling_asked = Signal()
+    files_given = Signal(object)
+    """Files that were pasted or dropped here, as a list of paths."""
+    removed = Signal(int)
+    """A file that is not to go with the message, by its number."""
     refused = Signal(str)
     """Why a text was not taken."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("page")
+        self.setAcceptDrops(True)
         self._is_streaming = False
         self._theme = theme
+        self._asking = ("", "")
         self._card = QFrame()
         self._card.setObjectName("composer")
         self.text = WritingField()
+        self.text.takes_files = True
         self.text.refused.connect(self.refused)
+        self.text.files_given.connect(self.files_given)
         self.text.setObjectName("composer_text")
         self.text.setFont(text_font())
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setTabChangesFocus(True)
-        self.text.setAccessibleName("Message")
+        self.text.setAccessibleName(self.tr("Message"))
+        self.text.setToolTip("")
         self.text.document().setDocumentMargin(2)
         self.text.textChanged.connect(self._on_changed)
         self.text.installEventFilter(self)
+        self.history = MessageHistory(self.text)
+        self.attachments = Chips(self.tr("Attached files"), theme)
+        self.attachments.taken_away.connect(self.removed)
 
-        self.sampling_button = QToolButton()
-        self.sampling_button.setObjectName("action")
-        self.sampling_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.sampling_button.setToolTip("Sampling: temperature, length, stop strings, seed")
-        self.sampling_button.clicked.connect(self.sampling_asked)
-        self._hint = QLabel("Enter sends · Shift+Enter breaks the line")
-        self._hint.setObjectName("quiet")
+        self.attach_button = self._row_button(self.tr("Attach files"), Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.system_button = self._row_button(self.tr("System prompt"), Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.format_button = self._row_button(self.tr("Answer format"))
+        self.sampling_button = self._row_button(self.tr("Sampling"))
+        self.gauge = ContextGauge(theme)
+        self.gauge.setMinimumHeight(_LEAST_TARGET_PX)
         self.send_button = QToolButton()
         self.send_button.setObjectName("send")
         self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
@@ -59,14 +76,17 @@ class Composer(QWidget):
         self.send_button.clicked.connect(self._on_button)
 
         row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.sampling_button)
+        row.setSpacing(4)
+        for button in (self.attach_button, self.system_button, self.format_button, self.sampling_button):
+            row.addWidget(button)
         row.addStretch(1)
-        row.addWidget(self._hint)
+        row.addWidget(self.gauge)
+        row.addSpacing(4)
         row.addWidget(self.send_button)
         inner = QVBoxLayout(self._card)
         inner.setContentsMargins(12, 8, 8, 8)
         inner.setSpacing(4)
+        inner.addWidget(self.attachments)
         inner.addWidget(self.text)
         inner.addLayout(row)
         self._card.setMaximumWidth(COLUMN_PX + 16)
@@ -75,13 +95,34 @@ class Composer(QWidget):
         outer.addStretch(1)
         outer.addWidget(self._card, 1000)
         outer.addStretch(1)
-        self.set_placeholder("Ask anything about Bough")
+        self.set_placeholder("")
         self.set_theme(theme)
         self._on_changed()
 
+    def _row_button(
+        self, name: str, style: Qt.ToolButtonStyle = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+    ) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName("action")
+        button.setAccessibleName(name)
+        button.setToolTip(name)
+        button.setToolButtonStyle(style)
+        button.setMinimumSize(_LEAST_TARGET_PX, _LEAST_TARGET_PX)
+        return button
+
+    # --- what is shown -------------------------------------------------------------------------------------
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self.sampling_button.setIcon(icon("sampling", theme.quiet_text))
+        for button, name in (
+            (self.attach_button, "attach"),
+            (self.system_button, "system"),
+            (self.format_button, "format"),
+            (self.sampling_button, "sampling"),
+        ):
+            button.setIcon(icon(name, theme.accent if button.property("set") else theme.quiet_text))
+        self.attachments.set_theme(theme)
+        self.gauge.set_theme(theme)
         self._show_button()
 
     def set_placeholder(self, text: str) -> None:
@@ -92,23 +133,27 @@ class Composer(QWidget):
         self._is_streaming = streaming
         self._show_button()
 
-    def set_sampling(self, sampling: Sampling) -> None:
-        """Show what the next answer is drawn with."""
-        parts = [f"T {sampling.temperature:g}"]
-        if sampling.stop:
-            parts.append(f"{len(sampling.stop)} stop" if len(sampling.stop) == 1 else f"{len(sampling.stop)} stops")
-        if sampling.seed is not None:
-            parts.append(f"seed {sampling.seed}")
-        self.sampling_button.setText("Sampling · " + " · ".join(parts))
+    def show_format(self, words: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
+        """Say which form the next answer has."""
+        self.format_button.setText(f"{words} ▾")
+        self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
 
-    def send(self) -> None:
-        """Send what is written."""
-        text = self.text.content
-        if text.strip():
-            self.text.clear()
-            self.sent.emit(text)
+    def show_asking(self, name: str, more: str, tip: str) -> None:
+        """Say what the next answer is drawn with: what matters most, and more where there is room."""
+        self._asking = (name, more)
+        self._mark(self.sampling_button, tip, is_set=False)
+        self._show_asking()
 
-    def show_unsent(self, text: str) -> None:
+    def show_system_prompt(self, tip: str, *, is_set: bool) -> None:
+        """Say whether there is one."""
+        self._mark(self.system_button, tip, is_set=is_set)
+
+    def show_attachments(self, texts: Sequence[str]) -> None:
+        """Show the files that go with the message."""
+        self.attachments.show_texts(texts)
+        self._show_button()
+
+    def show_text(self, text: str) -> None:
         """Show what was written before instead of what is written now."""
         if text != self.text.content:
             self.text.setPlainText(text)
@@ -120,21 +165,51 @@ class Composer(QWidget):
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()
 
+    def send(self) -> None:
+        """Send what is written."""
+        if self._has_something:
+            self.sent.emit()
+
+    @property
+    def _has_something(self) -> bool:
+        return bool(self.text.content.strip()) or bool(self.attachments.buttons)
+
+    def _mark(self, button: QToolButton, tip: str, *, is_set: bool, kind: str = "") -> None:
+        button.setToolTip(tip)
+        button.setAccessibleDescription(tip)
+        if (button.property("set"), button.property("kind")) != (is_set, kind):
+            button.setProperty("set", is_set)
+            button.setProperty("kind", kind)
+            button.style().unpolish(button)
+            button.style().polish(button)
+            self.set_theme(self._theme)
+
+    def _show_asking(self) -> None:
+        name, more = self._asking
+        text = name if self._is_terse or not more else f"{name} · {more}"
+        self.sampling_button.setText(f"{text} ▾")
+        self.gauge.set_terse(self._is_terse)
+
+    @property
+    def _is_terse(self) -> bool:
+        return self.width() < _TERSE_PX
+
     def _on_button(self) -> None:
-        if self._is_streaming and not self.text.content.strip():
+        if self._is_streaming and not self._has_something:
             self.stop_asked.emit()
         else:
             self.send()
 
     def _show_button(self) -> None:
-        has_text = bool(self.text.content.strip())
-        stops = self._is_streaming and not has_text
-        self.send_button.setIcon(
-            icon("stop" if stops else "send", self._theme.on_accent if stops or has_text else self._theme.quiet_text)
+        has_something = self._has_something
+        stops = self._is_streaming and not has_something
+        colour = self._theme.on_accent if stops or has_something else self._theme.quiet_text
+        self.send_button.setIcon(icon("stop" if stops else "send", colour))
+        self.send_button.setEnabled(stops or has_something)
+        self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
+        self.send_button.setToolTip(
+            self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter breaks the line)")
         )
-        self.send_button.setEnabled(stops or has_text)
-        self.send_button.setAccessibleName("Stop" if stops else "Send")
-        self.send_button.setToolTip("Stop (Esc)" if stops else "Send (Enter)")
 
     def _on_changed(self) -> None:
         self._fit()
@@ -148,10 +223,23 @@ class Composer(QWidget):
         line_px = self.text.fontMetrics().lineSpacing()
         self.text.setFixedHeight(max(round(min(num_lines, most)) * line_px, LINE_PX) + 8)
 
+    # --- what comes ----------------------------------------------------------------------------------------
+
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+        self._show_asking()
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if files_in(event.mimeData()):
+            event.acceptProposedAction()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self.files_given.emit(files_in(event.mimeData()))
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

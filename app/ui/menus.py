@@ -94,6 +94,17 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("stop", "Stop", "Esc", icon="stop"),
         ),
     ),
+    (
+        "&Ask",
+        (
+            Entry("write", "Write a message", "Ctrl+L", icon="edit"),
+            Entry("attach", "Attach files…", "Ctrl+U", icon="attach"),
+            SEPARATOR,
+            Entry("system_prompt", "System prompt…", "Ctrl+Y", icon="system"),
+            Entry("answer_format", "Answer format…", "Ctrl+J", icon="format"),
+            Entry("sampling", "Sampling and hooks…", "Ctrl+P", icon="sampling"),
+        ),
+    ),
     ("M&odels", (Entry("open_model", "Open folder…", "Ctrl+O", icon="folder"),)),
     (
         "&View",

@@ -62,7 +62,7 @@ class MainWindow(QMainWindow):
             controller, self.composer, self.sidebar.list, data_folder, self
         )
         self._program_commands = ProgramCommands(controller.program, self)
-        self._asking_commands = AskingCommands(controller, self.composer, self)
+        self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.transfer = TransferCommands(
             controller, self._message_commands.current_id, self.transcript.focus, self._theme, self, self.composer

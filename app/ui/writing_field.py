@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QEvent, QMimeData, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPlainTextEdit
@@ -19,6 +21,10 @@ class WritingField(QPlainTextEdit):
 
     refused = Signal(str)
     """Why a text was not taken."""
+    files_given = Signal(object)
+    """Files that were pasted or dropped, as a list of paths, where they are taken."""
+
+    takes_files = False
 
     @property
     def content(self) -> str:
@@ -26,14 +32,24 @@ class WritingField(QPlainTextEdit):
         return self.document().toRawText().translate(_LINE_ENDS)
 
     @override
+    def canInsertFromMimeData(self, source: QMimeData, /) -> bool:
+        return super().canInsertFromMimeData(source) or (self.takes_files and bool(files_in(source)))
+
+    @override
     def insertFromMimeData(self, source: QMimeData) -> None:
+        files = files_in(source) if self.takes_files else []
+        if files:
+            self.files_given.emit(files)
+            return
         pasted = source.text()
         whole = self.content + pasted
         longest_run = max(map(len, whole.split()), default=0)
         if len(whole) > _MOST_CHARS or longest_run > _LONGEST_RUN:
             self.refused.emit(
-                f"The text would have {len(whole):,} characters, the longest stretch without a space {longest_run:,}. "
-                f"A message takes {_MOST_CHARS:,} and {_LONGEST_RUN:,}. Nothing was pasted; paste a part of it."
+                self.tr(
+                    "The text would have {chars:,} characters, the longest stretch without a space {run:,}. A message "
+                    "takes {most:,} and {longest:,}. Nothing was pasted; paste a part of it."
+                ).format(chars=len(whole), run=longest_run, most=_MOST_CHARS, longest=_LONGEST_RUN)
             )
             return
         super().insertFromMimeData(source)
@@ -50,3 +66,8 @@ class WritingField(QPlainTextEdit):
                 event.ignore()
                 return False
         return super().event(event)
+
+
+def files_in(source: QMimeData) -> list[Path]:
+    """Return the files of this computer among what is pasted or dropped."""
+    return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QLabel, QMessageBox, QPlainTextEdit
 
 from app.model.message import Message, Sampling
-from app.ui.sampling_popover import SamplingPopover
+from app.ui.asking_panel import AskingPanel
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -222,9 +222,9 @@ def test_a_stop_string_set_in_the_popover_ends_the_answer(person: Person) -> Non
     word = whole.split()[3]
     person.controller.new_conversation()
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(SamplingPopover)
+    popover = person.window.findChild(AskingPanel)
     assert popover is not None
-    person.bot.keyClicks(popover.stop, word)
+    person.bot.keyClicks(popover.stop.field, word)
     popover.close()
     assert "1 stop" in person.window.composer.sampling_button.text()
     answer = person.ask("What is a branch?")
@@ -235,7 +235,7 @@ def test_a_stop_string_set_in_the_popover_ends_the_answer(person: Person) -> Non
 
 def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(SamplingPopover)
+    popover = person.window.findChild(AskingPanel)
     assert popover is not None
     person.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
@@ -248,7 +248,7 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
 @pytest.mark.parametrize("text", ["-1", "1.5", "²", "9" * 20, "9" * 5000, str(2**63)])
 def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> None:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(SamplingPopover)
+    popover = person.window.findChild(AskingPanel)
     assert popover is not None
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())

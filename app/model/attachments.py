@@ -1,0 +1,73 @@
+"""Text files that go with a message: read, refused with a reason, and put below the words; it knows no window."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from app.model.sizes import size_in_words
+from app.model.unsent import Attachment
+
+MOST_BYTES = 2_000_000
+"""Of all files of one message."""
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_LANGUAGE = re.compile(r"[a-z0-9+]{1,12}")
+_NAMES = {"txt": "text", "log": "text", "": "text"}
+
+
+class NotAttachedError(Exception):
+    """A file can't go with a message; its text says why and what to do."""
+
+
+def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment:
+    """Read a text file that is to go with a message beside others. Raises `NotAttachedError`."""
+    room = MOST_BYTES - sum(len(other.text) for other in others)
+    try:
+        if path.is_dir():
+            raise NotAttachedError(f"“{path.name}” is a folder. Attach the files in it that matter.")
+        num_bytes = path.stat().st_size
+        if num_bytes > room:
+            raise NotAttachedError(
+                f"“{path.name}” has {size_in_words(num_bytes)}. A message takes {size_in_words(MOST_BYTES)} of files. "
+                "Attach a part of it."
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        raise NotAttachedError(f"“{path.name}” can't be read ({error.strerror or error}).") from error
+    text = _decoded(data)
+    if text is None:
+        raise NotAttachedError(f"“{path.name}” is no text. Bough reads text alone: save it as text, then attach that.")
+    return Attachment(name=path.name, text=text)
+
+
+def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
+    """Return a message: what was written, then each file under its name, in a fence that nothing in it ends."""
+    parts = [text.rstrip()] if text.strip() else []
+    for attachment in attachments:
+        inside = attachment.text.rstrip("\n")
+        longest = max((len(run) for run in re.findall(r"`{3,}", inside)), default=2)
+        fence = "`" * (longest + 1)
+        parts.append(f"{attachment.name}:\n\n{fence}{_language(attachment.name)}\n{inside}\n{fence}")
+    return "\n\n".join(parts) if attachments else text
+
+
+def _decoded(data: bytes) -> str | None:
+    """The bytes as text, with plain line ends; None where they are none."""
+    encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        # Before UTF-8 most of the West wrote so.
+        text = data.decode("cp1252", "replace")
+        if "\ufffd" in text:
+            return None
+    return None if _NO_TEXT.search(text) else text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _language(name: str) -> str:
+    suffix = Path(name).suffix.lower().removeprefix(".")
+    return _NAMES.get(suffix, suffix if _LANGUAGE.fullmatch(suffix) else "text")

@@ -1,0 +1,160 @@
+"""What is asked of the worker before a question is sent: is this form good, how long is this, which hooks are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from PySide6.QtCore import QObject, Signal
+
+from app.inquiry import Inquiry
+from app.model.asking import AnswerFormat
+from app.model.hook import Hook
+from app.model.message import Message
+from app.model_session import ModelSession
+from app.prompt import asked_constraint, turns
+from worker.protocol import (
+    Event,
+    Failed,
+    HooksListed,
+    ListHooks,
+    Plan,
+    Planned,
+    Prompt,
+    RequestId,
+    Tokenize,
+    Tokenized,
+    Validate,
+    Validated,
+)
+
+
+class FormatCheck(QObject):
+    """Whether a form can be used, by the worker that would use it."""
+
+    checked = Signal(str)
+    """What is wrong with the form; empty: nothing."""
+
+    def __init__(self, session: ModelSession, parent: QObject) -> None:
+        super().__init__(parent)
+        self._inquiry = Inquiry(session, self)
+        self._inquiry.answered.connect(self._on_answered)
+
+    def check(self, form: AnswerFormat | None) -> None:
+        """Look at a form soon, and no longer at the one before it."""
+        if form is None:
+            self._inquiry.forget()
+            return
+        constraint = asked_constraint(form.constraint)
+        self._inquiry.ask(lambda request_id: Validate(request_id=request_id, constraint=constraint))
+
+    @property
+    def is_checking(self) -> bool:
+        return self._inquiry.is_pending
+
+    def _on_answered(self, event: Event) -> None:
+        match event:
+            case Validated():
+                self.checked.emit("" if event.ok else event.message)
+            case Failed():
+                self.checked.emit(event.message)
+            case _:
+                pass
+
+
+class TokenCount(QObject):
+    """How many tokens a text is to the model that is loaded."""
+
+    counted = Signal(int)
+
+    def __init__(self, session: ModelSession, parent: QObject) -> None:
+        super().__init__(parent)
+        self._inquiry = Inquiry(session, self)
+        self._inquiry.answered.connect(self._on_answered)
+
+    def count(self, text: str) -> None:
+        """Count a text soon, and no longer the one before it."""
+        self._inquiry.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
+
+    def forget(self) -> None:
+        self._inquiry.forget()
+
+    def _on_answered(self, event: Event) -> None:
+        if isinstance(event, Tokenized):
+            self.counted.emit(event.num_tokens)
+
+
+class HookList(QObject):
+    """Which hooks there are."""
+
+    listed = Signal(object)
+    """Them, as a list of `Hook`."""
+
+    def __init__(self, session: ModelSession, parent: QObject) -> None:
+        super().__init__(parent)
+        self._inquiry = Inquiry(session, self, settled_ms=0)
+        self._inquiry.answered.connect(self._on_answered)
+
+    def ask(self) -> None:
+        self._inquiry.ask(lambda request_id: ListHooks(request_id=request_id))
+
+    def _on_answered(self, event: Event) -> None:
+        if isinstance(event, HooksListed):
+            self.listed.emit([msgspec.convert(hook, Hook, from_attributes=True) for hook in event.hooks])
+
+
+@dataclass(frozen=True)
+class PromptCost:
+    """What a prompt is to the model that is loaded."""
+
+    num_tokens: int
+    num_kept: int
+    seconds: float | None
+    """How long reading the rest would take; None: nobody knows how fast this model reads."""
+
+    @property
+    def num_read(self) -> int:
+        return self.num_tokens - self.num_kept
+
+
+class PromptCosts(QObject):
+    """What a prompt would cost that nobody has sent."""
+
+    known = Signal(object)
+    """A `PromptCost`."""
+    failed = Signal(str)
+    """The worker can't make a prompt of that; why."""
+
+    def __init__(self, session: ModelSession, parent: QObject) -> None:
+        super().__init__(parent)
+        self._inquiry = Inquiry(session, self)
+        self._inquiry.answered.connect(self._on_answered)
+
+    def ask(self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any]) -> None:
+        """Ask about a branch soon, and no longer about the one before it; `path` is called when the time has come."""
+        self._inquiry.ask(partial(_plan, path, options))
+
+    def forget(self) -> None:
+        self._inquiry.forget()
+
+    def _on_answered(self, event: Event) -> None:
+        match event:
+            case Planned(plans=[plan]):
+                num_read = plan.prompt_tokens - plan.cached_tokens
+                pace = event.prefill_tokens_per_s
+                self.known.emit(
+                    PromptCost(plan.prompt_tokens, plan.cached_tokens, None if pace is None else num_read / pace)
+                )
+            case Failed():
+                self.failed.emit(event.message)
+            case _:
+                pass
+
+
+def _plan(path: Callable[[], Sequence[Message]], options: Mapping[str, Any], request_id: RequestId) -> Plan:
+    prompt = Prompt(messages=turns(path()), template_options=dict(options) if options else UNSET)
+    return Plan(request_id=request_id, prompts=[prompt])

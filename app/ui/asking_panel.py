@@ -1,0 +1,358 @@
+"""How the next answers are asked for, in one panel: drawing, length, seed, stop strings, thinking, drafts, hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import structs
+from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QDoubleSpinBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.model.asking import Asking
+from app.model.hook import Hook
+from app.model.message import Draft
+from app.model.presets import Preset
+from app.ui.choice_box import ChoiceBox
+from app.ui.hook_rows import HookRows
+from app.ui.one_of import quiet_label
+from app.ui.popover import Popover
+from app.ui.preset_bar import PresetBar
+from app.ui.text_chips import TextChips
+from app.ui.theme import Theme
+
+translate = QCoreApplication.translate
+
+_WIDTH_PX = 680
+_FIELD_PX = 150
+_FIELD_HEIGHT_PX = 32
+_FIELD_INSET_PX = 8
+_MAX_SEED = 2**63 - 1
+_MAX_SEED_DIGITS = 100
+"""Python reads no number of some thousand."""
+_DRAFTS: tuple[Draft, ...] = ("auto", "tree", "off")
+_THINKING = (None, True, False)
+
+Thinking = Literal["can't", "on", "off"]
+"""Whether a model can be told to think, and what it does if it is not told."""
+
+
+class AskingPanel(Popover):
+    """What is set holds at once, in this conversation."""
+
+    changed = Signal(object)
+    """The new `Asking`."""
+    presets_changed = Signal(object)
+    default_asked = Signal()
+    """New conversations are to ask so, too."""
+    reset_asked = Signal()
+    """This one is to ask as new conversations do."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        presets: Sequence[Preset],
+        thinking: Thinking,
+        draft_model: str,
+        theme: Theme,
+        parent: QWidget,
+    ) -> None:
+        """`draft_model`: the one that is loaded beside the model; empty: none is."""
+        super().__init__(translate("AskingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
+        self._asking = asking
+        self._theme = theme
+        self._is_showing = False
+        self.presets = PresetBar(presets, asking)
+        self.presets.chosen.connect(self._take)
+        self.presets.changed.connect(self.presets_changed)
+        sampling = asking.sampling
+        self.temperature = _number(0.0, 2.0, 0.05, sampling.temperature)
+        self.top_p = _number(0.05, 1.0, 0.05, sampling.top_p)
+        self.top_k = _whole(0, 1000, 10, sampling.top_k, self.tr("all"))
+        self.min_p = _number(0.0, 1.0, 0.01, sampling.min_p, self.tr("off"))
+        self.repetition_penalty = _number(1.0, 2.0, 0.05, sampling.repetition_penalty, self.tr("off"))
+        self.max_tokens = _whole(1, 1_000_000, 128, sampling.max_tokens)
+        self.num_answers = _whole(1, 64, 1, asking.n)
+        self.seed = QLineEdit()
+        self.seed.setPlaceholderText(self.tr("a new one"))
+        self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
+        self._seed_error.setObjectName("failure")
+        self._seed_error.setWordWrap(True)
+        self._seed_error.setVisible(False)
+        self.thinking = ChoiceBox()
+        self._fill_thinking(thinking)
+        self.draft = ChoiceBox()
+        automatic = self.tr("By {model}").format(model=draft_model) if draft_model else self.tr("Automatic")
+        self.draft.addItems([automatic, self.tr("From what was said"), self.tr("Off")])
+        self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
+        self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
+        self._build()
+        self._show(asking)
+        for spin in self._spins:
+            spin.editingFinished.connect(self._on_changed)
+        for number in (self.temperature, self.top_p, self.min_p, self.repetition_penalty):
+            number.valueChanged.connect(self._on_changed)
+        for whole in (self.top_k, self.max_tokens, self.num_answers):
+            whole.valueChanged.connect(self._on_changed)
+        for box in (self.thinking, self.draft):
+            box.currentIndexChanged.connect(self._on_changed)
+        self.seed.textChanged.connect(self._on_changed)
+        self.stop.changed.connect(self._on_changed)
+        self.hooks.changed.connect(self._on_changed)
+
+    @property
+    def _spins(self) -> tuple[QAbstractSpinBox, ...]:
+        drawing = (self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty)
+        return (*drawing, self.max_tokens, self.num_answers)
+
+    @property
+    def first(self) -> QWidget:
+        """What has the focus at first."""
+        return self.temperature
+
+    def show_hooks(self, hooks: Sequence[Hook]) -> None:
+        """Offer these."""
+        self.hooks.show_hooks(hooks)
+
+    # --- what is in it -------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.column.addWidget(self.presets)
+        drawing = self._form(
+            self.tr("How tokens are drawn"),
+            (
+                (
+                    self.tr("Temperature"),
+                    self.temperature,
+                    self.tr("0 always takes the likeliest token; more is freer."),
+                ),
+                (
+                    self.tr("Top-p"),
+                    self.top_p,
+                    self.tr("Draw from the likeliest tokens that together have this share."),
+                ),
+                (self.tr("Top-k"), self.top_k, self.tr("Draw from so many of the likeliest tokens.")),
+                (
+                    self.tr("Min-p"),
+                    self.min_p,
+                    self.tr("Leave out what is less likely than this share of the likeliest."),
+                ),
+                (
+                    self.tr("Repetition penalty"),
+                    self.repetition_penalty,
+                    self.tr("Make what was said lately less likely to be said again."),
+                ),
+            ),
+        )
+        answer = self._form(
+            self.tr("The answer"),
+            (
+                (self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer is cut there; Continue goes on.")),
+                (self.tr("Answers at once"), self.num_answers, self.tr("Side by side, to keep one or all.")),
+                (self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
+                (self.tr("Think first"), self.thinking, self.thinking.toolTip()),
+                (
+                    self.tr("Drafts"),
+                    self.draft,
+                    self.tr(
+                        "Guesses of what comes next, looked at all at once. They change the speed, not the answer."
+                    ),
+                ),
+            ),
+        )
+        sides = QHBoxLayout()
+        sides.setSpacing(28)
+        sides.addLayout(drawing, 1)
+        sides.addLayout(answer, 1)
+        self.column.addLayout(sides)
+        self.column.addWidget(self._seed_error)
+        self.column.addWidget(_line())
+        self.column.addWidget(_heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
+        self.column.addWidget(self.stop)
+        self.column.addWidget(_line())
+        self.column.addWidget(
+            _heading(
+                self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
+            )
+        )
+        self.column.addWidget(self.hooks)
+        self.column.addWidget(_line())
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
+        reset = QPushButton(self.tr("As in new ones"))
+        reset.setToolTip(self.tr("Ask here as new conversations do"))
+        reset.clicked.connect(self.reset_asked)
+        default = QPushButton(self.tr("Use in new ones"))
+        default.setToolTip(self.tr("Let new conversations ask as this one does"))
+        default.clicked.connect(self.default_asked)
+        foot.addWidget(reset)
+        foot.addWidget(default)
+        self.column.addLayout(foot)
+
+    def _form(self, title: str, rows: Sequence[tuple[str, QWidget, str]]) -> QVBoxLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(0, 1)
+        for place, (name, field, tip) in enumerate(rows):
+            field.setAccessibleName(name)
+            field.setAccessibleDescription(tip)
+            field.setToolTip(tip)
+            field.setFixedSize(_FIELD_PX, _FIELD_HEIGHT_PX)
+            label = QLabel(name)
+            label.setToolTip(tip)
+            label.setBuddy(field)
+            grid.addWidget(label, place, 0)
+            grid.addWidget(field, place, 1)
+        column = QVBoxLayout()
+        column.setSpacing(8)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.addWidget(_heading(title))
+        column.addLayout(grid)
+        column.addStretch(1)
+        return column
+
+    def _fill_thinking(self, thinking: Thinking) -> None:
+        default = {"on": self.tr("As it is (on)"), "off": self.tr("As it is (off)")}.get(
+            thinking, self.tr("Can't be told")
+        )
+        self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
+        self.thinking.setEnabled(thinking != "can't")
+        self.thinking.setToolTip(
+            self.tr("This model's template has no switch for it.")
+            if thinking == "can't"
+            else self.tr("Whether the model thinks before it answers.")
+        )
+
+    # --- what is set ---------------------------------------------------------------------------------------
+
+    def show_asking(self, asking: Asking) -> None:
+        """Show what is set now, wherever that came from."""
+        if asking != self._asking:
+            self._asking = asking
+            self._show(asking)
+
+    def _take(self, asking: Asking) -> None:
+        self.show_asking(asking)
+        self.presets.show_asking(asking)
+        self.changed.emit(asking)
+
+    def _show(self, asking: Asking) -> None:
+        self._is_showing = True
+        sampling = asking.sampling
+        for number, value in (
+            (self.temperature, sampling.temperature),
+            (self.top_p, sampling.top_p),
+            (self.min_p, sampling.min_p),
+            (self.repetition_penalty, sampling.repetition_penalty),
+        ):
+            # What was set elsewhere stays as it is.
+            number.setRange(min(number.minimum(), value), max(number.maximum(), value))
+            number.setValue(value)
+        for whole, count in (
+            (self.top_k, sampling.top_k),
+            (self.max_tokens, sampling.max_tokens),
+            (self.num_answers, asking.n),
+        ):
+            whole.setMaximum(max(whole.maximum(), count))
+            whole.setValue(count)
+        self.seed.setText("" if sampling.seed is None else str(sampling.seed))
+        self.thinking.setCurrentIndex(_THINKING.index(asking.thinking) if self.thinking.isEnabled() else 0)
+        self.draft.setCurrentIndex(_DRAFTS.index(asking.draft))
+        self.stop.show_texts(sampling.stop)
+        self.hooks.show_on(asking.hooks, asking.hook_options)
+        self.presets.show_asking(asking)
+        self._is_showing = False
+
+    def _on_changed(self) -> None:
+        if self._is_showing:
+            return
+        seed_text = self.seed.text().strip()
+        is_seed = seed_text.isdecimal() and len(seed_text) <= _MAX_SEED_DIGITS and int(seed_text) <= _MAX_SEED
+        self._seed_error.setVisible(bool(seed_text) and not is_seed)
+        before = self._asking.sampling
+        sampling = structs.replace(
+            before,
+            temperature=_read(self.temperature, before.temperature),
+            top_p=_read(self.top_p, before.top_p),
+            top_k=self.top_k.value(),
+            min_p=_read(self.min_p, before.min_p),
+            repetition_penalty=_read(self.repetition_penalty, before.repetition_penalty),
+            max_tokens=self.max_tokens.value(),
+            stop=self.stop.texts,
+            seed=int(seed_text) if is_seed else None,
+        )
+        asking = structs.replace(
+            self._asking,
+            sampling=sampling,
+            n=self.num_answers.value(),
+            thinking=_THINKING[self.thinking.currentIndex()] if self.thinking.isEnabled() else self._asking.thinking,
+            draft=_DRAFTS[self.draft.currentIndex()],
+            hooks=self.hooks.names,
+            hook_options=self.hooks.options,
+        )
+        if asking != self._asking:
+            self._asking = asking
+            self.presets.show_asking(asking)
+            self.changed.emit(asking)
+
+
+def _number(lowest: float, highest: float, step: float, value: float, at_least: str = "") -> QDoubleSpinBox:
+    """A field for a number; `at_least` is what it says of the lowest one."""
+    spin = QDoubleSpinBox()
+    spin.setDecimals(2)
+    spin.setRange(min(lowest, value), max(highest, value))
+    spin.setSingleStep(step)
+    if value >= lowest:
+        spin.setSpecialValueText(at_least)
+    spin.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
+    return spin
+
+
+def _whole(lowest: int, highest: int, step: int, value: int, at_least: str = "") -> QSpinBox:
+    spin = QSpinBox()
+    spin.setGroupSeparatorShown(True)
+    spin.setRange(lowest, max(highest, value))
+    spin.setSingleStep(step)
+    spin.setSpecialValueText(at_least)
+    spin.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
+    return spin
+
+
+def _read(spin: QDoubleSpinBox, before: float) -> float:
+    """What stands in a field; a number that it shows rounded is what it was."""
+    value = round(spin.value(), spin.decimals())
+    return before if value == round(before, spin.decimals()) else value
+
+
+def _heading(title: str, explanation: str = "") -> QWidget:
+    widget = QWidget()
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    label = QLabel(title)
+    label.setObjectName("role")
+    column.addWidget(label)
+    if explanation:
+        column.addWidget(quiet_label(explanation))
+    return widget
+
+
+def _line() -> QFrame:
+    line = QFrame()
+    line.setObjectName("rule")
+    line.setFixedHeight(1)
+    return line

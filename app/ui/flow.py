@@ -1,0 +1,79 @@
+"""Widgets in a row that goes on below where there is no room; it knows nothing of what they are."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from typing_extensions import override
+
+_GAP_PX = 6
+
+
+class Flow(QLayout):
+    """As many widgets beside one another as there is room for."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._items: list[QLayoutItem] = []
+        self.setContentsMargins(0, 0, 0, 0)
+        self.setSpacing(_GAP_PX)
+
+    @override
+    def addItem(self, item: QLayoutItem, /) -> None:
+        self._items.append(item)
+
+    @override
+    def count(self) -> int:
+        return len(self._items)
+
+    @override
+    def itemAt(self, index: int, /) -> QLayoutItem | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    @override
+    def takeAt(self, index: int, /) -> QLayoutItem | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    @override
+    def expandingDirections(self) -> Qt.Orientation:
+        return Qt.Orientation(0)
+
+    @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int, /) -> int:
+        return self._place(QRect(0, 0, width, 0), is_tried=True)
+
+    @override
+    def setGeometry(self, rect: QRect, /) -> None:
+        super().setGeometry(rect)
+        self._place(rect, is_tried=False)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self.minimumSize()
+
+    @override
+    def minimumSize(self) -> QSize:
+        size = QSize()
+        for item in self._items:
+            size = size.expandedTo(item.minimumSize())
+        return size
+
+    def _place(self, rect: QRect, *, is_tried: bool) -> int:
+        """Put the widgets in their places, or only try how high that is; return the height."""
+        x, y, row_px = rect.x(), rect.y(), 0
+        for item in self._items:
+            if item.isEmpty():
+                continue
+            size = item.sizeHint()
+            width = min(size.width(), rect.width())
+            if x > rect.x() and x + width > rect.x() + rect.width():
+                x, y, row_px = rect.x(), y + row_px + self.spacing(), 0
+            if not is_tried:
+                item.setGeometry(QRect(QPoint(x, y), QSize(width, size.height())))
+            x += width + self.spacing()
+            row_px = max(row_px, size.height())
+        return y + row_px - rect.y()
