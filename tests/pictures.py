@@ -199,7 +199,8 @@ def _settings(folder: Path) -> Callable[[Application], None]:
         application.window.action("settings").trigger()
         settings = application.window.findChild(SettingsWindow)
         assert isinstance(settings, SettingsWindow)
-        settings.memory.choose(1)
+        settings.show_page(settings.memory_page)
+        settings.memory_page.memory.choose(1)
         _wait(lambda: application.session.kept is not None)
 
     return show

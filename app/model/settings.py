@@ -19,7 +19,12 @@ Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """Bytes."""
 Theme: TypeAlias = Literal["system", "light", "dark"]
 
+Motion: TypeAlias = Literal["system", "less"]
+
 MAX_RECENT_MODELS = 8
+SMALLEST_TEXT = 80
+"""Percent of the size that it has as Bough comes."""
+LARGEST_TEXT = 150
 
 _S = TypeVar("_S", bound=Struct)
 
@@ -49,6 +54,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     theme: Theme = "system"
     sidebar_visible: bool = True
     tree_visible: bool = False
+    language: str = ""
+    """A code; empty: the system's."""
+    text_percent: Annotated[int, Meta(ge=SMALLEST_TEXT, le=LARGEST_TEXT)] = 100
+    motion: Motion = "system"
     last_conversation: int | None = None
 
     folded_sections: tuple[str, ...] = ("archive",)

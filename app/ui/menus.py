@@ -121,6 +121,9 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
                     Entry("theme_dark", "Dark", is_checkable=True),
                 ),
             ),
+            Entry("larger_text", "Larger text", "Ctrl++"),
+            Entry("smaller_text", "Smaller text", "Ctrl+-"),
+            Entry("usual_text", "Usual size of text", "Ctrl+0"),
         ),
     ),
     ("&Help", (Entry("shortcuts", "Keyboard shortcuts", "F1"), Entry("about", "About Bough"))),
@@ -136,10 +139,10 @@ class Menus:
         self._icons: dict[str, str] = {}
         self._menus: dict[str, QMenu] = {}
         for title, entries in MENUS:
-            menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(_translated(title))
+            menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(translated(title))
             for entry in entries:
                 if isinstance(entry, Submenu):
-                    self._fill_submenu(menu.addMenu(_translated(entry.title)), entry.entries)
+                    self._fill_submenu(menu.addMenu(translated(entry.title)), entry.entries)
                 elif entry == SEPARATOR:
                     menu.addSeparator()
                 else:
@@ -192,8 +195,8 @@ class Menus:
             menu.addAction(action)
 
     def _new(self, entry: Entry) -> QAction:
-        translated = _translated(entry.text)
-        text = f"{translated}\t{entry.letter}" if entry.letter else translated
+        text = translated(entry.text)
+        text = f"{text}\t{entry.letter}" if entry.letter else text
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)
         action.setMenuRole(entry.role)
@@ -234,8 +237,8 @@ def tip_with_key(action: QAction) -> str:
     return f"{text} ({key})" if key else text
 
 
-def _translated(text: str) -> str:
-    """The texts of `MENUS` come to the translators by `packaging/translations.py`."""
+def translated(text: str) -> str:
+    """A text of `MENUS` as it is shown; those texts come to the translators by `packaging/translations.py`."""
     return QCoreApplication.translate("Menus", text)
 
 

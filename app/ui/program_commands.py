@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
+from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT
 from app.program import Program
 from app.ui import dialogs
 from app.ui.header import model_label
@@ -15,33 +16,52 @@ from app.ui.menus import Menus
 from app.ui.plain import as_label, as_tool_tip
 from app.ui.settings_window import SettingsWindow
 
+_TEXT_STEP = 10
+
 
 class ProgramCommands(QObject):
     """Works on what all windows share."""
 
-    def __init__(self, program: Program, window: QWidget) -> None:
+    def __init__(self, program: Program, menus: Menus, window: QWidget) -> None:
         super().__init__(window)
         self._program = program
+        self._menus = menus
         self._window = window
 
-    def slots(self, keys: Callable[[], list[tuple[str, str]]]) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus; `keys` tells what each key does."""
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
         return {
             "settings": self.show_settings,
             "open_model": self._open_model,
             "theme_system": partial(self._program.set_theme, "system"),
             "theme_light": partial(self._program.set_theme, "light"),
             "theme_dark": partial(self._program.set_theme, "dark"),
-            "shortcuts": lambda: dialogs.show_shortcuts(self._window, keys()),
+            "shortcuts": lambda: dialogs.show_shortcuts(self._window, self._menus.keys()),
+            "larger_text": partial(self._change_text_size, +_TEXT_STEP),
+            "smaller_text": partial(self._change_text_size, -_TEXT_STEP),
+            "usual_text": partial(self._program.preferences.change, text_percent=100),
             "about": partial(dialogs.show_about, self._window),
         }
 
     def show_settings(self) -> None:
         opened = self._window.findChild(SettingsWindow)
-        settings = opened if isinstance(opened, SettingsWindow) else SettingsWindow(self._program, self._window)
+        settings = (
+            opened if isinstance(opened, SettingsWindow) else SettingsWindow(self._program, self._menus, self._window)
+        )
         settings.show()
         settings.raise_()
         settings.activateWindow()
+
+    def show_memory_settings(self) -> None:
+        """Open Settings where it is said what is kept of what models read."""
+        self.show_settings()
+        settings = self._window.findChild(SettingsWindow)
+        if isinstance(settings, SettingsWindow):
+            settings.show_page(settings.memory_page)
+
+    def _change_text_size(self, percent: int) -> None:
+        changed = self._program.settings.text_percent + percent
+        self._program.preferences.change(text_percent=min(max(changed, SMALLEST_TEXT), LARGEST_TEXT))
 
     def fill_models_menu(self, menus: Menus) -> None:
         """List the models that were open lately; the present one is checked."""

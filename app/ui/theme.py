@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.resources
 import itertools
+import re
 import string
 import tomllib
 from functools import lru_cache
@@ -27,6 +28,9 @@ SPACE = (4, 8, 12, 16, 24, 32)
 
 _ICON_SIZES = (16, 20, 24, 32)
 _DISABLED_OPACITY = 0.45
+_FONT_SIZE = re.compile(r"font-size: (\d+)px")
+_SCALE = "text_scale"
+"""The property of the application that says how large its text is."""
 
 
 class Theme(Struct, frozen=True, kw_only=True):
@@ -47,6 +51,9 @@ class Theme(Struct, frozen=True, kw_only=True):
     information: str
     hover: str
     code_style: str
+    text_scale: float = 1.0
+    """Of all text; 1: as large as the constants above say."""
+    has_less_motion: bool = False
 
     def palette(self) -> QPalette:
         """The colours where Qt looks for them."""
@@ -81,7 +88,11 @@ class Theme(Struct, frozen=True, kw_only=True):
         """The window's style sheet in these colours."""
         source = _resource("themes/window.qss").read_text(encoding="utf-8")
         names = {name: getattr(self, name) for name in self.__struct_fields__}
-        return string.Template(source).substitute(names)
+        sheet = _FONT_SIZE.sub(
+            lambda found: f"font-size: {round(int(found[1]) * self.text_scale)}px",
+            string.Template(source).substitute(names),
+        )
+        return f"{sheet}\nQWidget {{ widget-animation-duration: 0; }}" if self.has_less_motion else sheet
 
 
 @lru_cache
@@ -123,17 +134,31 @@ def icon_file() -> Path:
     return _resource("icons/bough.svg")
 
 
+def set_text_scale(scale: float) -> None:
+    """Let all fonts that are asked for from now on be so many times as large."""
+    application = QGuiApplication.instance()
+    if application is not None:
+        application.setProperty(_SCALE, scale)
+
+
+def scaled(px: float) -> int:
+    """Return how large that is where all text is larger or smaller."""
+    application = QGuiApplication.instance()
+    scale = application.property(_SCALE) if application is not None else None
+    return round(px * (scale or 1.0))
+
+
 def text_font(px: int = TEXT_PX) -> QFont:
     """The system's font for text."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-    font.setPixelSize(px)
+    font.setPixelSize(scaled(px))
     return font
 
 
 def code_font(px: int = CODE_PX) -> QFont:
     """The system's font for code."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font.setPixelSize(px)
+    font.setPixelSize(scaled(px))
     return font
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
@@ -29,7 +30,7 @@ from app.ui.program_commands import ProgramCommands
 from app.ui.settings_window import SettingsWindow
 from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
-from app.ui.theme import Theme, system_scheme, theme
+from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript import Transcript
 from app.ui.transfer_commands import TransferCommands
 from app.ui.tree_commands import TreeCommands
@@ -50,18 +51,19 @@ class MainWindow(QMainWindow):
         self._controller = controller
         self._theme = self._chosen_theme()
         self._is_narrow = False
+        self._keys: dict[str, str] | None = None
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
         self.setMinimumSize(520, 420)
         self._menus = Menus(self)
         self._build()
-        self._message_commands = MessageCommands(controller, self.transcript, self.composer)
+        self._message_commands = MessageCommands(controller, self.transcript, self.composer, self._menus)
         self._tree_commands = TreeCommands(controller, self._message_commands.current_id, self)
         self._find_commands = FindCommands(controller, self.transcript, self.find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
         )
-        self._program_commands = ProgramCommands(controller.program, self)
+        self._program_commands = ProgramCommands(controller.program, self._menus, self)
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.transfer = TransferCommands(
@@ -77,7 +79,7 @@ class MainWindow(QMainWindow):
         )
         self._menus.connect_slots(self._slots())
         self._connect()
-        self.sidebar.show_keys(self._menus["new"], self._menus["settings"])
+        self._show_keys()
         self._menus[f"theme_{controller.program.settings.theme}"].setChecked(True)
         self._show_sidebar(controller.program.settings.sidebar_visible)
         self._tree_place.want(controller.program.settings.tree_visible)
@@ -129,7 +131,7 @@ class MainWindow(QMainWindow):
             **self._dock_commands.slots(),
             **self._find_commands.slots(),
             **self._conversation_commands.slots(),
-            **self._program_commands.slots(self._menus.keys),
+            **self._program_commands.slots(),
             **self._asking_commands.slots(),
             **self._palette_commands.slots(),
             **self.transfer.slots(),
@@ -167,12 +169,13 @@ class MainWindow(QMainWindow):
         self.welcome.question_chosen.connect(controller.send)
         controller.several_asked.connect(self._show_versions)
         self._tree_commands.versions_asked.connect(self._show_versions)
+        self.transcript.action_asked.connect(self._tree_commands.act)
         self.side_by_side.closed.connect(self._on_versions_closed)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
         self.banner.action_asked.connect(self._on_banner_action)
         self.banner.action_asked.connect(self.transfer.act_on_notice)
-        self._menus.menu("Message").aboutToShow.connect(partial(self._message_commands.update, self._menus))
+        self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
         controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
@@ -221,12 +224,24 @@ class MainWindow(QMainWindow):
         self.composer.set_placeholder("Ask the guide about Bough" if session.name == "guide" else "Ask anything")
         self.welcome.show_model(session.name)
 
+    def _show_keys(self) -> None:
+        keys = self._controller.program.settings.keys
+        if keys != self._keys:
+            self._keys = keys
+            self._menus.set_keys(keys)
+            self.sidebar.show_keys(self._menus["new"], self._menus["settings"], self._menus["search_all"])
+
     def _chosen_theme(self) -> Theme:
-        chosen = self._controller.program.settings.theme
-        return theme(system_scheme() if chosen == "system" else chosen)
+        settings = self._controller.program.settings
+        return structs.replace(
+            theme(system_scheme() if settings.theme == "system" else settings.theme),
+            text_scale=settings.text_percent / 100,
+            has_less_motion=settings.motion == "less",
+        )
 
     def _apply_theme(self) -> None:
         chosen = self._theme
+        set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
         pages = (self.transcript, self.side_by_side, self.welcome)
@@ -236,6 +251,7 @@ class MainWindow(QMainWindow):
         self._find_commands.set_theme(chosen)
 
     def _on_settings(self) -> None:
+        self._show_keys()
         chosen = self._chosen_theme()
         if chosen != self._theme:
             self._theme = chosen
@@ -264,7 +280,7 @@ class MainWindow(QMainWindow):
         elif name == "load_guide":
             self._controller.program.load_model("guide")
         elif name == "open_settings":
-            self._program_commands.show_settings()
+            self._program_commands.show_memory_settings()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
