@@ -11,6 +11,8 @@ from app.model.message import Message, MessageId
 
 _NUM_READ = 400
 """So much of a text is looked at for its first words."""
+_NUM_SAID = 80
+"""So much of a text is said in a name: whoever walks past many hears many names."""
 _MARKS = "#>*-_`~ \t\r\n"
 """What Markdown puts before words."""
 
@@ -57,7 +59,7 @@ def name_in_words(message: Message, siblings: Sequence[MessageId]) -> str:
     """Return everything about a message that its dot, its star and its words show, as one line."""
     starred = QCoreApplication.translate("Tree", "starred") if message.starred_ms is not None else ""
     parts = (role_in_words(message), version_in_words(message.id, siblings), message.name, starred)
-    return f"{', '.join(part for part in parts if part)}: {first_words(message)}"
+    return f"{', '.join(part for part in parts if part)}: {_shortened(first_words(message))}"
 
 
 def fold_in_words(num_folded: int) -> str:
@@ -107,3 +109,10 @@ def _seconds_in_words(seconds: float) -> str:
 def here() -> str:
     """Return the mark of the end of the visible branch."""
     return QCoreApplication.translate("Tree", "here")
+
+
+def _shortened(words: str) -> str:
+    if len(words) <= _NUM_SAID:
+        return words
+    whole, _, _ = words[:_NUM_SAID].rpartition(" ")
+    return f"{whole or words[:_NUM_SAID]}…"
