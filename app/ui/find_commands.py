@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
@@ -24,6 +24,9 @@ _AROUND_PX = 66
 
 class FindCommands(QObject):
     """Connects the bar, the transcript and what is found."""
+
+    found = Signal(object)
+    """The messages in which something was found, on any branch."""
 
     def __init__(self, controller: Controller, transcript: Transcript, bar: FindBar, theme: Theme) -> None:
         super().__init__(bar)
@@ -68,6 +71,7 @@ class FindCommands(QObject):
         hit = self._finding.hit(self._current)[0] if self._finding.num_hits else None
         before, self._focus_before = self._focus_before, None
         self._finding.forget()
+        self.found.emit([])
         self._light_all()
         focus = self._bar.window().focusWidget()
         had_focus = focus is not None and self._bar.isAncestorOf(focus)
@@ -121,6 +125,7 @@ class FindCommands(QObject):
         on_branch = {message.id for message in shown}
         everything = () if opened is None else opened.tree.messages
         self._finding.look_for(text, shown, (message for message in everything if message.id not in on_branch))
+        self.found.emit(self._finding.message_ids)
 
     def _show_count(self) -> None:
         num_hits = self._finding.num_hits

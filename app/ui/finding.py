@@ -73,6 +73,11 @@ class Finding:
     def num_elsewhere(self) -> int:
         return self._num_elsewhere
 
+    @property
+    def message_ids(self) -> list[MessageId]:
+        """All messages in which something was found, on this branch and on others."""
+        return [*(message_id for message_id, _ in self._numbers), *self._elsewhere]
+
     def hit(self, number: int) -> tuple[MessageId, int]:
         """Return in which message a hit stands, and how many of its hits are before it."""
         index = bisect_right(self._before, number) - 1
