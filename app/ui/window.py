@@ -165,6 +165,7 @@ class MainWindow(QMainWindow):
         self.sidebar.search_asked.connect(self._menus["search_all"].trigger)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.header.tree_asked.connect(self._menus["tree"].trigger)
+        self._find_commands.found.connect(self.tree_dock.view.set_hits)
         self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
         controller.several_asked.connect(self._show_versions)
