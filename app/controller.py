@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from app import token_forks
 from app.costs import Costs
 from app.model.exports.markdown import to_markdown
 from app.model.history import History
@@ -230,6 +231,47 @@ class Controller(QObject):
                 assert message.parent_id is not None
                 message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
             self._answers.ask([message], opened.lineage(message.id)[:-1], opened.conversation.id)
+            self._announce_growth()
+
+    def fork_at_token(self, message_id: MessageId, token_index: int, token_id: int) -> None:
+        """Go on beside an answer with another token at a place; everything before it is kept."""
+        message = self.message(message_id)
+        beginning = None if self._is_anothers(message) else token_forks.at_token(message, token_index, token_id)
+        if beginning is None:
+            self._notices.tell(
+                Notice(
+                    "The answer can't go on from this token: another model wrote it, or it stands inside a character. "
+                    "Nothing was changed. Load the model that wrote it, or choose at the token before."
+                )
+            )
+        else:
+            self._go_on_beside(message, beginning, "Fork at token")
+
+    def go_on_from_here(self, message_id: MessageId, num_chars: int) -> None:
+        """Go on beside an answer after its first characters, in another way."""
+        message = self.message(message_id)
+        beginning = token_forks.at_place(message, num_chars)
+        if beginning is None:
+            self._notices.tell(Notice("Put the cursor into an answer, behind the words that are to stay."))
+        else:
+            self._go_on_beside(message, beginning, "Go on from here")
+
+    def _is_anothers(self, message: Message) -> bool:
+        """Whether another model has written a message, whose tokens are other ones."""
+        return message.record is None or message.record.model != self.program.session.name
+
+    def _go_on_beside(self, message: Message, beginning: token_forks.Beginning, name: str) -> None:
+        if message.role != "assistant" or message.parent_id is None or self.is_streaming(message.id):
+            return
+        known = without_tokens(beginning.record) if self._is_anothers(message) else beginning.record
+        opened = self._opened
+        with self._notices.telling(), self._step(name):
+            if beginning.is_whole:
+                opened.add(message.parent_id, "assistant", beginning.text, record=known)
+            else:
+                record = self.preparation.going_on(known)
+                added = opened.add(message.parent_id, "assistant", beginning.text, state="streaming", record=record)
+                self._answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
             self._announce_growth()
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:

@@ -14,6 +14,8 @@ from app.model.preparations import Prepared
 from app.model.unsent import Unsent
 from app.program import Program
 
+NUM_ALTERNATIVES = 5
+"""That answers are asked for with while their tokens are looked at."""
 _SAVE_AFTER_MS = 300
 """So much of what is typed a kill can cost."""
 
@@ -91,11 +93,17 @@ class Preparation(QObject):
         """Return the record of an answer that is asked for now."""
         session, settings = self._program.session, self._program.settings
         option = None if session.info is None else session.info.thinking_option
-        return session.signed(self.asking.record(settings.overflow, option))
+        return session.signed(self._told(self.asking.record(settings.overflow, option)))
 
     def going_on(self, record: Record) -> Record:
         """Return the record of an answer that goes on now."""
-        return self._program.session.signed(self.asking.going_on(record, self._program.settings.overflow))
+        return self._program.session.signed(self._told(self.asking.going_on(record, self._program.settings.overflow)))
+
+    def _told(self, record: Record) -> Record:
+        """Who looks at tokens is told what else could have stood there."""
+        if not self._program.settings.tokens_visible:
+            return record
+        return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))
 
     def save(self) -> None:
         """Write what has changed since the last time. What can't be written holds as long as the program runs."""

@@ -281,12 +281,16 @@ class Answer:
                 return num_whole, again
         return len(ids), []
 
+    def _shown_text(self, token_id: int) -> str:
+        """What a token would show: where one would end the answer, nothing."""
+        return "" if token_id in self._vocabulary.eos_ids else self._vocabulary.text_of([token_id])
+
     def _reported(self, drawn: Drawn, origin: Origin) -> Token:
         return Token(
             id=drawn.token_id,
             logprob=_finite(drawn.logprob),
             top=[
-                Alternative(id=token_id, text=self._vocabulary.text_of([token_id]), logprob=_finite(logprob))
+                Alternative(id=token_id, text=self._shown_text(token_id), logprob=_finite(logprob))
                 for token_id, logprob in drawn.top
             ],
             origin=origin,

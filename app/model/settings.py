@@ -54,12 +54,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     theme: Theme = "system"
     sidebar_visible: bool = True
     tree_visible: bool = False
+    tokens_visible: bool = False
+    """Whether the tokens of answers are tinted; then answers are asked for with alternatives."""
     language: str = ""
     """A code; empty: the system's."""
     text_percent: Annotated[int, Meta(ge=SMALLEST_TEXT, le=LARGEST_TEXT)] = 100
     motion: Motion = "system"
     last_conversation: int | None = None
-
     folded_sections: tuple[str, ...] = ("archive",)
     """Of the sidebar, by their keys."""
     names_conversations: bool = True

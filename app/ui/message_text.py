@@ -75,6 +75,7 @@ class MessageText(QTextBrowser):
         self._thought: Thought | None = None
         self._begins_certainly = False
         self._is_fitting = False
+        self._is_cursor_placed = False
         self._link_number = -1
         self.link_popover: LinkPopover | None = None
         self._tokens: TokenReader | None = None
@@ -127,7 +128,9 @@ class MessageText(QTextBrowser):
 
     @property
     def source_place(self) -> int:
-        """How many characters of the content stand before the cursor."""
+        """How many characters of the content stand before the cursor; 0 where nobody has put it anywhere."""
+        if not self._is_cursor_placed:
+            return 0
         if self._is_meant:
             return source_place(self.textCursor(), self._content, self.shown_start)
         return raw_place(self.textCursor(), self._content)
@@ -160,6 +163,7 @@ class MessageText(QTextBrowser):
         return self._is_markdown and not self._is_raw
 
     def _show_content(self) -> None:
+        self._is_cursor_placed = False
         self._thought = split_thought(self._content) if self._is_meant else None
         shown = self._content[self.shown_start :]
         may_be_mark = self._is_meant and may_become_thought(self._content)
@@ -240,7 +244,7 @@ class MessageText(QTextBrowser):
         self._paint_bullets(painter, visible)
         if self._tokens is not None:
             self._tokens.paint(painter, visible)
-        if self.hasFocus() and self.textCursor().position() and not self.textCursor().hasSelection():
+        if self.hasFocus() and self._is_cursor_placed and not self.textCursor().hasSelection():
             place = self.cursorRect()
             painter.fillRect(place.left(), place.top() + 2, 1, place.height() - 4, QColor(self._theme.text))
         if self._has_caret:
@@ -344,7 +348,9 @@ class MessageText(QTextBrowser):
         if ev.key() in {Qt.Key.Key_Up, Qt.Key.Key_Down} and not ev.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             ev.ignore()
             return
+        self._is_cursor_placed = True
         super().keyPressEvent(ev)
+        self.viewport().update()
 
     def walk_links(self) -> bool:
         """Show where the next link leads, the first one after the last; return whether there is any."""
@@ -381,6 +387,17 @@ class MessageText(QTextBrowser):
     def _show_link(self, url: QUrl, place: QPoint) -> None:
         self.link_popover = LinkPopover(url, self)
         self.link_popover.show_at(place)
+
+    @override
+    def setTextCursor(self, cursor: QTextCursor) -> None:
+        self._is_cursor_placed = True
+        super().setTextCursor(cursor)
+
+    @override
+    def mousePressEvent(self, e: QMouseEvent) -> None:
+        self._is_cursor_placed = True
+        super().mousePressEvent(e)
+        self.viewport().update()
 
     @override
     def mouseMoveEvent(self, ev: QMouseEvent) -> None:

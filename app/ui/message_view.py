@@ -227,6 +227,10 @@ class MessageView(QFrame):
         if self.message.role == "assistant" and not self.is_streaming:
             self.go_on_asked.emit(self.message.id, self.text.source_place)
 
+    def walk_links(self) -> None:
+        """Show where the next link in the text leads."""
+        self.text.walk_links()
+
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""
         self._modes.raw ^= {self.message.id}
@@ -362,7 +366,7 @@ class MessageView(QFrame):
         elif event.text().lower() == "g":
             self.go_on_from_here()
         elif event.text().lower() == "l":
-            self.text.walk_links()
+            self.walk_links()
         elif event.key() == Qt.Key.Key_Delete:
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:

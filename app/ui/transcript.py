@@ -12,6 +12,7 @@ from app.model.message import Message, MessageId
 from app.ui.message_actions import ActionName
 from app.ui.message_list import MessageList
 from app.ui.message_view import MessageView, Shown
+from app.ui.reading_modes import ReadingModes
 from app.ui.theme import Theme
 
 _TICK_MS = 33
@@ -37,6 +38,8 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._controller = controller
+        self.modes = ReadingModes()
+        """How its messages are read."""
         super().__init__(theme)
         self.setObjectName("transcript")
         self.setAccessibleName(self.tr("Conversation"))
@@ -165,6 +168,7 @@ class Transcript(MessageList):
             actions=_actions(message, self._controller.can_continue(message), is_last=is_last),
             is_streaming=self._controller.is_streaming(message_id),
             is_last=is_last,
+            modes=self.modes,
         )
 
     @override
@@ -180,6 +184,8 @@ class Transcript(MessageList):
         view.replaced.connect(self._controller.replace)
         view.sibling_asked.connect(self.step_sibling)
         view.refused.connect(self.refused)
+        view.token_chosen.connect(self._controller.fork_at_token)
+        view.go_on_asked.connect(self._controller.go_on_from_here)
 
     @property
     @override

@@ -19,6 +19,8 @@ STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Replace"),
     QT_TRANSLATE_NOOP("Steps", "Regenerate"),
     QT_TRANSLATE_NOOP("Steps", "Continue"),
+    QT_TRANSLATE_NOOP("Steps", "Fork at token"),
+    QT_TRANSLATE_NOOP("Steps", "Go on from here"),
     QT_TRANSLATE_NOOP("Steps", "Star"),
     QT_TRANSLATE_NOOP("Steps", "Unstar"),
     QT_TRANSLATE_NOOP("Steps", "Name branch"),

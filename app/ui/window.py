@@ -27,6 +27,7 @@ from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
 from app.ui.palette_commands import PaletteCommands
 from app.ui.program_commands import ProgramCommands
+from app.ui.reading_commands import ReadingCommands
 from app.ui.settings_window import SettingsWindow
 from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
@@ -59,6 +60,9 @@ class MainWindow(QMainWindow):
         self._build()
         self._message_commands = MessageCommands(controller, self.transcript, self.composer, self._menus)
         self._tree_commands = TreeCommands(controller, self._message_commands.current_id, self)
+        self._reading_commands = ReadingCommands(
+            controller, self.transcript, self._message_commands.current_id, self._menus, self._theme
+        )
         self._find_commands = FindCommands(controller, self.transcript, self.find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
@@ -84,6 +88,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar(controller.program.settings.sidebar_visible)
         self._tree_place.want(controller.program.settings.tree_visible)
         self._apply_theme()
+        self._reading_commands.update()
         self._show_branch()
         self._show_model()
         self._program_commands.fill_models_menu(self._menus)
@@ -128,6 +133,7 @@ class MainWindow(QMainWindow):
         return {
             **self._message_commands.slots(),
             **self._tree_commands.slots(),
+            **self._reading_commands.slots(),
             **self._dock_commands.slots(),
             **self._find_commands.slots(),
             **self._conversation_commands.slots(),
@@ -177,6 +183,7 @@ class MainWindow(QMainWindow):
         self.banner.action_asked.connect(self._on_banner_action)
         self.banner.action_asked.connect(self.transfer.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)
+        self._menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
         controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
@@ -250,6 +257,7 @@ class MainWindow(QMainWindow):
             part.set_theme(chosen)
         self.transfer.set_theme(chosen)
         self._find_commands.set_theme(chosen)
+        self._reading_commands.set_theme(chosen)
 
     def _on_settings(self) -> None:
         self._show_keys()

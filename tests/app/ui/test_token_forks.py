@@ -1,0 +1,120 @@
+"""The tokens mode and going on from inside an answer, in the real window with the real worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from PySide6.QtCore import Qt
+
+from app.model.message import ORIGINS, Message
+from app.model.token_pieces import token_pieces
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+
+@pytest.fixture
+def tokens(person: Person) -> Iterator[Person]:
+    person.window.action("tokens").trigger()
+    yield person
+    if person.window.action("tokens").isChecked():
+        person.window.action("tokens").trigger()
+
+
+def _fork_of(person: Person, answer: Message) -> Message:
+    """The sibling that was made last, once it has ended."""
+    fork = person.answer()
+    assert fork.id != answer.id
+    assert person.controller.siblings(answer.id)[-1] == fork.id
+    return fork
+
+
+def test_the_mode_is_remembered_and_asks_for_alternatives(tokens: Person) -> None:
+    assert tokens.application.controller.program.settings.tokens_visible
+    answer = tokens.ask("What is a branch?")
+    assert answer.record is not None
+    assert answer.record.top_logprobs == 5
+    pieces = token_pieces(answer)
+    assert pieces
+    assert all(len(piece.alternatives) == 5 for piece in pieces)
+    reader = tokens.view(answer.id).text.tokens
+    assert reader is not None
+    assert list(reader.pieces) == pieces
+    tokens.window.action("tokens").trigger()
+    assert tokens.view(answer.id).text.tokens is None
+    assert not tokens.application.controller.program.settings.tokens_visible
+
+
+def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: Person) -> None:
+    answer = tokens.ask("How do I fork a message?")
+    assert answer.record is not None
+    view = tokens.view(answer.id)
+    view.text.setFocus()
+    for _ in range(4):
+        tokens.bot.keyClick(view.text, Qt.Key.Key_Right)
+    reader = view.text.tokens
+    assert reader is not None
+    assert reader.current == 3
+    tokens.bot.keyClick(view.text, Qt.Key.Key_Down)
+    assert reader.popover is not None
+    chosen = reader.popover.marked_id
+    assert chosen is not None
+    tokens.bot.keyClick(view.text, Qt.Key.Key_Return)
+    fork = _fork_of(tokens, answer)
+    assert fork.record is not None
+    assert fork.record.token_ids[:4] == (*answer.record.token_ids[:3], chosen)
+    assert fork.record.origins[3] == ORIGINS["chosen"]
+    assert fork.record.logprobs[:3] == answer.record.logprobs[:3]
+    assert fork.record.alternatives[3] == answer.record.alternatives[3]
+    kept = sum(answer.record.token_chars[:3])
+    assert fork.text[:kept] == answer.text[:kept]
+    assert fork.text != answer.text
+    assert sum(fork.record.token_chars) == len(fork.text)
+    assert fork.record.figures.kept_tokens > 0
+    tokens.window.action("undo").trigger()
+    tokens.bot.waitUntil(lambda: tokens.controller.path[-1].id == answer.id, timeout=PATIENCE_MS)
+
+
+def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: Person) -> None:
+    # Among so many the end is one somewhere.
+    tokens.controller.preparation.ask_so(msgspec.structs.replace(tokens.controller.preparation.asking, top_logprobs=20))
+    answer = tokens.ask("What is a branch?")
+    ends = [
+        (piece.index, other.id)
+        for piece in token_pieces(answer)
+        for other in piece.alternatives
+        if not other.text and piece.index > 0
+    ]
+    assert ends
+    index, token_id = ends[-1]
+    tokens.controller.fork_at_token(answer.id, index, token_id)
+    fork = tokens.answer()
+    assert fork.state == "complete"
+    assert fork.text == answer.text[: token_pieces(answer)[index].start]
+
+
+def test_going_on_from_the_cursor_keeps_what_stands_before_it(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    view = person.view(answer.id)
+    words = answer.text.split()
+    found = view.text.document().find(words[4])
+    cursor = view.text.textCursor()
+    # In the middle of a word: the seam is healed.
+    cursor.setPosition(found.selectionStart() + 2)
+    view.text.setTextCursor(cursor)
+    view.text.setFocus()
+    kept = answer.text[: view.text.source_place]
+    assert kept.endswith(words[4][:2])
+    person.bot.keyClick(view.text, Qt.Key.Key_G)
+    fork = _fork_of(person, answer)
+    assert fork.text.startswith(kept)
+    # It is greedy and says what it said before.
+    assert fork.text == answer.text
+    assert person.controller.message(answer.id).text == answer.text
+
+
+def test_going_on_without_a_cursor_says_what_to_do(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    person.view(answer.id).go_on_from_here()
+    assert "cursor" in person.window.banner.label.text()
+    assert len(person.controller.siblings(answer.id)) == 1
