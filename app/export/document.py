@@ -43,6 +43,7 @@ from app.model.message import Message
 
 TEXT_PX = 14
 _FORMULA = "formula:"
+_STAND_IN = "\u200b"
 _LONGEST_RUN = 5_000
 """Characters without a space that Qt lays out in one go."""
 _BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
@@ -166,8 +167,13 @@ class _Writer:
 
     def _insert(self, html: str) -> None:
         self._start(QTextBlockFormat(), QTextCharFormat())
-        # What is inserted takes its first block's look from where it is put, so there is an empty one before it.
-        self._cursor.insertHtml(f"<p></p>{html}")
+        # What is inserted takes its first block's look from where it is put: one goes before it, and is taken away.
+        start = self._cursor.position()
+        self._cursor.insertHtml(f"<p>{_STAND_IN}</p>{html}")
+        end = min(start + len(_STAND_IN) + 1, self._cursor.position())
+        self._cursor.setPosition(start)
+        self._cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        self._cursor.removeSelectedText()
 
     def _start(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
         self._cursor.movePosition(QTextCursor.MoveOperation.End)

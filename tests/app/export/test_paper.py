@@ -13,6 +13,7 @@ import pytest
 from pypdf import PdfReader
 from PySide6.QtWidgets import QApplication
 
+from app.export.document import PaperDocument, filled
 from app.export.formats import export
 from app.model.exports.part import Options, Part, whole_tree
 from app.model.message import Record
@@ -130,3 +131,27 @@ def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(
     text = "".join(page.extract_text() for page in PdfReader(_written(part, "pdf", tmp_path / "o", options)).pages)
     assert "brief" not in text
     assert "And then?" in text
+
+
+@pytest.mark.parametrize("text", ["```\none\ntwo\n```", "- one\n- two", "> one\n>\n> two"])
+def test_a_message_that_begins_with_a_block_has_its_look_from_the_first_line_on(
+    tmp_path: Path, qapp: QApplication, text: str
+) -> None:
+    assert qapp is not None
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Code", "", "Show me")
+    store.add(conversation.id, question.id, "assistant", text)
+    document = PaperDocument()
+    assert list(filled(document, whole_tree(store, conversation.id), Options()))
+    store.close()
+    looks: dict[str, tuple[str, bool, float]] = {}
+    block = document.begin()
+    while block.isValid():
+        look = block.blockFormat()
+        looks[block.text().strip()] = (
+            look.background().color().name(),
+            block.textList() is not None,
+            look.leftMargin(),
+        )
+        block = block.next()
+    assert looks["one"] == looks["two"] != looks["Show me"]
