@@ -10,7 +10,7 @@ from typing_extensions import override
 from app.exporting import Preview
 from app.ui.one_of import quiet_label
 from app.ui.sheet import scrolled
-from app.ui.theme import SMALL_PX, code_font
+from app.ui.theme import SMALL_PX, code_font, scaled
 
 _MIN_WIDTH_PX = 240
 
@@ -24,7 +24,7 @@ class ExportPreview(QWidget):
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
         self.text.setFont(code_font(SMALL_PX))
-        self.text.setStyleSheet(f"font-family: '{code_font().family()}'; font-size: {SMALL_PX}px;")
+        self.text.setStyleSheet(f"font-family: '{code_font().family()}'; font-size: {scaled(SMALL_PX)}px;")
         self.text.setAccessibleName(self.tr("Preview: how the file begins"))
         self.text.setTabChangesFocus(True)
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)

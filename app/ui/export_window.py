@@ -31,6 +31,7 @@ from app.ui.export_formats import all_formats
 from app.ui.export_preview import ExportPreview
 from app.ui.one_of import OneOf, quiet_label
 from app.ui.sheet import Sheet, scrolled
+from app.ui.theme import scaled
 from app.work import Work
 
 _SIZE_PX = (900, 660)
@@ -134,7 +135,7 @@ class ExportWindow(Sheet):
         column.addLayout(place)
         column.addStretch(1)
         form = scrolled(self._form)
-        form.setFixedWidth(_FORM_PX)
+        form.setFixedWidth(scaled(_FORM_PX))
         row = QHBoxLayout()
         row.setSpacing(16)
         row.addWidget(form)

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from app.model.message import Role
 from app.model.search import Hit
-from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 from app.ui.times import when
 from app.ui.two_lines import draw_elided, paint_row
 
@@ -128,19 +128,19 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room = option.rect.adjusted(_MARGIN_PX, 8, -_MARGIN_PX, -8)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        left = QRect(room.left(), room.top(), int(room.width() * _OF_ROW), _HEAD_PX)
-        right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, _HEAD_PX)
+        left = QRect(room.left(), room.top(), int(room.width() * _OF_ROW), scaled(_HEAD_PX))
+        right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
         if hit.message.starred_ms is not None:
             drawn = icon("star", palette.highlight().color().name()).pixmap(_STAR_PX, _STAR_PX)
             painter.drawPixmap(left.left(), left.center().y() - _STAR_PX // 2, drawn)
             left.setLeft(left.left() + _STAR_PX + 6)
         draw_elided(painter, left, said_by(hit), text_font(SMALL_PX), quiet)
         draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
-        _draw_excerpt(painter, room.adjusted(0, _HEAD_PX + 4, 0, 0), hit, palette)
+        _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        return QSize(0, _ROW_PX)
+        return QSize(0, scaled(_ROW_PX))
 
 
 def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -> None:
@@ -155,7 +155,7 @@ def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -
         if not line.isValid():
             break
         line.setLineWidth(room.width())
-        line.setPosition(QPointF(0, number * _LINE_PX))
+        line.setPosition(QPointF(0, number * scaled(_LINE_PX)))
     layout.endLayout()
     painter.setPen(palette.text().color())
     layout.draw(painter, QPointF(QPoint(room.left(), room.top())))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 DETAIL = Qt.ItemDataRole.UserRole + 1
 """The lower line."""
@@ -49,7 +49,7 @@ class TwoLines(QStyledItemDelegate):
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(0, _ROW_PX)
+        return QSize(0, scaled(_ROW_PX))
 
 
 def paint_row(painter: QPainter, option: QStyleOptionViewItem) -> None:
