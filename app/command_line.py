@@ -38,7 +38,13 @@ def parser() -> argparse.ArgumentParser:
     give.add_argument("--statistics", action="store_true", help="say how answers were drawn and what they cost")
     give.add_argument("--colours", choices=("light", "dark", "both"), default="both", help="of HTML")
     find = commands.add_parser("search", parents=[data_dir], help="find messages by their words")
-    find.add_argument("words", nargs="+", metavar="WORD")
+    find.add_argument(
+        "words",
+        nargs="+",
+        metavar="WORD",
+        help='words, the last of which may go on; "a phrase"; begin*; from:you, from:answer, from:system, model:NAME, '
+        "is:starred, after:2026-01-31, before:2026-03-01",
+    )
     find.add_argument("--json", action="store_true", help="answer as JSON")
     show = commands.add_parser("list", parents=[data_dir], help="list the conversations, the last used first")
     show.add_argument("--json", action="store_true", help="answer as JSON")

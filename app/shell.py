@@ -24,6 +24,8 @@ from app.model.exports.names import file_name
 from app.model.exports.part import Options, Part, branch, whole_tree
 from app.model.imports.importing import Progress, Summary, imported, planned
 from app.model.message import Conversation, Message, MessageId
+from app.model.search import Hit
+from app.model.search_words import understood
 from app.model.store import Store
 from app.places import Places
 
@@ -50,7 +52,7 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
                 case "export":
                     return _export(store, chosen)
                 case "search":
-                    return _search(store, " ".join(chosen.words), as_json=chosen.json)
+                    return _search(store, chosen.words, as_json=chosen.json)
                 case "replay":
                     return _replay(store, chosen, places)
                 case _:
@@ -203,28 +205,37 @@ _kept: list[object] = []
 # --- search and list -----------------------------------------------------------------------------------------
 
 
-def _search(store: Store, words: str, *, as_json: bool) -> int:
-    hits = store.search(words, limit=_MAX_HITS)
+def _search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
+    # The shell has taken the quotes away from what was meant as one.
+    asked = understood(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
+    hits = store.search(asked.words, asked.filters, limit=_MAX_HITS)
     if as_json:
-        _say_json(
-            [
-                {
-                    "conversation_id": hit.conversation.id,
-                    "conversation": hit.conversation.name,
-                    "message_id": hit.message.id,
-                    "role": hit.message.role,
-                    "created_ms": hit.message.created_ms,
-                    "excerpt": hit.excerpt,
-                    "marks": hit.marks,
-                    "text": hit.message.text,
-                }
-                for hit in hits
-            ]
-        )
+        _say_json([_hit(hit) for hit in hits])
     else:
         for hit in hits:
-            _say(f"{hit.conversation.name} · {hit.message.role} · {' '.join(hit.excerpt.split())}")
+            version = f" · version {hit.version} of {hit.num_versions}" if hit.num_versions > 1 else ""
+            _say(f"{hit.conversation.name} · {hit.message.role}{version} · {' '.join(hit.excerpt.split())}")
     return 0
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    """As docs/shell.md has it."""
+    message = hit.message
+    return {
+        "conversation_id": hit.conversation.id,
+        "conversation": hit.conversation.name,
+        "message_id": message.id,
+        "path": hit.path,
+        "version": hit.version,
+        "num_versions": hit.num_versions,
+        "role": message.role,
+        "model": None if message.record is None else message.record.model,
+        "created_ms": message.created_ms,
+        "starred_ms": message.starred_ms,
+        "excerpt": hit.excerpt,
+        "marks": hit.marks,
+        "text": message.text,
+    }
 
 
 def _list(store: Store, *, as_json: bool) -> int:

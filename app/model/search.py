@@ -8,11 +8,14 @@ from msgspec import Struct
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId, Role
+from app.model.reach import in_sight
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
 from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
 """Of what answers a question the newest are ranked, so that a letter that stands in every message is no matter."""
+
+_MAX_ID = 2**63 - 1
 
 _LINE = """
 WITH RECURSIVE line (id) AS (
@@ -66,36 +69,42 @@ class Search:
         question = asked(typed)
         if not question and filters == NO_FILTERS:
             return []
-        found = self._found(question, filters)
         hits: list[Hit] = []
-        # What lies in the trash is passed over.
-        for start in range(0, len(found), limit):
-            hits += self._hits(found[start : start + limit], question, filters)
-            if len(hits) >= limit:
+        number, before = _NUM_RANKED, _MAX_ID
+        # What lies in the trash is passed over; where that is much, older ones are looked at, too.
+        while len(hits) < limit:
+            found = self._found(question, filters, number, before)
+            for start in range(0, len(found), step := max(limit, len(found) // 20)):
+                hits += self._hits(found[start : start + step], question, filters)
+                if len(hits) >= limit:
+                    break
+            if len(found) < number:
                 break
+            number, before = 4 * number, min(found)
         return hits[:limit]
 
-    def _found(self, question: Question, filters: Filters) -> list[MessageId]:
-        """The ids of what answers, the best first."""
+    def _found(self, question: Question, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
+        """The ids of the newest that answer and were made before another one, the best first."""
         where, parameters = _conditions(question, filters)
         if not question.match:
             query = (
-                f"SELECT id FROM message WHERE state <> 'streaming' AND role <> 'root' {where} ORDER BY id DESC LIMIT ?"
+                f"SELECT id FROM message WHERE state <> 'streaming' AND role <> 'root' AND id < ? {where} "
+                "ORDER BY id DESC LIMIT ?"
             )
-            return [row[0] for row in self._database.rows(query, (*parameters, _NUM_RANKED))]
+            return [row[0] for row in self._database.rows(query, (before, *parameters, number))]
         # The index alone knows the order; what it finds is looked up one by one.
         joined = "message_text CROSS JOIN message ON message.id = message_text.rowid" if where else "message_text"
         newest = self._database.rows(
-            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? {where} "
+            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid < ? {where} "
             "ORDER BY message_text.rowid DESC LIMIT ?",
-            (question.match, *parameters, _NUM_RANKED),
+            (question.match, before, *parameters, number),
         )
         if not newest:
             return []
         ranked = self._database.rows(
-            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid >= ? {where} "
-            "ORDER BY rank",
-            (question.match, newest[-1][0], *parameters),
+            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? "
+            f"AND message_text.rowid >= ? AND message_text.rowid < ? {where} ORDER BY rank",
+            (question.match, newest[-1][0], before, *parameters),
         )
         return [row[0] for row in ranked]
 
@@ -179,6 +188,9 @@ def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
         conditions.append(("message.created_ms >= ?", filters.since_ms))
     if filters.until_ms is not None:
         conditions.append(("message.created_ms <= ?", filters.until_ms))
+    if filters.conversation_id is not None:
+        reached = f"{in_sight('id = ?')} SELECT id FROM reached"
+        conditions.append((f"message.id IN ({reached})", filters.conversation_id))
     return "".join(f" AND {condition}" for condition, _ in conditions), [value for _, value in conditions]
 
 

@@ -96,6 +96,9 @@ def test_search_and_list_answer_as_json(folder: Path) -> None:
     found = json.loads(_bough("search", "a7", "--json", folder=folder).stdout)
     assert [(hit["text"], hit["role"], hit["conversation"]) for hit in found] == [("a7", "assistant", "planted")]
     assert _bough("search", "nowhere", "--json", folder=folder).stdout == "[]\n"
+    (hit,) = json.loads(_bough("search", "a3", "from:answer", "--json", folder=folder).stdout)
+    assert (hit["version"], hit["num_versions"], hit["path"][-1]) == (2, 2, hit["message_id"])
+    assert json.loads(_bough("search", "a3", "from:you", "--json", folder=folder).stdout) == []
 
 
 @pytest.mark.parametrize("command", [("list",), ("search", "x"), ("export", "--all", "--format", "md", "--out", "out")])

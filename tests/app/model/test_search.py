@@ -222,6 +222,21 @@ def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) 
     assert [hit.message.id for hit in store.search("leaf", limit=5)] == [kept.id]
 
 
+def test_much_that_nobody_sees_hides_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.model.search._NUM_RANKED", 3)
+    kept = _tell(store, "leaf kept", "leaf kept, too")
+    elsewhere = plant(store, "u1-a1 | u1-a2")
+    for number in range(20):
+        store.add(elsewhere.conversation_id, elsewhere.ids["a2"], "user", f"leaf {number}")
+    assert len(_found(store, "leaf")) == 22
+    assert _found(store, "leaf", conversation_id=1) == ["leaf kept", "leaf kept, too"]
+    assert _found(store, "", conversation_id=1, role="user") == ["leaf kept"]
+    store.prune([elsewhere.ids["a2"]])
+    assert _found(store, "leaf") == ["leaf kept", "leaf kept, too"]
+    store.prune([kept[0].id])
+    assert _found(store, "leaf") == []
+
+
 def test_filters(store: Store, tmp_path: Path) -> None:
     question = _tell(store, "leaf u", "leaf a")[0]
     other = store.add(1, question.id, "assistant", "leaf b", record=Record(model="/models/Qwen-4B"))
