@@ -41,10 +41,11 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
-    return _open_window(chosen.data_dir)
+    return open_window(chosen.data_dir)
 
 
-def _open_window(data_dir: Path | None) -> int:
+def open_window(data_dir: Path | None) -> int:
+    """Open the window and let it run; return the exit code. A backup that is restored there opens it again."""
     from app.application import Application, make_qt_application
     from app.model.database import StoreError
     from app.places import Places

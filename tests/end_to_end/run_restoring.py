@@ -1,0 +1,44 @@
+"""Bough restores a backup by itself: `python -m tests.end_to_end.run_restoring FOLDER BACKUP`.
+
+It opens the window without a display, asks for the backup as the window of backups does, and when it is open again
+says on standard output which conversations there are, and the notice.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+
+
+def main() -> int:
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from app import application
+    from app.__main__ import open_window
+    from app.places import Places
+
+    folder, backup = Path(sys.argv[1]), Path(sys.argv[2])
+    opened: list[application.Application] = []
+
+    class Bough(application.Application):
+        def __init__(self, places: Places) -> None:
+            super().__init__(places)
+            opened.append(self)
+            QTimer.singleShot(0, self._restore if len(opened) == 1 else self._say)
+
+        def _restore(self) -> None:
+            self.program.restore_asked.emit(backup)
+
+        def _say(self) -> None:
+            print(" ".join(conversation.name for conversation in self.program.conversations.all))
+            print(self.window.banner.label.text())
+            self.window.close()
+
+    application.Application = Bough
+    return open_window(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

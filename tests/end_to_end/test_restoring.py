@@ -1,0 +1,29 @@
+"""Restoring a backup: the program closes its windows, puts it back, and opens them again."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from app.model.backups import Backups
+from app.model.store import Store
+
+
+def test_a_backup_that_is_restored_is_what_the_window_shows_then_and_the_store_before_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        store.create_conversation("old", "", "Hello")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            backup = Backups(path).make(connection)
+        store.create_conversation("new", "", "Hello")
+    command = [sys.executable, "-m", "tests.end_to_end.run_restoring", str(tmp_path), str(backup)]
+    bough = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    names, notice = bough.stdout.splitlines()
+    assert names == "old"
+    (kept,) = tmp_path.glob("conversations-replaced-*.sqlite3")
+    assert str(kept) in notice
+    with contextlib.closing(Store(kept)) as store:
+        assert {conversation.name for conversation in store.conversations()} == {"old", "new"}
