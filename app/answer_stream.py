@@ -23,6 +23,8 @@ class AnswerStream:
         self.choice = choice
         self.request_id: RequestId | None = None
         """None while an answer in the prompt is itself still growing."""
+        self.has_begun = False
+        """Whether its prompt is being read, or more."""
         self.has_ended = False
         """Whether nothing more comes, though others of its request still grow."""
         self.tokens: list[Token] = []

@@ -120,6 +120,14 @@ class Answers(QObject):
         stream = self._streams.get(message_id)
         return stream is not None and stream.request_id is None
 
+    def waits_for(self, message_id: MessageId) -> int | None:
+        """Return the conversation whose answer comes first while this one has not begun; None: it waits for none."""
+        stream = self._streams.get(message_id)
+        if stream is None or stream.has_begun:
+            return None
+        under_way = (other for other in self._streams.values() if other.has_begun and not other.has_ended)
+        return next((other.conversation_id for other in under_way), None)
+
     def current(self, message: Message) -> Message:
         """Return a message with the text that has streamed into it so far."""
         stream = self._streams.get(message.id)
@@ -215,6 +223,7 @@ class Answers(QObject):
         match event:
             case PrefillProgress():
                 for message_id in ids.values():
+                    self._streams[message_id].has_begun = True
                     self.reading.emit(message_id, event.done, event.total, event.cached)
             case Chunk() | Retract() | Forked() | Answered():
                 self._on_choice(ids, event)
@@ -236,6 +245,7 @@ class Answers(QObject):
             # Of a branch that could not be stored.
             return
         stream = self._streams[message_id]
+        stream.has_begun = True
         match event:
             case Chunk():
                 stream.append(event.text, event.tokens)

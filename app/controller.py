@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import token_forks
 from app.costs import Costs
+from app.model.database import StoreError
 from app.model.exports.markdown import to_markdown
 from app.model.history import History
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, numbered, without_tokens
@@ -148,6 +149,7 @@ class Controller(QObject):
         """Open a new conversation that shares everything up to this message."""
         with self._notices.telling():
             conversation = self._store.fork_conversation(f"{self._opened.conversation.name} (fork)", message_id)
+            self.preparation.lend(conversation.id)
             self.program.conversations.changed.emit()
             self.open_conversation(conversation.id)
 
@@ -354,6 +356,13 @@ class Controller(QObject):
         """Do again what was undone last, and show the place."""
         if self._open is not None and self._open.history.to_redo is not None:
             self._when_ended(self._open.history.to_redo.message_ids, self._open.redo)
+
+    def waits_for(self, message_id: MessageId) -> str | None:
+        """Return the name of the conversation whose answer comes before this one; None: it waits for none."""
+        conversation_id = self._answers.waits_for(message_id)
+        with contextlib.suppress(KeyError, StoreError):
+            return None if conversation_id is None else self._store.conversation(conversation_id).name
+        return None
 
     def stop(self) -> None:
         """End the answer that streams into the visible branch, with those beside it."""

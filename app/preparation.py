@@ -70,6 +70,12 @@ class Preparation(QObject):
         self._change(Prepared(asking=asking))
         self.save()
 
+    def lend(self, conversation_id: int) -> None:
+        """Let another conversation, which has nothing yet, ask as this one does."""
+        if self._prepared.asking is not None:
+            self._unkept[conversation_id] = Prepared(asking=self._prepared.asking)
+            self.save()
+
     def keep(self, unsent: Unsent) -> None:
         """Keep what is written, soon."""
         self._change(structs.replace(self._prepared, unsent=unsent.cleaned))

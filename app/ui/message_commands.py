@@ -58,6 +58,8 @@ class MessageCommands(QObject):
                 self._composer.text.setFocus()
             case "continue":
                 self._controller.continue_answer(message_id)
+            case "stop":
+                self._controller.stop()
             case "copy":
                 QGuiApplication.clipboard().setText(self._controller.message(message_id).text)
             case _:

@@ -286,12 +286,20 @@ class MessageView(QFrame):
 
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
-        if self.text.content:
-            return
+        if not self.text.content:
+            self._waiting_line().show_progress(done, total, kept)
+
+    def show_waiting(self, text: str) -> None:
+        """Tell what the answer waits for before it is begun."""
+        if not self.text.content:
+            self._waiting_line().show_waiting(text)
+
+    def _waiting_line(self) -> ReadingProgress:
         if self._reading is None:
             self._reading = ReadingProgress()
+            self._reading.cancelled.connect(lambda: self.action_asked.emit(self.message.id, "stop"))
             self._inset.addWidget(self._reading)
-        self._reading.show_progress(done, total, kept)
+        return self._reading
 
     def _hide_reading(self) -> None:
         if self._reading is not None:

@@ -37,6 +37,7 @@ from app.ui.transfer_commands import TransferCommands
 from app.ui.tree_commands import TreeCommands
 from app.ui.tree_dock import TreeDock
 from app.ui.tree_place import TreePlace
+from app.ui.waiting_answers import WaitingAnswers
 from app.ui.welcome import Welcome
 
 _NARROW_PX = 900
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
             controller, self.composer, self.sidebar.list, data_folder, self
         )
         self._program_commands = ProgramCommands(controller.program, self._menus, self)
+        WaitingAnswers(controller, self.transcript)
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.transfer = TransferCommands(
@@ -180,6 +182,7 @@ class MainWindow(QMainWindow):
         self.side_by_side.closed.connect(self._on_versions_closed)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
+        self._asking_commands.files.import_asked.connect(self.transfer.show_import)
         self.banner.action_asked.connect(self._on_banner_action)
         self.banner.action_asked.connect(self.transfer.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 
 import msgspec
@@ -93,6 +95,15 @@ def test_a_model_is_told_whether_to_think_where_it_can_be(
     assert desk.link.asked[-1].template_options == expected
 
 
+def test_a_fork_asks_as_the_conversation_that_it_comes_from(desk: Desk) -> None:
+    answer = desk.ask("u1", "a1")
+    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.keep(Unsent(text="thought"))
+    desk.controller.fork(answer.id)
+    assert desk.controller.preparation.asking == _ASKING
+    assert desk.controller.preparation.unsent == Unsent()
+
+
 def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> None:
     attachment = Attachment(name="a.txt", text="1\ud83d")
     desk.controller.preparation.keep(Unsent(text="half a", system_prompt="Be brief."))
@@ -130,7 +141,9 @@ def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None
     conversation = desk.controller.conversation
     assert conversation is not None
     other = Store(desk.path, patience_ms=0)
-    with other._database.transaction():
+    writer = sqlite3.connect(desk.path, isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+    with contextlib.closing(writer):
         desk.controller.preparation.keep(Unsent(text="thought"))
         desk.controller.new_conversation()
         desk.controller.open_conversation(conversation.id)
@@ -142,10 +155,8 @@ def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None
 
 
 def test_what_is_damaged_in_the_store_is_as_if_it_were_not(desk: Desk) -> None:
-    desk.store.preparations.put(None, desk.store.preparations.get(None))
-    database = desk.store._database
-    with database.transaction():
-        database.write("INSERT INTO preparation VALUES (0, ?, ?)", ('{"text": 5}', "{"))
+    with contextlib.closing(sqlite3.connect(desk.path)) as database, database:
+        database.execute("INSERT INTO preparation VALUES (0, ?, ?)", ('{"text": 5}', "{"))
     assert desk.store.preparations.get(None).unsent == Unsent()
     assert desk.store.preparations.get(None).asking is None
 
