@@ -13,7 +13,6 @@ from app import token_forks
 from app.costs import Costs
 from app.model.database import StoreError
 from app.model.exports.markdown import to_markdown
-from app.model.history import History
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.settings import write_atomically
@@ -56,8 +55,8 @@ class Controller(QObject):
         self.costs = Costs(program.session.link, program.session)
         """What it would cost to go to a message of the open conversation."""
         self._open: OpenConversation | None = None
-        self._histories: dict[int, History] = {}
-        """What was done in each conversation while the program runs."""
+        self._is_hearing = False
+        """Whether what happens now was done in another window, or is only another look at it."""
         self._later: tuple[set[MessageId], Callable[[], None]] | None = None
         """What is to be done once these answers have ended."""
         self._answers.text_appended.connect(self.text_appended)
@@ -68,6 +67,9 @@ class Controller(QObject):
         self._answers.ended.connect(self._on_answer_ended)
         program.conversations.changed.connect(self._on_conversations_changed)
         program.conversations.gone.connect(self._on_conversation_gone)
+        program.conversations.tree_changed.connect(self._on_tree_changed)
+        self.branch_changed.connect(self._tell_others)
+        self.history_changed.connect(self._tell_others)
 
     # --- what is visible -----------------------------------------------------------------------------------
 
@@ -124,11 +126,11 @@ class Controller(QObject):
         """Show a conversation on the branch where it was left."""
         with self._notices.telling():
             try:
-                conversation = self._store.conversation(conversation_id)
+                opened = self.program.conversations.open(conversation_id)
             except KeyError:
                 self.new_conversation()
             else:
-                self._show(OpenConversation(self._store, conversation, self._history(conversation_id)))
+                self._show(opened)
                 self._tell_of_troubles()
 
     def go_to(self, message_id: MessageId) -> None:
@@ -165,7 +167,7 @@ class Controller(QObject):
                 conversation, question = self._store.create_conversation(
                     self._first_name(text), self.preparation.unsent.system_prompt, text
                 )
-                self._open = OpenConversation(self._store, conversation, self._history(conversation.id))
+                self._open = self.program.conversations.open(conversation.id)
                 self.preparation.begin(conversation.id)
                 self.program.preferences.change(last_conversation=conversation.id)
                 with self._step("Send"):
@@ -402,8 +404,9 @@ class Controller(QObject):
         conversation_id = None if conversation is None else conversation.conversation.id
         self.preparation.show(conversation_id)
         self.program.preferences.change(last_conversation=conversation_id)
-        self.branch_changed.emit()
-        self.history_changed.emit()
+        with self._hearing():
+            self.branch_changed.emit()
+            self.history_changed.emit()
 
     def _ask(self, question_id: MessageId, num_answers: int | None = None) -> None:
         """Add answers below a question and let the model write them; the first is shown."""
@@ -422,8 +425,24 @@ class Controller(QObject):
                 self.several_asked.emit([answer.id for answer in answers])
         self._announce_growth()
 
-    def _history(self, conversation_id: int) -> History:
-        return self._histories.setdefault(conversation_id, History())
+    @contextlib.contextmanager
+    def _hearing(self) -> Generator[None]:
+        self._is_hearing = True
+        try:
+            yield
+        finally:
+            self._is_hearing = False
+
+    def _tell_others(self) -> None:
+        if self._open is not None and not self._is_hearing:
+            self.program.conversations.tree_changed.emit(self._open.conversation.id, self)
+
+    def _on_tree_changed(self, conversation_id: int, by: object) -> None:
+        """Another window changed a tree; windows that show the same one share it."""
+        if by is not self and self._open is not None and self._open.conversation.id == conversation_id:
+            with self._hearing():
+                self.branch_changed.emit()
+                self.history_changed.emit()
 
     @contextlib.contextmanager
     def _step(self, name: str) -> Generator[None]:
@@ -490,7 +509,7 @@ class Controller(QObject):
             self.message_changed.emit(message_id)
 
     def _on_answer_branched(self, conversation_id: int, beside_id: MessageId, message: Message) -> None:
-        self._history(conversation_id).add_beside(beside_id, message.id)
+        self.program.conversations.history(conversation_id).add_beside(beside_id, message.id)
         if self._open is not None and self._open.conversation.id == conversation_id:
             self._open.put(message)
             self.branch_changed.emit()

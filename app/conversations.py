@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from weakref import WeakValueDictionary
 
 from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
+from app.model.history import History
 from app.model.kept_files import KeptFiles
 from app.model.message import Conversation, MessageId
+from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.typed_text import clean
 from app.model_session import ModelSession
@@ -21,6 +24,8 @@ class Conversations(QObject):
 
     changed = Signal()
     """The list, or a name in it."""
+    tree_changed = Signal(int, object)
+    """The tree of a conversation, or what is shown of it, and the controller that changed it."""
     gone = Signal(int)
     """A conversation was thrown away."""
     erasing_asked = Signal()
@@ -36,6 +41,10 @@ class Conversations(QObject):
         self._kept_files = kept_files
         self._notices = notices
         self._trashed_id: int | None = None
+        self._opened: WeakValueDictionary[int, OpenConversation] = WeakValueDictionary()
+        """Those that a window shows; two windows that show the same one share it."""
+        self._histories: dict[int, History] = {}
+        """What was done in each while the program runs."""
 
     @property
     def all(self) -> list[Conversation]:
@@ -43,6 +52,18 @@ class Conversations(QObject):
         with self._notices.telling():
             return self._store.conversations()
         return []
+
+    def open(self, conversation_id: int) -> OpenConversation:
+        """Return a conversation as windows show it. Raises `StoreError`, and `KeyError` where there is none."""
+        opened = self._opened.get(conversation_id)
+        if opened is None:
+            conversation = self._store.conversation(conversation_id)
+            opened = OpenConversation(self._store, conversation, self.history(conversation_id))
+            self._opened[conversation_id] = opened
+        return opened
+
+    def history(self, conversation_id: int) -> History:
+        return self._histories.setdefault(conversation_id, History())
 
     def rename(self, conversation_id: int, name: str) -> None:
         name = " ".join(clean(name).split())

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.controller import Controller
 from app.model.message import Message, MessageId, Sampling
 from app.model.unsent import Unsent
 from app.notices import Notice
@@ -435,3 +436,30 @@ def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by
     desk.controller.new_conversation()
     desk.ask("Please explain branches. I am new here.", "A branch is a path.")
     assert desk.controller.conversation.name == "Please explain branches. I am new here."
+
+
+def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    assert desk.controller.conversation is not None
+    other = Controller(desk.program)
+    told: list[int] = []
+    other.branch_changed.connect(lambda: told.append(len(other.path)))
+    other.open_conversation(desk.controller.conversation.id)
+    assert other.path == desk.controller.path
+    desk.ask("u2", "a2")
+    assert other.path == desk.controller.path
+    assert told[-1] == 5
+    other.regenerate(other.path[-1].id)
+    second = desk.answer("another")
+    assert second.text == "another"
+    assert len(desk.controller.siblings(second.id)) == 2
+    desk.controller.undo()
+    assert other.path == desk.controller.path
+    assert other.path[-1].text == "a2"
+    other.redo()
+    assert desk.controller.path[-1].text == "another"
+    # One that shows another conversation is told nothing.
+    other.new_conversation()
+    num_told = len(told)
+    desk.ask("u3", "a3")
+    assert len(told) == num_told

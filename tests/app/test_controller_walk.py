@@ -20,13 +20,20 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 _TEXTS = ("leaf", "twig \0 x", "木 שלום", "😀", "two\nlines", "rot")
 
 
+def _desk(folder: Path) -> Desk:
+    """A desk whose conversations are called by what was asked first, as it stands there."""
+    desk = Desk(folder)
+    desk.program.preferences.change(names_conversations=False)
+    return desk
+
+
 class _Walk:
     """Does the same to a controller and to the dictionaries."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.draw = random.Random(seed)
         self.folder = folder
-        self.desk = Desk(folder)
+        self.desk = _desk(folder)
         self.forest = Forest()
         self.talk: int | None = None
         """The open conversation."""
@@ -173,7 +180,7 @@ class _Walk:
         self.requests.clear()
         self.trashed = None
         self._num_seen = 0
-        self.desk = Desk(self.folder)
+        self.desk = _desk(self.folder)
         if self.talk is not None:
             self.controller.open_conversation(self.talk)
 
