@@ -21,7 +21,7 @@ from app.model.words import indexed
 
 _MAX_ID = 2**53
 """Ids are read by programs, too, whose integers end here."""
-_MAX_CANDIDATES = 50
+MAX_CANDIDATES = 50
 
 _INSERT = (
     "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms) "
@@ -85,7 +85,7 @@ class Grafts:
         if not candidates:
             return None
         theirs = set(prints(graft.messages))
-        for conversation_id in candidates[-_MAX_CANDIDATES:]:
+        for conversation_id in candidates[-MAX_CANDIDATES:]:
             rows = self._database.rows(
                 in_sight("id = ? AND trashed_ms IS NULL")
                 + "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
@@ -204,11 +204,6 @@ def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
         times[found] = times.get(found, 0) + 1
         seen[message.id] = _digest(found.hex(), str(times[found]))
         yield seen[message.id]
-
-
-def whole_print(graft: Graft) -> bytes:
-    """Return what tells a conversation by all that it says."""
-    return _digest(*(found.hex() for found in sorted(prints(graft.messages))))
 
 
 def opening(graft: Graft) -> bytes:

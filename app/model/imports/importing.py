@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from app.model.grafts import Graft, opening, whole_print
+from app.model.grafts import MAX_CANDIDATES, Graft, opening, prints
 from app.model.imports.source import Found, Problem, found_in, num_bytes
 from app.model.message import Message
 from app.model.store import Store
 
 _BATCH_MESSAGES = 4_000
 """What is written in one go: some tenths of a second, in which nobody else can write."""
+_PRINT_BYTES = 8
 _MAX_PROBLEMS = 1_000
 
 
@@ -136,7 +137,8 @@ class _Writer:
         self._summary = summary
         self._waiting: list[Graft] = []
         self._openings: set[bytes] = set()
-        self._planned: dict[bytes, str] = {}
+        self._planned: dict[bytes, list[tuple[str, bytes]]] = {}
+        """By how they begin, names and what tells each message: a few bytes, for there may be millions."""
         self._num_messages = 0
         self._offset = 0
 
@@ -148,15 +150,16 @@ class _Writer:
         return opening(graft) in self._openings
 
     def planned_twin(self, graft: Graft) -> str | None:
-        """Return the name of one that would be written and says the same; else remember this one."""
-        if not self.is_waiting(graft):
-            self._openings.add(opening(graft))
-            self._planned[whole_print(graft)] = graft.name
-            return None
-        found = whole_print(graft)
-        there = self._planned.get(found)
-        self._planned.setdefault(found, graft.name)
-        return there
+        """Return the name of one that would be written and says all that this one says; else remember this one."""
+        begun = opening(graft)
+        self._openings.add(begun)
+        said = {found[:_PRINT_BYTES] for found in prints(graft.messages)}
+        there = self._planned.setdefault(begun, [])
+        for name, theirs in there[-MAX_CANDIDATES:]:
+            if said <= {theirs[start : start + _PRINT_BYTES] for start in range(0, len(theirs), _PRINT_BYTES)}:
+                return name
+        there.append((graft.name, b"".join(said)))
+        return None
 
     def add(self, graft: Graft) -> None:
         self._waiting.append(graft)

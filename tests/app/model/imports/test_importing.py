@@ -55,6 +55,27 @@ def test_a_plan_says_what_an_import_does_and_changes_nothing(store: Store, tmp_p
     assert (plan.num_conversations, len(plan.twins)) == (0, len(samples.ALL))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_knows_of_twins_within_its_files_what_the_import_finds(tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    records = [
+        {
+            "messages": [
+                {"role": "assistant" if place % 2 else "user", "content": draw.choice("ab") if place > 1 else "begin"}
+                for place in range(draw.randint(1, 5))
+            ]
+        }
+        for _ in range(40)
+    ]
+    paths = [_file(tmp_path, records[:25], "one.json"), _file(tmp_path, records[25:], "two.json")]
+    store = Store(tmp_path / "c.sqlite3")
+    plan = finished(planned(store, paths))
+    report = brought_in(store, *paths)
+    assert (plan.num_conversations, plan.num_messages) == (report.num_conversations, report.num_messages)
+    assert len(plan.twins) == len(report.twins) > 0
+    store.close()
+
+
 def test_what_is_there_already_is_left_out_even_if_it_was_renamed_and_grew(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, [samples.CHATGPT])
     (conversation_id,) = brought_in(store, path).conversation_ids
