@@ -22,6 +22,7 @@ from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
+from app.ui.clipboard import leave_plain_text
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.worker_link import WorkerLink
@@ -37,6 +38,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setDesktopFileName("bough")
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(icon_file())))
+    application.aboutToQuit.connect(leave_plain_text)
     return application
 
 

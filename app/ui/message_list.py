@@ -91,6 +91,10 @@ class MessageList(QAbstractScrollArea):
         """All messages from top to bottom."""
         return self._ids
 
+    def message_at(self, y: int) -> MessageId | None:
+        """Return the message that stands at a height of the viewport, or the nearest one; None on an empty page."""
+        return self._ids[self._column.at(self._sight.top + y)] if self._ids else None
+
     @property
     def first_in_sight(self) -> int:
         """The index of the uppermost message that is seen."""

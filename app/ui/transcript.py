@@ -11,6 +11,7 @@ from app.controller import Controller
 from app.model.message import Message, MessageId
 from app.ui.message_actions import ActionName
 from app.ui.message_list import MessageList
+from app.ui.message_selection import MessageSelection
 from app.ui.message_view import MessageView, Shown
 from app.ui.reading_modes import ReadingModes
 from app.ui.theme import Theme
@@ -41,6 +42,9 @@ class Transcript(MessageList):
         self.modes = ReadingModes()
         """How its messages are read."""
         super().__init__(theme)
+        self.selection = MessageSelection(self)
+        """Several messages at once."""
+        self.text_shown.connect(self.selection.show_again)
         self.setObjectName("transcript")
         self.setAccessibleName(self.tr("Conversation"))
         self._conversation_id: int | None = None
@@ -178,6 +182,7 @@ class Transcript(MessageList):
     @override
     def connect_view(self, view: MessageView) -> None:
         super().connect_view(view)
+        self.selection.watch(view)
         view.action_asked.connect(self.action_asked)
         view.more_asked.connect(self.more_asked)
         view.edited.connect(self._controller.edit)

@@ -28,6 +28,7 @@ from app.ui.message_commands import MessageCommands
 from app.ui.palette_commands import PaletteCommands
 from app.ui.program_commands import ProgramCommands
 from app.ui.reading_commands import ReadingCommands
+from app.ui.selection_commands import SelectionCommands
 from app.ui.settings_window import SettingsWindow
 from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
@@ -64,6 +65,7 @@ class MainWindow(QMainWindow):
         self._reading_commands = ReadingCommands(
             controller, self.transcript, self._message_commands.current_id, self._menus, self._theme
         )
+        self._selection_commands = SelectionCommands(self.transcript)
         self._find_commands = FindCommands(controller, self.transcript, self.find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
@@ -137,6 +139,7 @@ class MainWindow(QMainWindow):
             **self._tree_commands.slots(),
             **self._reading_commands.slots(),
             **self._dock_commands.slots(),
+            **self._selection_commands.slots(),
             **self._find_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(),

@@ -1,0 +1,198 @@
+"""Several messages selected at once, by mouse, by keys and from the menu, and what copying them gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QMouseEvent
+from PySide6.QtWidgets import QApplication
+
+from app.model.message import MessageId
+from app.ui.clipboard import leave_plain_text
+from app.ui.message_view import MessageView
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_NUM_TURNS = 40
+_COMMAND = Qt.KeyboardModifier.ControlModifier
+_NONE = Qt.KeyboardModifier.NoModifier
+
+
+@pytest.fixture(scope="module")
+def planted() -> Iterator[list[int]]:
+    """The conversation that is selected in, once it is there."""
+    yield []
+    leave_plain_text()
+
+
+@pytest.fixture
+def ids(person: Person, planted: list[int]) -> list[MessageId]:
+    """The messages of a long conversation, of which the end is in sight."""
+    if not planted:
+        store = person.application.store
+        conversation, message = store.create_conversation("Long", "", "Question 0")
+        for number in range(1, _NUM_TURNS):
+            message = store.add(conversation.id, message.id, "assistant", f"**Answer** {number}\n\nwith two parts")
+            message = store.add(conversation.id, message.id, "user", f"Question {number}")
+        planted.append(conversation.id)
+    person.controller.open_conversation(planted[0])
+    person.window.transcript.selection.clear()
+    _settle(person)
+    return list(person.window.transcript.message_ids)
+
+
+def _settle(person: Person) -> None:
+    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest, timeout=PATIENCE_MS)
+
+
+def _mouse(kind: QEvent.Type, view: MessageView, over: MessageView) -> None:
+    """Let something happen with the mouse that was pressed in a view and is over (or below) another one."""
+    at = over.mapToGlobal(QPoint(60, over.height() // 2))
+    local = view.text.viewport().mapFromGlobal(at)
+    held = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else Qt.MouseButton.LeftButton
+    button = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseMove else Qt.MouseButton.LeftButton
+    event = QMouseEvent(kind, QPointF(local), QPointF(at), button, held, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(view.text.viewport(), event)
+
+
+def _looks_selected(person: Person) -> list[MessageId]:
+    views = person.window.transcript.views
+    return [
+        view.message.id
+        for view in views
+        if view.text.textCursor().selectionEnd() - view.text.textCursor().selectionStart()
+        == view.text.document().characterCount() - 1
+        > 0
+    ]
+
+
+def test_a_drag_into_another_message_selects_both_and_all_between(person: Person, ids: list[MessageId]) -> None:
+    first, last = person.view(ids[-3]), person.view(ids[-1])
+    _mouse(QEvent.Type.MouseButtonPress, first, first)
+    _mouse(QEvent.Type.MouseMove, first, last)
+    assert list(person.window.transcript.selection.ids) == ids[-3:]
+    assert _looks_selected(person) == ids[-3:]
+    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
+    assert list(person.window.transcript.selection.ids) == ids[-3:-1]
+    assert _looks_selected(person) == ids[-3:-1]
+    _mouse(QEvent.Type.MouseButtonRelease, first, first)
+    person.bot.keyClick(first.text, Qt.Key.Key_C, _COMMAND)
+    number = _NUM_TURNS - 2
+    assert QGuiApplication.clipboard().text() == (
+        f"You\n\nQuestion {number}\n\nAnswer\n\n**Answer** {number + 1}\n\nwith two parts"
+    )
+    markdown = bytes(QGuiApplication.clipboard().mimeData().data("text/markdown").data()).decode()
+    assert markdown == f"## You\n\nQuestion {number}\n\n## Answer\n\n**Answer** {number + 1}\n\nwith two parts\n"
+
+
+def test_a_drag_that_comes_back_selects_within_the_message_as_before(person: Person, ids: list[MessageId]) -> None:
+    first = person.view(ids[-4])
+    _mouse(QEvent.Type.MouseButtonPress, first, first)
+    start = first.text.textCursor().position()
+    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
+    _mouse(QEvent.Type.MouseMove, first, first)
+    assert person.window.transcript.selection.ids == ()
+    assert first.text.textCursor().anchor() == start
+    _mouse(QEvent.Type.MouseButtonRelease, first, first)
+    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
+    assert person.window.transcript.selection.ids == ()
+
+
+def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(person: Person, ids: list[MessageId]) -> None:
+    transcript = person.window.transcript
+    start = transcript.reveal(ids[20])
+    _settle(person)
+    assert start is not None
+    before = transcript.verticalScrollBar().value()
+    _mouse(QEvent.Type.MouseButtonPress, start, start)
+    at = transcript.mapToGlobal(QPoint(200, transcript.height() + 400))
+    local = QPointF(start.text.viewport().mapFromGlobal(at))
+    move = QMouseEvent(
+        QEvent.Type.MouseMove, local, QPointF(at), Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton, _NONE
+    )
+    QApplication.sendEvent(start.text.viewport(), move)
+    person.bot.waitUntil(lambda: len(transcript.selection.ids) >= 18, timeout=PATIENCE_MS)
+    _mouse(QEvent.Type.MouseButtonRelease, start, start)
+    assert transcript.verticalScrollBar().value() > before
+    assert transcript.selection.ids[0] == ids[20]
+
+
+def test_alt_shift_up_selects_message_after_message_and_down_takes_them_back(
+    person: Person, ids: list[MessageId]
+) -> None:
+    transcript = person.window.transcript
+    person.window.composer.text.setFocus()
+    for number in range(1, 25):
+        person.window.action("select_above").trigger()
+        assert list(transcript.selection.ids) == ids[-number:]
+    assert transcript.focused_message_id == ids[-24]
+    person.window.action("select_below").trigger()
+    assert list(transcript.selection.ids) == ids[-23:]
+    _settle(person)
+    assert set(_looks_selected(person)) <= set(ids[-23:])
+    text = person.view(ids[-23]).text
+    person.bot.keyClick(text, Qt.Key.Key_Escape)
+    assert transcript.selection.ids == ()
+    assert _looks_selected(person) == []
+
+
+def test_control_a_selects_a_message_and_then_all_of_them_also_those_without_views(
+    person: Person, ids: list[MessageId]
+) -> None:
+    transcript = person.window.transcript
+    text = person.view(ids[-1]).text
+    text.setFocus()
+    person.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
+    assert transcript.selection.ids == ()
+    assert _looks_selected(person) == [ids[-1]]
+    person.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
+    assert list(transcript.selection.ids) == ids
+    transcript.verticalScrollBar().setValue(0)
+    _settle(person)
+    # What comes into sight looks selected, too.
+    assert ids[2] in _looks_selected(person)
+    person.window.action("copy_messages").trigger()
+    copied = QGuiApplication.clipboard().text()
+    assert all(f"Question {number}" in copied for number in range(_NUM_TURNS))
+    assert copied.startswith("You\n\nQuestion 0\n\nAnswer\n\n**Answer** 1")
+
+
+def test_a_click_or_another_branch_ends_the_selection(person: Person, ids: list[MessageId]) -> None:
+    transcript = person.window.transcript
+    transcript.selection.select_all()
+    view = person.view(ids[-2])
+    _mouse(QEvent.Type.MouseButtonPress, view, view)
+    _mouse(QEvent.Type.MouseButtonRelease, view, view)
+    assert transcript.selection.ids == ()
+    assert _looks_selected(person) == []
+    transcript.selection.select_all()
+    person.controller.new_conversation()
+    assert transcript.selection.ids == ()
+
+
+def test_without_a_selection_the_branch_is_copied(person: Person, ids: list[MessageId]) -> None:
+    person.window.action("copy_messages").trigger()
+    assert QGuiApplication.clipboard().text().count("Question") == _NUM_TURNS
+
+
+_COPYING = """
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QGuiApplication
+from app.application import make_qt_application
+from app.model.message import Message
+from app.ui.message_selection import copied
+
+application = make_qt_application([])
+QGuiApplication.clipboard().setMimeData(copied([Message(id=1, parent_id=None, role="user", text="words")]))
+QTimer.singleShot(0, application.quit)
+application.exec()
+print(QGuiApplication.clipboard().text())
+"""
+
+
+def test_a_program_that_ends_with_messages_on_the_clipboard_ends_well() -> None:
+    done = subprocess.run([sys.executable, "-c", _COPYING], capture_output=True, text=True, check=True)
+    assert done.stdout == "You\n\nwords\n"
