@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QCoreApplication, QEventLoop, Qt, QTimer
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
 
 from app.application import Application, Places, make_qt_application
 from app.model.message import Message
@@ -104,6 +105,7 @@ class _Tour:
                 ("edit an earlier question", self._edit),
                 ("switch back", self._switch_back),
                 ("fork", self._fork),
+                ("search everything", self._search),
                 ("export", self._export),
             ):
                 began = time.perf_counter()
@@ -187,10 +189,32 @@ class _Tour:
         forked = self._finished_answer()
         return {**_figures(forked), "conversations": len(self._controller.program.conversations.all)}
 
+    def _search(self) -> dict[str, Any]:
+        """Look for a word of a branch that is not shown, and go there."""
+        self._window.action("search_all").trigger()
+        search = self._window.transfer.search
+        QTest.keyClicks(search.field, _FOLLOW_UP.split()[3])
+        self._wait("what was looked for", lambda: search.list.chosen is not None)
+        self._picture("searching")
+        found = search.list.chosen
+        QTest.keyClick(search.field, Qt.Key.Key_Return)
+        shown = [message.id for message in self._controller.path]
+        _expect(found is not None and found.message.id in shown, "what was found is not shown")
+        return {"hits": search.list.model().rowCount()}
+
     def _export(self) -> dict[str, Any]:
-        file = self._out / "transcript.md"
-        _expect(self._controller.export_markdown(file), "the transcript was not written")
-        text = file.read_text(encoding="utf-8")
+        sheet = self._window.transfer.show_export()
+        if sheet is None:
+            raise _UnexpectedError("There is nothing to export")
+        sheet.set_folder(self._out)
+        sheet.name_field.clear()
+        QTest.keyClicks(sheet.name_field, "transcript")
+        self._wait("the preview", lambda: bool(sheet.preview.text.toPlainText()))
+        self._settle()
+        self._save(sheet, "exporting")
+        QTest.keyClick(sheet, Qt.Key.Key_Return)
+        self._wait("the export", lambda: not sheet.is_working)
+        text = (self._out / "transcript.md").read_text(encoding="utf-8")
         for message in self._controller.path:
             _expect(message.text.strip() in text, f"the transcript lacks {message.text[:40]!r}")
         return {"characters": len(text)}
@@ -246,8 +270,11 @@ class _Tour:
 
     def _picture(self, name: str) -> None:
         self._settle()
+        self._save(self._window, name)
+
+    def _save(self, widget: QWidget, name: str) -> None:
         number = len(list(self._out.glob("[0-9][0-9]-*.png"))) + 1
-        self._window.grab().save(str(self._out / f"{number:02}-{name.replace(' ', '-')}.png"))
+        widget.grab().save(str(self._out / f"{number:02}-{name.replace(' ', '-')}.png"))
 
 
 def _expect(holds: bool, otherwise: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -65,6 +65,8 @@ class PaperDocument(QTextDocument):
         super().__init__()
         self.formulas: dict[str, Formula] = {}
         self.marks: list[Mark] = []
+        self.written: Callable[[int], None] = lambda _start: None
+        """Called with the position from which on something was written."""
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
@@ -142,7 +144,9 @@ class _Writer:
             look.setForeground(QColor(theme("light")["quiet_text"]))
         self._start(block, look)
         self._document.marks.append(Mark((mark or text).translate(_BAD), level, self._cursor.position()))
+        start = self._cursor.position()
         self._cursor.insertText(text.translate(_BAD), look)
+        self._document.written(start)
 
     def message(self, message: Message) -> None:
         who = heading(message)
@@ -174,6 +178,11 @@ class _Writer:
         self._cursor.setPosition(start)
         self._cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
         self._cursor.removeSelectedText()
+        # It stands close to the line that says whose it is.
+        look = self._cursor.blockFormat()
+        look.setTopMargin(0)
+        self._cursor.setBlockFormat(look)
+        self._document.written(start)
 
     def _start(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
         self._cursor.movePosition(QTextCursor.MoveOperation.End)

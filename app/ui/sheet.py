@@ -88,8 +88,12 @@ class Sheet(QDialog):
         """Show it in this size, or as large as the screen lets it be."""
         room = self.screen().availableGeometry()
         self.resize(min(width_px, int(room.width() * _OF_SCREEN)), min(height_px, int(room.height() * _OF_SCREEN)))
+        # How small it may be is known before there is a window: some systems are told of it only then.
+        self.ensurePolished()
+        layout = self.layout()
+        if layout is not None:
+            layout.activate()
         self.show()
-        self.raise_()
         self.activateWindow()
 
     def say(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:

@@ -102,7 +102,8 @@ class TransferCommands(QObject):
             name, ids = conversation.name, (conversation.id,)
             path = self._controller.path
             if path:
-                messages = self.tr("%n message(s)", "", len(path))
+                told = sum(bool(message.text) or message.role != "system" for message in path)
+                messages = self.tr("%n message(s)", "", told)
                 yield Offer(self.tr("This branch"), messages, name, Scope(conversation_ids=ids, leaf_id=path[-1].id))
             selected = [message.id for message in path if message.id == self._current_id()]
             if selected and len(path) > 1:

@@ -15,7 +15,7 @@ from tests.driver import ROOT
 
 _STEPS = (
     "load", "ask", "regenerate", "regenerate again", "ask on", "edit an earlier question", "switch back", "fork",
-    "export",
+    "search everything", "export",
 )  # fmt: skip
 _PNG = b"\x89PNG\r\n\x1a\n"
 
