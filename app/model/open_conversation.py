@@ -145,6 +145,11 @@ class OpenConversation:
         """All branches; to be read, never changed."""
         return self._tree
 
+    def branch_through(self, message_id: MessageId) -> list[Message]:
+        """Return the branch that a message lies on, as going there would show it."""
+        line = [message.id for message in self._tree.lineage(message_id)]
+        return self._tree.path({**self._choices, **dict(itertools.pairwise(line))})
+
     @property
     def choices(self) -> Choices:
         """The chosen child of each message; to be read, never changed."""

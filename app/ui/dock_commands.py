@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.controller import Controller
 from app.model.message import MessageId
+from app.ui.compare_commands import CompareCommands
 from app.ui.menus import Menus, all_entries
 from app.ui.message_commands import MessageCommands
 from app.ui.transcript import Transcript
@@ -26,7 +27,7 @@ class DockCommands(QObject):
         controller: Controller,
         dock: TreeDock,
         place: TreePlace,
-        commands: tuple[MessageCommands, TreeCommands],
+        commands: tuple[MessageCommands, TreeCommands, CompareCommands],
         transcript: Transcript,
         menus: Menus,
     ) -> None:
@@ -34,12 +35,13 @@ class DockCommands(QObject):
         self._controller = controller
         self._dock = dock
         self._place = place
-        self._message_commands, self._tree_commands = commands
+        self._message_commands, self._tree_commands, self._compare_commands = commands
         self._transcript = transcript
         self._menus = menus
         self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
         dock.close_asked.connect(self._toggle)
         dock.view.gone_to.connect(self._go_to)
+        dock.view.comparison_asked.connect(self._compare_commands.compare_messages)
         dock.key_pressed.connect(self._on_key)
         dock.menu_asked.connect(self._show_menu)
         place.changed.connect(self._on_shown)
@@ -90,6 +92,10 @@ class DockCommands(QObject):
         menu = QMenu(self._dock)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
+        layout = self._dock.view.layout_shown
+        if layout is not None and not layout.is_on_path(layout[message_id]):
+            compare = partial(self._compare_commands.compare_with_branch, message_id)
+            menu.addAction(self.tr("Compare with the visible branch"), compare)
         menu.addSeparator()
         for name in self.possible(message_id):
             action = self._menus[name]

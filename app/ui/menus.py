@@ -88,6 +88,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("name", "Name branch…", letter="N", icon="edit"),
             Entry("prune", "Prune", letter="Del", icon="trash"),
             Entry("side_by_side", "Versions side by side", letter="V", icon="columns"),
+            Entry("compare", "Compare versions", letter="D", icon="compare"),
             Entry("keep_only", "Keep only this version"),
             SEPARATOR,
             Entry("go_on_from_here", "Go on from here", letter="G", icon="continue"),

@@ -28,7 +28,7 @@ STEPS = (
 )
 """What the controller calls what can be undone."""
 
-ACTIONS = ("star", "name", "prune", "side_by_side", "keep_only")
+ACTIONS = ("star", "name", "prune", "side_by_side", "compare", "keep_only")
 
 
 class TreeCommands(QObject):
@@ -36,6 +36,8 @@ class TreeCommands(QObject):
 
     versions_asked = Signal(object)
     """The ids of siblings that are to be shown side by side."""
+    comparison_asked = Signal(int)
+    """A message that is to be compared with its version before."""
 
     def __init__(self, controller: Controller, current: Callable[[], MessageId | None], window: QWidget) -> None:
         super().__init__(window)
@@ -75,7 +77,7 @@ class TreeCommands(QObject):
             "star",
             "name",
             *(["prune"] if controller.can_prune(message_id) else []),
-            *(["side_by_side", "keep_only"] if has_others else []),
+            *(["side_by_side", "compare", "keep_only"] if has_others else []),
         ]
 
     def act(self, message_id: MessageId, name: str) -> None:
@@ -94,6 +96,8 @@ class TreeCommands(QObject):
                 self._controller.prune(message_id)
             case "side_by_side":
                 self.versions_asked.emit(list(self._controller.siblings(message_id)))
+            case "compare":
+                self.comparison_asked.emit(message_id)
             case "keep_only":
                 self._controller.keep_only(message_id)
             case _:

@@ -28,6 +28,8 @@ class TreeView(TreeCanvas):
     """The mouse is over another spot; 0: over none."""
     key_pressed = Signal(int, str)
     """A letter, or `Del`, was pressed on a message."""
+    comparison_asked = Signal(int, int)
+    """The message that the keys work on is to be compared with another."""
     menu_asked = Signal(int, QPoint)
     """A message's menu, and where it is to open."""
 
@@ -93,8 +95,12 @@ class TreeView(TreeCanvas):
         self.viewport().unsetCursor()
         spot = self.spot_at(event.position())
         if not was_panning and spot is not None and event.button() == Qt.MouseButton.LeftButton:
+            current = self.current
             if spot.num_folded:
                 self.unfold(spot)
+            elif event.modifiers() & Qt.KeyboardModifier.ControlModifier and current is not None:
+                if current != spot and not current.num_folded:
+                    self.comparison_asked.emit(current.id, spot.id)
             else:
                 self._let_be_current(spot)
 

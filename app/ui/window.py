@@ -17,6 +17,7 @@ from app.model.message import MessageId
 from app.notices import Notice
 from app.ui.asking_commands import AskingCommands
 from app.ui.banner import Banner
+from app.ui.compare_commands import CompareCommands
 from app.ui.composer import Composer
 from app.ui.conversation_commands import ConversationCommands
 from app.ui.dock_commands import DockCommands
@@ -77,11 +78,12 @@ class MainWindow(QMainWindow):
         self.transfer = TransferCommands(
             controller, self._message_commands.current_id, self.transcript.focus, self._theme, self, self.composer
         )
+        self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(
             controller,
             self.tree_dock,
             self._tree_place,
-            (self._message_commands, self._tree_commands),
+            (self._message_commands, self._tree_commands, self._compare_commands),
             self.transcript,
             self._menus,
         )
@@ -181,6 +183,7 @@ class MainWindow(QMainWindow):
         self.welcome.question_chosen.connect(controller.send)
         controller.several_asked.connect(self._show_versions)
         self._tree_commands.versions_asked.connect(self._show_versions)
+        self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
         self.transcript.action_asked.connect(self._tree_commands.act)
         self.side_by_side.closed.connect(self._on_versions_closed)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
@@ -263,6 +266,7 @@ class MainWindow(QMainWindow):
             part.set_theme(chosen)
         self.transfer.set_theme(chosen)
         self._find_commands.set_theme(chosen)
+        self._compare_commands.set_theme(chosen)
         self._reading_commands.set_theme(chosen)
 
     def _on_settings(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
 
 from app.model.message import MessageId
+from app.ui.compare_window import CompareWindow
 from app.ui.tree_dock import TreeDock
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -122,6 +123,43 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     answer = person.answer()
     assert answer.id in person.controller.siblings(leaf)
     assert len(person.controller.siblings(leaf)) == 2
+
+
+def test_what_find_finds_on_any_branch_is_lit(person: Person, dock: TreeDock):
+    person.window.action("find").trigger()
+    person.window.find_bar.field.setText("what is a branch")
+    assert set(dock.view.picture.hits) == {person.controller.path[1].id}
+    person.window.find_bar.field.setText("branch")
+    assert len(dock.view.picture.hits) > 1
+    person.bot.keyClick(person.window.find_bar.field, Qt.Key.Key_Escape)
+    assert not dock.view.picture.hits
+
+
+def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeDock):
+    path = person.controller.path
+    second = path[2].id
+    first = next(sibling for sibling in person.controller.siblings(second) if sibling != second)
+    dock.view.set_current(second)
+    dock.view.setFocus()
+    person.bot.keyClick(dock.view, Qt.Key.Key_D)
+    window = person.window.findChild(CompareWindow)
+    assert isinstance(window, CompareWindow)
+    assert window.left_choice.currentText().startswith("Version 1 of 2")
+    assert window.panes.left.toPlainText() == person.controller.message(first).text
+    assert window.panes.right.toPlainText() == person.controller.message(second).text
+    ctrl = Qt.KeyboardModifier.ControlModifier
+    person.bot.mouseClick(dock.view.viewport(), Qt.MouseButton.LeftButton, ctrl, _place(dock, path[1].id))
+    assert window.panes.left.toPlainText() == person.controller.message(second).text
+    assert window.panes.right.toPlainText() == path[1].text
+    dock.view.menu_asked.emit(first, dock.mapToGlobal(QPoint(20, 100)))
+    menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
+    next(action for action in menu.actions() if action.text() == "Compare with the visible branch").trigger()
+    menu.close()
+    assert window.panes.left.toPlainText() == "\n\n".join(
+        f"{'You' if message.role == 'user' else 'Answer'}\n{message.text}" for message in path[2:]
+    )
+    assert window.panes.right.toPlainText() == f"Answer\n{person.controller.message(first).text}"
+    window.close()
 
 
 def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(person: Person, dock: TreeDock):

@@ -1,0 +1,106 @@
+"""Two texts beside each other: what differs is marked by more than colour, walked by keys, and both scroll together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QApplication, QMainWindow, QTextEdit
+from pytestqt.qtbot import QtBot
+
+from app.ui.compare_window import CompareWindow, Side
+from app.ui.theme import theme
+
+_PATIENCE_MS = 30_000
+_LEFT = "The 東京 quick fox.\r\nIt rests 🦊 here.\n\n" + "\n".join(f"Line {number}" for number in range(400))
+_RIGHT = "The 大阪 slow fox.\nIt rests 🦊🦊 there.\n\nNew.\n" + _LEFT.partition("\n\n")[2].replace("Line 300\n", "")
+
+
+@pytest.fixture
+def compared(qapp: QApplication, qtbot: QtBot) -> Iterator[CompareWindow]:
+    window = QMainWindow()
+    compared = CompareWindow(theme("light"), window)
+    compared.compare([Side("First", _LEFT), Side("Second", _RIGHT), Side("Third", _LEFT)], 0, 1)
+    qtbot.waitUntil(compared.isVisible, timeout=_PATIENCE_MS)
+    yield compared
+    window.close()
+    window.deleteLater()
+
+
+def _marked(pane: QTextEdit) -> tuple[str, str]:
+    """What of a pane is struck out, and what is underlined."""
+    struck = underlined = ""
+    block = pane.document().begin()
+    while block.isValid():
+        iterator = block.begin()
+        while not iterator.atEnd():
+            fragment = iterator.fragment()
+            struck += fragment.text() if fragment.charFormat().fontStrikeOut() else ""
+            underlined += fragment.text() if fragment.charFormat().fontUnderline() else ""
+            iterator += 1
+        block = block.next()
+    return struck, underlined
+
+
+def test_both_texts_are_there_whole_and_marked_by_lines_as_by_colours(compared: CompareWindow):
+    panes = compared.panes
+    assert panes.left.toPlainText() == _LEFT.replace("\r\n", "\n")
+    assert panes.right.toPlainText() == _RIGHT
+    struck, underlined = _marked(panes.left)
+    assert "quick" in struck
+    assert "東京" in struck
+    assert underlined == ""
+    struck, underlined = _marked(panes.right)
+    assert struck == ""
+    assert "大阪" in underlined
+    assert "New." in underlined
+
+
+def test_keys_and_buttons_walk_the_differences_and_come_round(compared: CompareWindow, qtbot: QtBot):
+    panes = compared.panes
+    count = panes.num_differences
+    assert compared.note.text() == f"{count} differences"
+    shown: list[str] = []
+    for _ in range(count):
+        qtbot.keyClick(compared, Qt.Key.Key_F7)
+        current = panes.current_stretch
+        assert current is not None
+        shown.append(current.left)
+        assert compared.note.text() == f"Difference {panes.current + 1} of {count}"
+        for pane in (panes.left, panes.right):
+            top = pane.cursorRect().top()
+            assert -1 <= top <= pane.viewport().height()
+    assert shown == [stretch.left for stretch in panes.stretches if not stretch.is_same]
+    qtbot.mouseClick(compared.next_button, Qt.MouseButton.LeftButton)
+    assert panes.current == 0
+    qtbot.keyClick(compared, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
+    assert panes.current == count - 1
+
+
+def test_what_is_level_in_one_pane_is_level_in_the_other(compared: CompareWindow):
+    panes = compared.panes
+    for pane, other in ((panes.left, panes.right), (panes.right, panes.left)):
+        for number in (100, 200, 380, 40):
+            cursor = pane.document().find(f"Line {number}")
+            pane.verticalScrollBar().setValue(
+                pane.cursorRect(cursor).top() + pane.verticalScrollBar().value() - pane.viewport().height() // 2
+            )
+            opposite = other.document().find(f"Line {number}")
+            apart = pane.cursorRect(cursor).top() - other.cursorRect(opposite).top()
+            assert abs(apart) <= 2 * pane.cursorRect(cursor).height()
+        pane.verticalScrollBar().setValue(0)
+        assert other.verticalScrollBar().value() == 0
+
+
+def test_another_version_can_be_chosen_and_the_same_one_differs_in_nothing(compared: CompareWindow, qtbot: QtBot):
+    compared.right_choice.setFocus()
+    qtbot.keyClick(compared.right_choice, Qt.Key.Key_Down)
+    compared.right_choice.activated.emit(compared.right_choice.currentIndex())
+    assert compared.right_choice.currentText() == "Third"
+    assert compared.panes.num_differences == 0
+    assert compared.note.text() == "Both are the same."
+    assert not compared.next_button.isEnabled()
+    cursor = QTextCursor(compared.panes.left.document())
+    assert not cursor.charFormat().fontStrikeOut()
