@@ -66,7 +66,7 @@ def open_window(data_dir: Path | None) -> int:
             return 1
         if notice is not None:
             application.program.notices.tell(notice)
-        application.window.show()
+        application.windows.show()
         code = qt_application.exec()
         application.close()
         if application.backup_to_put_back is None:

@@ -25,6 +25,7 @@ from app.program import Program
 from app.ui.clipboard import leave_plain_text
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
+from app.windows import Windows
 from app.worker_link import WorkerLink
 from worker.client import WorkerClient
 
@@ -70,11 +71,8 @@ class Application(QObject):
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.program = Program(self.store, self.answers, self.session, preferences, kept_files)
-        self.controller = Controller(self.program)
-        self.window = MainWindow(self.controller, places.data)
-        self.window.closed.connect(self.close)
-        if preferences.settings.last_conversation is not None:
-            self.controller.open_conversation(preferences.settings.last_conversation)
+        self.windows = Windows(self.program, places.data)
+        self.windows.last_closed.connect(self.close)
         self._store_troubled.connect(self._on_store_troubled)
         self.program.restore_asked.connect(self._on_restore_asked)
         if self._upkeep is not None:
@@ -83,6 +81,16 @@ class Application(QObject):
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
         self.session.load(preferences.settings.model, preferences.settings.keeping)
+
+    @property
+    def window(self) -> MainWindow:
+        """The first window."""
+        return self.windows.first[0]
+
+    @property
+    def controller(self) -> Controller:
+        """The first window's."""
+        return self.windows.first[1]
 
     def close(self) -> None:
         """End the worker, keep what has streamed and what was set, close the store."""

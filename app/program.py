@@ -25,6 +25,9 @@ class Program(QObject):
     """Changes what holds for every conversation, and tells what happens to all of them."""
 
     settings_changed = Signal()
+    window_asked = Signal(object)
+    """Another window is to be opened, for a conversation's number or (None) an empty page."""
+    quit_asked = Signal()
     restore_asked = Signal(object)
     """The file of a backup is to take the place of all conversations."""
 

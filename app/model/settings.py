@@ -40,6 +40,17 @@ class Keeping(Struct, frozen=True, kw_only=True):
     """None: as the model computes."""
 
 
+class WindowPlace(Struct, frozen=True, kw_only=True):
+    """Where a window stood on the screen, and what it showed."""
+
+    x: int
+    y: int
+    width: Annotated[int, Meta(ge=1)]
+    height: Annotated[int, Meta(ge=1)]
+    is_maximized: bool = False
+    conversation: int | None = None
+
+
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings. A field that a file lacks has its default; one that it has too much is dropped."""
 
@@ -61,6 +72,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     text_percent: Annotated[int, Meta(ge=SMALLEST_TEXT, le=LARGEST_TEXT)] = 100
     motion: Motion = "system"
     last_conversation: int | None = None
+    windows: tuple[WindowPlace, ...] = ()
+    """Those that were open when Bough ended, the first one first."""
     folded_sections: tuple[str, ...] = ("archive",)
     """Of the sidebar, by their keys."""
     names_conversations: bool = True

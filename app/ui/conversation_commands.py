@@ -73,6 +73,8 @@ class ConversationCommands(QObject):
         if conversation is None:
             return
         menu = self._new_menu()
+        open_it = partial(self._controller.program.window_asked.emit, conversation_id)
+        menu.addAction(self.tr("Open in a new window"), open_it)
         menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
         pin = menu.addAction(self.tr("Pinned"), partial(self._pin_or_not, conversation_id))
         pin.setCheckable(True)

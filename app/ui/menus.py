@@ -39,6 +39,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         "&File",
         (
             Entry("new", "New conversation", "Ctrl+N", icon="plus"),
+            Entry("new_window", "New window", "Ctrl+Shift+N", icon="window"),
             Entry("rename", "Rename conversation…", "F2"),
             Entry("pin", "Pin conversation", "Ctrl+Shift+P", is_checkable=True, icon="pin"),
             Entry("folder", "Move to folder…", "Ctrl+Shift+M", icon="folder"),
@@ -55,6 +56,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             SEPARATOR,
             Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="settings"),
             SEPARATOR,
+            Entry("close_window", "Close window", "Ctrl+W"),
             Entry("quit", "Quit", "Ctrl+Q"),
         ),
     ),

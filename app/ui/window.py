@@ -148,7 +148,9 @@ class MainWindow(QMainWindow):
             **self._asking_commands.slots(),
             **self._palette_commands.slots(),
             **self.transfer.slots(),
-            "quit": self.close,
+            "new_window": partial(self._controller.program.window_asked.emit, None),
+            "close_window": self.close,
+            "quit": self._controller.program.quit_asked.emit,
             "sidebar": self._toggle_sidebar,
         }
 

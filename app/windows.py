@@ -1,0 +1,144 @@
+"""The windows of the program: each has a controller of its own; where they stood is remembered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QRect, Signal
+from PySide6.QtGui import QGuiApplication
+
+from app.controller import Controller
+from app.model.settings import WindowPlace
+from app.program import Program
+from app.ui.languages import Language, language_in_use
+from app.ui.settings_window import SettingsWindow
+from app.ui.window import MainWindow
+
+_BESIDE_PX = 32
+"""So far from the last one a new window stands."""
+
+
+class Windows(QObject):
+    """Opens and closes them. The first one is there from the beginning."""
+
+    last_closed = Signal()
+
+    def __init__(self, program: Program, data_folder: Path) -> None:
+        super().__init__()
+        self._program = program
+        self._data_folder = data_folder
+        self._language = Language()
+        self._language.speak(language_in_use(program.settings.language))
+        self._open: list[tuple[MainWindow, Controller]] = []
+        self._is_quitting = False
+        program.window_asked.connect(self.open)
+        program.quit_asked.connect(self.close_all)
+        program.settings_changed.connect(self._on_settings)
+        places = program.settings.windows
+        self._make(places[0] if places else None)
+        if program.settings.last_conversation is not None:
+            self._open[0][1].open_conversation(program.settings.last_conversation)
+
+    @property
+    def all(self) -> list[MainWindow]:
+        return [window for window, _ in self._open]
+
+    @property
+    def first(self) -> tuple[MainWindow, Controller]:
+        return self._open[0]
+
+    def show(self) -> None:
+        """Show the first window, and open the others that were open when Bough ended."""
+        self._open[0][0].show()
+        for place in self._program.settings.windows[1:]:
+            window, controller = self._make(place)
+            if place.conversation is not None:
+                controller.open_conversation(place.conversation)
+            window.show()
+
+    def open(self, conversation_id: int | None) -> MainWindow:
+        """Open another window, for a conversation or (None) an empty page."""
+        window, controller = self._make(None)
+        last = self._open[-2][0].geometry()
+        window.setGeometry(last.translated(_BESIDE_PX, _BESIDE_PX))
+        if conversation_id is not None:
+            controller.open_conversation(conversation_id)
+        window.show()
+        window.activateWindow()
+        return window
+
+    def close_all(self) -> None:
+        """End the program; the windows that are open now are opened again with it."""
+        self._remember()
+        self._is_quitting = True
+        for window in self.all:
+            window.close()
+
+    def _make(self, place: WindowPlace | None) -> tuple[MainWindow, Controller]:
+        controller = Controller(self._program)
+        window = MainWindow(controller, self._data_folder)
+        controller.setParent(window)
+        window.closed.connect(lambda: self._on_closed(window))
+        if place is not None:
+            _put(window, place)
+        self._open.append((window, controller))
+        return window, controller
+
+    def _on_closed(self, window: MainWindow) -> None:
+        if window not in self.all:
+            return
+        if len(self._open) > 1:
+            self._open = [pair for pair in self._open if pair[0] is not window]
+            window.deleteLater()
+            return
+        # The last one stays as it is: whoever ends the program may still want to look at it.
+        if not self._is_quitting:
+            self._remember()
+        self.last_closed.emit()
+
+    def _remember(self) -> None:
+        places = tuple(_place(window, controller) for window, controller in self._open)
+        self._program.preferences.change(windows=places, last_conversation=places[0].conversation)
+
+    def _on_settings(self) -> None:
+        if self._language.speak(language_in_use(self._program.settings.language)):
+            self._make_anew()
+
+    def _make_anew(self) -> None:
+        """Put other windows in the place of all that there are: these speak the language of before."""
+        before, self._open = self._open, []
+        for old, old_controller in before:
+            window, controller = self._make(_place(old, old_controller))
+            if old_controller.conversation is not None:
+                controller.open_conversation(old_controller.conversation.id)
+            window.show()
+            if old.findChild(SettingsWindow) is not None:
+                window.action("settings").trigger()
+            old.close()
+            old.deleteLater()
+
+
+def _place(window: MainWindow, controller: Controller) -> WindowPlace:
+    conversation = controller.conversation
+    shape = window.normalGeometry() if window.isMaximized() else window.geometry()
+    return WindowPlace(
+        x=shape.x(),
+        y=shape.y(),
+        width=shape.width(),
+        height=shape.height(),
+        is_maximized=window.isMaximized(),
+        conversation=None if conversation is None else conversation.id,
+    )
+
+
+def _put(window: MainWindow, place: WindowPlace) -> None:
+    """Put a window where one was, as far as there still is a screen there."""
+    shape = QRect(place.x, place.y, place.width, place.height)
+    screen = QGuiApplication.screenAt(shape.center()) or QGuiApplication.primaryScreen()
+    room = screen.availableGeometry()
+    shape.setSize(shape.size().boundedTo(room.size()))
+    shape.moveLeft(min(max(shape.left(), room.left()), room.right() - shape.width() + 1))
+    shape.moveTop(min(max(shape.top(), room.top()), room.bottom() - shape.height() + 1))
+    window.setGeometry(shape)
+    if place.is_maximized:
+        window.showMaximized()

@@ -1,0 +1,79 @@
+"""Several windows over one program: each shows what it is asked to, all of them what is done in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.application import Application, Places
+from app.ui.window import MainWindow
+from tests.app.ui.conftest import PATIENCE_MS
+
+_CTRL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+
+
+@pytest.fixture
+def folder(tmp_path: Path, qapp: QApplication) -> Iterator[Path]:
+    yield tmp_path
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def _start(folder: Path, bot: QtBot) -> Application:
+    application = Application(Places.under(folder))
+    application.windows.show()
+    bot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    application.window.activateWindow()
+    bot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
+    return application
+
+
+def _end(application: Application) -> None:
+    application.windows.close_all()
+    application.close()
+    application.window.deleteLater()
+
+
+def _texts(window: MainWindow) -> list[str]:
+    return [view.text.content for view in window.transcript.views]
+
+
+def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(folder: Path, qtbot: QtBot) -> None:
+    application = _start(folder, qtbot)
+    first = application.window
+    application.controller.send("What is a branch?")
+    qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
+    qtbot.keyClick(first, Qt.Key.Key_N, _CTRL_SHIFT)
+    assert len(application.windows.all) == 2
+    assert application.windows.all[1].isVisible()
+    assert application.controller.conversation is not None
+    second = application.windows.open(application.controller.conversation.id)
+    qtbot.waitUntil(lambda: "What is a branch?" in _texts(second), timeout=PATIENCE_MS)
+    # Asked in one, seen in the other while it streams and when it has ended.
+    second.composer.text.setFocus()
+    qtbot.keyClicks(second.composer.text, "How do I fork?")
+    qtbot.keyClick(second.composer.text, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "How do I fork?" in _texts(first), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
+    answer = application.controller.path[-1].text
+    assert answer
+    qtbot.waitUntil(lambda: _texts(first)[-1] == _texts(second)[-1] == answer, timeout=PATIENCE_MS)
+    # One that is closed takes nothing with it; those that are open at the end are there again.
+    application.windows.all[1].close()
+    second.setGeometry(40, 40, 700, 500)
+    _end(application)
+    again = _start(folder, qtbot)
+    assert len(again.windows.all) == 2
+    assert again.windows.all[1].size().toTuple() == (700, 500)
+    for window in again.windows.all:
+        qtbot.waitUntil(lambda window=window: "How do I fork?" in _texts(window), timeout=PATIENCE_MS)
+    # The program ends with its last window, whichever that is.
+    again.windows.all[0].close()
+    assert again.session.state == "ready"
+    again.window.close()
+    assert not again.link.is_started
+    again.window.deleteLater()
