@@ -14,6 +14,7 @@ as soon as they are made.
 from __future__ import annotations
 
 import heapq
+from array import array
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -55,6 +56,8 @@ class Beam:
     """Which of the last step's beams it goes on from."""
     marks: tuple[tuple[int, States], ...] = ()
     """The states after its latest tokens, where positions are not enough to come back."""
+    kept: tuple[array[int], int] | None = None
+    """Once it has ended: what of it the cache was given, and how many of those tokens were known before."""
 
 
 class BeamSearch:
@@ -86,6 +89,8 @@ class BeamSearch:
         self._length_penalty = length_penalty
         self._ended: list[Beam] = []
         """The best so far, best first."""
+        self._kept: list[tuple[array[int], int]] = []
+        """As in `Beam`, of all beams that have ever been among those."""
         self._batch: Batch | None = None
         """Its rows are the beams that the last step read; None: they lie in the cache."""
         self._is_apart = not model.can_batch
@@ -124,6 +129,7 @@ class BeamSearch:
         eos_ids = self._model.vocabulary.eos_ids
         going_on: list[Beam] = []
         have_ended: set[int] = set()
+        displaced: list[Beam] = []
         for logprob, row, token_id, own in self._ranked(beams, logits):
             if len(going_on) == self._width or self._most(logprob, self._num_drawn) <= self._least:
                 break
@@ -136,11 +142,13 @@ class BeamSearch:
                 going_on.append(beam)
             else:
                 insort(self._ended, beam, key=lambda ended: -ended.score)
+                displaced += self._ended[self._num_best :]
                 del self._ended[self._num_best :]
-        for beam in self._ended:
-            if beam.row >= 0:
-                self._enter(beam, beams[beam.row])
-        self._ended = [replace(beam, row=-1, marks=()) for beam in self._ended]
+        self._ended = [beam if beam.kept else self._entered(beam, beams[beam.row]) for beam in self._ended]
+        # Behind those that may have something in common with them.
+        for beam in displaced:
+            if beam.kept is not None:
+                self._cache.forget(*beam.kept)
         return [beam for beam in going_on if self._most(beam.logprob, self._num_drawn + 1) > self._least]
 
     def _ranked(self, beams: list[Beam], logits: mx.array) -> Iterator[tuple[float, int, int, float]]:
@@ -255,10 +263,15 @@ class BeamSearch:
 
     # --- what is kept --------------------------------------------------------------------------------------
 
-    def _enter(self, beam: Beam, parent: Beam) -> None:
+    def _entered(self, beam: Beam, parent: Beam) -> Beam:
         """Keep what was read of a beam that has ended, and say how it was written."""
         answer = beam.answer
-        ids = self._sequence + parent.answer.token_ids
+        ids = as_ids(self._sequence + parent.answer.token_ids)
+        num_known = self._cache.num_known(ids)
+        # What is known of another one's end was not known before, either.
+        shared = [before for others, before in self._kept if num_common(others, ids) >= num_known]
+        kept = ids, min([num_known, *shared])
+        self._kept.append(kept)
         if self._batch is not None:
             # Whoever goes on from its end reads the last token that stands in its text, for what comes after it.
             place = min(len(self._sequence) + answer.num_kept_tokens, len(ids)) - 1
@@ -266,6 +279,7 @@ class BeamSearch:
             self._cache.enter(ids, self._batch.row(beam.row, len(ids)), earlier)
         origins = [Origin[origin.upper()] for origin in answer.origins]
         self._cache.note(self._sequence + answer.token_ids, len(self._sequence), answer.logprobs, origins)
+        return replace(beam, row=-1, marks=(), kept=kept)
 
 
 def _best_first(

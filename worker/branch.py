@@ -92,15 +92,13 @@ class Branch:
         max_tokens: int,
         *,
         num_top: int = 0,
-        may_be_cut: bool = False,
         steer: Steer | None = None,
         guesses: Guesses | None = None,
     ) -> None:
         """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability.
 
-        `may_be_cut`: whether one may want to go on from a few tokens before its end. `steer` is asked before each
-        draw, besides `mask`; what it is told of a token is known for the last one that was drawn. `guesses` are read
-        with the tokens that are known.
+        `steer` is asked before each draw, besides `mask`; what it is told of a token is known for the last one that
+        was drawn. `guesses` are read with the tokens that are known.
         """
         self._guesses = guesses
         self._ahead: deque[tuple[int, mx.array]] = deque()
@@ -114,7 +112,6 @@ class Branch:
         """Of a steered branch: which tokens could be drawn the last time; None: all."""
         self._masked: tuple[npt.NDArray[np.bool_], mx.array] | None = None
         """The last mask, and the same for the model: mostly the next one is it, too."""
-        self.may_be_cut = may_be_cut
         self.ids = list(sequence)
         """What its layers hold."""
         self.num_left = max_tokens

@@ -214,12 +214,12 @@ class Decoder:
         read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
         if self._batch is None:
             self._cache.extend(read[0])
-            if self.branches[0].may_be_cut:
-                self._cache.mark()
+            # One may want to go on from a few tokens before an answer's end.
+            self._cache.mark()
             return
         for row, branch in enumerate(self.branches):
-            if branch.may_be_cut:
-                length = len(branch.ids)
+            length = len(branch.ids)
+            if self._cache.needs_keeping(length):
                 branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
     def go_to(self, branch: Branch, sequence: Sequence[int], num_left: int) -> bool:

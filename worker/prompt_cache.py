@@ -222,6 +222,26 @@ class PromptCache:
             run.kept.set_states(earlier[0] - run.start, computed(own(earlier[1])))
         self._evict()
 
+    def num_known(self, token_ids: Sequence[int]) -> int:
+        """Return how many tokens at the beginning of these were ever read, whatever is held of them."""
+        self._branch.settle()
+        return self._tree.path(as_ids(token_ids))[1]
+
+    def forget(self, token_ids: Sequence[int], start: int) -> None:
+        """Forget what is held in memory of a branch from `start` on, as far as it is no other branch's, too."""
+        self._branch.settle()
+        runs, num_known = self._tree.path(as_ids(token_ids))
+        in_use = set(self._branch.path)
+        for run in reversed(runs):
+            if run.children or run in in_use or not start < run.end <= num_known:
+                break
+            if run.start < start:
+                self._branch.cut(run, start)
+            run.kept.drop_arrays()
+            if run.kept.is_on_disk:
+                break
+            self._tree.remove(run)
+
     def take(self, token_ids: Sequence[int], layers: Layers, marks: Iterable[tuple[int, States]] = ()) -> None:
         """Make `layers`, which hold exactly `token_ids`, the working layers; their caches are the caller's no more.
 

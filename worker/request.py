@@ -144,7 +144,6 @@ class Request:
             writing.answer.mask,
             writing.num_left,
             num_top=self.command.top_logprobs,
-            may_be_cut=writing.may_be_cut or bool(self._steerings),
             steer=self._steerings[choice] if self._steerings else None,
             guesses=None if draft is None else self._draftings[-1],
         )
@@ -157,17 +156,13 @@ class Request:
         return len(self.writings) + self._num_forking - 1
 
     def num_kept_tokens(self, choice: int) -> int:
-        """How many tokens of what was read for an answer, prompt included, what comes next goes on from.
+        """How many tokens of what was read for an answer, prompt included, are known to whoever goes on from its text.
 
-        They are those that stand in its text, and where it is over the end of the turn behind them.
+        The last one is read again, for what comes after it; but where a stop string cut it the turn's end mostly
+        follows. What was read in all is kept besides.
         """
-        writing, answer = self.writings[choice], self.writings[choice].answer
-        num_kept = answer.num_kept_tokens
-        if writing.reason == "eos" and num_kept == len(answer.token_ids):
-            num_kept += 1
-        elif writing.reason == "constraint":
-            # The end is kept anyway; and who goes on from there reads the last token again, for what comes after it.
-            num_kept -= 1
+        answer = self.writings[choice].answer
+        num_kept = answer.num_kept_tokens - (answer.reason != "stop")
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
     def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[WrittenAs]]:

@@ -80,12 +80,6 @@ class Writing:
         return self._answer
 
     @property
-    def may_be_cut(self) -> bool:
-        """Whether one may want to go on from before its last token: a stop string cuts it, or a form ends with it."""
-        plan = self._plans[len(self._ended)]
-        return bool(plan.stops) or plan.constraint is not None
-
-    @property
     def is_over(self) -> bool:
         """Whether all of it is written, or nothing more is wanted of it."""
         return self._is_over

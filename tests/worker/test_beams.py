@@ -373,6 +373,27 @@ def test_afterwards_memory_holds_the_prompt_and_the_beams_that_were_found(llama:
     assert cache.num_bytes == before + len(read) * a_token
 
 
+def test_what_better_beams_have_displaced_is_forgotten(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = engine_of(llama).cache
+    forgotten: list[int] = []
+    forget = cache.forget
+
+    def watched(token_ids: Any, start: int) -> None:
+        forgotten.append(len(token_ids) - start)
+        forget(token_ids, start)
+
+    monkeypatch.setattr(cache, "forget", watched)
+    for prompt in ("The quick brown fox", "To be or not", "Hello there", "One two three"):
+        llama.text(max_tokens=1)(prompt)
+        before, num_before = cache.num_bytes, cache.num_tokens
+        form = Constraint(kind="regex", value="[abc]{2}(x|[def]{2}(y|[ghi]{3}(z|[jkl]{2})))")
+        state = llama.beams(width=12, samples=3, max_tokens=12, constraint=form, length_penalty=3.0)(prompt)
+        read = {ids[:end] for ids in state.token_ids[0] for end in range(state.usage.prompt_tokens + 1, len(ids))}
+        assert cache.num_tokens == num_before + len(read)
+        assert cache.num_bytes == before + len(read) * of(llama).kv_bytes_per_token
+    assert sum(forgotten) > 4
+
+
 def test_what_was_read_of_a_beam_is_what_is_read_of_it_alone(model: LocalModel) -> None:
     """Logits after the kept positions are those of a model that has read nothing else."""
     engine = engine_of(model)

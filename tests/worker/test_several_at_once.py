@@ -26,7 +26,7 @@ from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
-from worker.protocol import Answered, Chunk, Failed, Finished, Generate, Sampling, Segment
+from worker.protocol import Answered, Chunk, Continuation, Failed, Finished, Generate, Sampling, Segment
 from worker.protocol import Event as WorkerEvent
 from worker.request import Request, Ticket
 from worker.writing import Writing
@@ -345,6 +345,34 @@ def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
     assert ended(events)[1].choices == expected.choices
     if name == "llama" or not looks_ahead:  # else there is no state before the last token, which is read again
         assert ended(events)[1].usage.prefilled_tokens == expected.usage.prefilled_tokens == 20
+
+
+def test_however_an_answer_ended_it_goes_on_with_nothing_of_it_read_again(new_engine: NewEngine, folder: Path):
+    model = loaded(folder)
+    model.vocabulary.eos_ids = frozenset()
+    token_ids = list(range(40, 70))
+    asked: dict[str, Any] = {"token_ids": token_ids, "max_tokens": 12, "sampling": Sampling(temperature=1, seed=1)}
+    *_, whole = events_of(Engine(model), Generate(request_id=1, **asked))
+    assert isinstance(whole, Finished)
+    said = whole.choices[0].token_ids
+    last = said[next(place for place in range(9, 4, -1) if said[place] not in said[:place])]
+    for end, n in (("eos", 1), ("eos", 2), ("cancelled", 1), ("length", 2)):
+        model.vocabulary.eos_ids = frozenset({last} if end == "eos" else ())
+        engine = new_engine(model)
+        ticket = Ticket(1)
+        engine.add(Generate(request_id=1, n=n, **asked), ticket)
+        events: list[WorkerEvent] = []
+        while engine.is_busy:
+            events += engine.step()
+            if end == "cancelled" and sum(len(event.tokens) for event in events if isinstance(event, Chunk)) > 6:
+                ticket.cancel()
+        answer = ended(events)[1].choices[0]
+        assert answer.reason == end
+        going_on = Generate(request_id=2, continuation=Continuation(token_ids=answer.token_ids), **asked)
+        *_, more = events_of(engine, going_on)
+        assert isinstance(more, Finished)
+        # The last one, for what comes after it; and what is not the token that was drawn.
+        assert more.usage.prefilled_tokens <= 1 + answer.num_recut, (end, n)
 
 
 def test_a_model_that_can_not_be_batched_answers_one_after_another(
