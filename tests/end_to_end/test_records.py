@@ -49,7 +49,7 @@ def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot
     answer = store.add(conversation.id, question.id, "assistant", "", state="streaming", record=asked)
     ends: list[Message] = []
     application.answers.ended.connect(ends.append)
-    application.answers.ask(answer, [*controller.path, question], conversation.id)
+    application.answers.ask([answer], [*controller.path, question], conversation.id)
     qtbot.waitUntil(lambda: bool(ends), timeout=PATIENCE_MS)
     stored = store.messages(conversation.id)[-1]
     assert stored == ends[0]
