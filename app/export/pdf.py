@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -11,20 +14,27 @@ from pypdf.generic import DictionaryObject, EncodedStreamObject, Fit, IndirectOb
 from PySide6.QtCore import QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
+from app.export.blank_font import FAMILY
 from app.export.document import PaperDocument, filled
 from app.export.pages import DPI, FOOTER_PX, MARGIN_MM, MM_PER_INCH, paint_footer, paint_page, show_pictures
+from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
 from app.model.exports.writing import Progress, whole_path
 
 _PRINTER_DPI = 1200
-_MEANT = {0x0009: " ", 0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
-"""Blanks and tabs look alike, and so do ligatures and their letters."""
+_MEANT = {0x0009: " "}
+"""Blanks and tabs look alike."""
+_FORMS = (0xFB00, 0xFB1D, 0xFEFC)
+_NAMED = re.compile(rb"<([0-9A-F]{4})>")
+"""In a font's table of what its glyphs stand for."""
 
 
 def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
     """Write a PDF; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
     document = PaperDocument()
+    wide = WideCharacters(document)
+    document.written = wide.set_apart
     # Laying out and painting take about as long as filling.
     total = 2 * len(part.messages)
     for done in filled(document, part, options):
@@ -33,7 +43,7 @@ def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
         painted = temporary.with_name(temporary.name + ".pages")
         try:
             pages = yield from _paint(document, title(part), painted, total)
-            _add_outline(document, pages, painted, temporary, title(part))
+            _add_outline(document, pages, painted, temporary, title(part), wide.meanings)
         finally:
             painted.unlink(missing_ok=True)
     yield Progress(total, total)
@@ -73,13 +83,15 @@ def _paint(document: PaperDocument, name: str, path: Path, total: int) -> Genera
     return page
 
 
-def _add_outline(document: PaperDocument, page: QSizeF, painted: Path, path: Path, name: str) -> None:
+def _add_outline(
+    document: PaperDocument, page: QSizeF, painted: Path, path: Path, name: str, meanings: dict[int, str]
+) -> None:
     layout = document.documentLayout()
     writer = PdfWriter()
     reader = PdfReader(painted)
     writer.append(reader, import_outline=False)
     writer.add_metadata({"/Title": name, "/Creator": "Bough"})
-    _name_characters(writer)
+    _name_characters(writer, meanings)
     height_pt = float(reader.pages[0].mediabox.height)
     margin_pt = MARGIN_MM / MM_PER_INCH * 72
     branch: IndirectObject | None = None
@@ -96,18 +108,28 @@ def _add_outline(document: PaperDocument, page: QSizeF, painted: Path, path: Pat
         writer.write(file)
 
 
-def _name_characters(writer: PdfWriter) -> None:
+def _name_characters(writer: PdfWriter, meanings: dict[int, str]) -> None:
     """Let who copies text get its characters: of a glyph that stands for several, Qt names another one."""
     seen: set[int] = set()
     for page in writer.pages:
         resources = cast(DictionaryObject, page["/Resources"])
         fonts = cast(DictionaryObject, resources.get("/Font", DictionaryObject()))
         for name in fonts:
-            reference = cast(DictionaryObject, fonts[name]).raw_get("/ToUnicode")
+            font = cast(DictionaryObject, fonts[name])
+            reference = font.raw_get("/ToUnicode")
             if isinstance(reference, IndirectObject) and reference.idnum not in seen:
                 seen.add(reference.idnum)
+                is_blank = FAMILY in str(font["/BaseFont"])
                 stream = cast(EncodedStreamObject, reference.get_object())
-                data = stream.get_data()
-                for named, meant in _MEANT.items():
-                    data = data.replace(b"<%04X>" % named, b"<%s>" % meant.encode("utf-16-be").hex().upper().encode())
-                stream.set_data(data)
+                stream.set_data(_NAMED.sub(partial(_renamed, meanings if is_blank else {}), stream.get_data()))
+
+
+def _renamed(meanings: dict[int, str], found: re.Match[bytes]) -> bytes:
+    code = int(found[1], 16)
+    meant = meanings.get(code) or _MEANT.get(code)
+    if meant is None:
+        # Letters as they look at their place in a word, and ligatures; of those that are written from right to left,
+        # readers turn the letters about.
+        letters = unicodedata.normalize("NFKC", chr(code)) if _FORMS[0] <= code <= _FORMS[-1] else ""
+        meant = letters if len(letters) == 1 or (letters and code < _FORMS[1]) else None
+    return found[0] if meant is None else b"<%s>" % meant.encode("utf-16-be").hex().upper().encode()

@@ -10,11 +10,16 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pypdf import PdfReader
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication
 
+from app.export.blank_font import FIRST
 from app.export.document import PaperDocument, filled
 from app.export.formats import export
+from app.export.wide import WideCharacters, meant
 from app.model.exports.part import Options, Part, whole_tree
 from app.model.message import Record
 from app.model.store import Store
@@ -80,6 +85,44 @@ def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Part
     assert "\t" not in text
     for number in range(120):
         assert _squeezed(f"Paragraph number {number} of a long text.") in _squeezed(text)
+
+
+_WIDE = "Emoji 😀, math 𝒳𝔸, 👩\u200d👩\u200d👧, 🇩🇪, 𐌰𐌱, 𠀀 end."
+
+
+def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_path: Path, qapp: QApplication) -> None:
+    assert qapp is not None
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Wide 😀", "", f"# {_WIDE}")
+    store.add(
+        conversation.id, question.id, "assistant", f"## {_WIDE}\n\n```python\nx = '{_WIDE}'\n```\n\n- **{_WIDE}**\n"
+    )
+    path = _written(whole_tree(store, conversation.id), "pdf", tmp_path / "out.pdf")
+    text = _squeezed("".join(page.extract_text() for page in PdfReader(path).pages))
+    assert text.count(_squeezed(_WIDE)) == 4
+    assert _squeezed("Wide 😀") in text
+    # Seen they are lines, one for each place.
+    assert "\ue000" not in text
+    store.close()
+
+
+@pytest.mark.usefixtures("qapp")
+@given(st.text(st.characters(min_codepoint=0x10000, max_codepoint=0x2FFFF, exclude_categories=["Cn"]), max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_whatever_they_are_they_lie_under_their_shapes_in_order(said: str) -> None:
+    document = PaperDocument()
+    wide = WideCharacters(document)
+    QTextCursor(document).insertText(f"a{said}b")
+    wide.set_apart(0)
+    assert not any(ord(character) > 0xFFFF for character in document.toRawText())
+    found = document.begin().begin()
+    whole: list[str] = []
+    while not found.atEnd():
+        text, look = found.fragment().text(), found.fragment().charFormat()
+        whole += [meant(look) if character == "\ufffc" else character for character in text]
+        found += 1  # pyright: ignore[reportOperatorIssue]
+    assert "".join(whole) == f"a{said}b"
+    assert sorted(wide.meanings) == [FIRST + number for number in range(len(wide.meanings))]
 
 
 def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Part, tmp_path: Path) -> None:

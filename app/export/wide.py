@@ -1,0 +1,130 @@
+"""Characters beyond 16 bits on paper: drawn as shapes, with their text unseen under them for who copies or searches.
+
+A PDF that Qt writes names no such character. Each is an object in the document: its shape is drawn as lines, and under
+it lies a blank character (`blank_font.py`) that the PDF then gives the meaning of the one that is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QByteArray, QPointF, QRect, QRectF, QSizeF, Qt, QTextBoundaryFinder
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QPainter,
+    QPainterPath,
+    QPyTextObject,
+    QTextBlock,
+    QTextCursor,
+    QTextDocument,
+    QTextFormat,
+)
+from typing_extensions import override
+
+from app.export.blank_font import FAMILY, FIRST, NUM, blank_font
+
+_OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
+_SAID = QTextFormat.Property.UserProperty.value + 1
+_NARROW = 0xFFFF
+_BLANK_PX = 12
+
+
+class WideCharacters(QPyTextObject):
+    """Those of one document, which it lets draw them."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._document = document
+        self._codes: dict[str, int] = {}
+        self._is_possible = FAMILY in QFontDatabase.families() or (
+            QFontDatabase.addApplicationFontFromData(QByteArray(blank_font())) >= 0
+        )
+        document.documentLayout().registerHandler(_OBJECT, self)
+
+    @property
+    def meanings(self) -> dict[int, str]:
+        """What each blank character stands for."""
+        return {code: said for said, code in self._codes.items()}
+
+    def set_apart(self, start: int) -> None:
+        """Make objects of them in the document's text from `start` on."""
+        block = self._document.findBlock(start)
+        while self._is_possible and block.isValid():
+            for place, length, said in _wide_in(block):
+                self._replace(block.position() + place, length, said)
+            block = block.next()
+
+    def _replace(self, position: int, length: int, said: str) -> None:
+        if len(self._codes) >= NUM and said not in self._codes:
+            return
+        self._codes.setdefault(said, FIRST + len(self._codes))
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(position)
+        cursor.setPosition(position + length, QTextCursor.MoveMode.KeepAnchor)
+        look = cursor.charFormat()
+        look.setObjectType(_OBJECT)
+        look.setProperty(_SAID, said)
+        cursor.insertText("\ufffc", look)
+
+    def _font(self, look: QTextFormat) -> QFont:
+        return look.toCharFormat().font().resolve(self._document.defaultFont())
+
+    @override
+    def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
+        metrics = QFontMetricsF(self._font(format))
+        return QSizeF(metrics.horizontalAdvance(meant(format)), metrics.ascent())
+
+    @override
+    def drawObject(
+        self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
+    ) -> None:
+        said, font, place = meant(format), self._font(format), QRectF(rect)
+        brush = format.foreground()
+        colour = QColor(Qt.GlobalColor.black) if brush.style() == Qt.BrushStyle.NoBrush else brush.color()
+        base = QPointF(place.left(), place.bottom())
+        shape = QPainterPath()
+        shape.addText(base, font, said)
+        painter.save()
+        if shape.isEmpty():
+            # A picture of a colour font, which is no text to Qt.
+            painter.setFont(font)
+            painter.drawText(base, said)
+        else:
+            painter.fillPath(shape, QBrush(colour))
+        # As wide as what is seen, and no higher than its line: readers tell by that what stands together.
+        blank = QFont(FAMILY)
+        blank.setPixelSize(_BLANK_PX)
+        painter.setFont(blank)
+        painter.setPen(QColor(0, 0, 0, 0))
+        painter.translate(base)
+        painter.scale(max(place.width(), 1) / _BLANK_PX, 1)
+        painter.drawText(QPointF(0, 0), chr(self._codes[said]))
+        painter.restore()
+
+
+def meant(look: QTextFormat) -> str:
+    """Return what an object stands for that looks so."""
+    return str(look.property(_SAID))
+
+
+def _wide_in(block: QTextBlock) -> Iterator[tuple[int, int, str]]:
+    """Yield what a person takes for one character and has one beyond 16 bits in it, the last first: place, length.
+
+    Both count Qt's units of 16 bits.
+    """
+    text = block.text()
+    if not any(ord(character) > _NARROW for character in text):
+        return
+    units = text.encode("utf-16-le", "surrogatepass")
+    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, text)
+    finder.toEnd()
+    end = finder.position()
+    while (start := finder.toPreviousBoundary()) >= 0:
+        said = units[2 * start : 2 * end].decode("utf-16-le", "replace")
+        if any(ord(character) > _NARROW for character in said):
+            yield start, end - start, said
+        end = start
