@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
-from app.ui.choice_box import ChoiceBox
 from app.ui.compare_panes import ComparePanes
 from app.ui.sheet import Sheet
 from app.ui.theme import Theme
@@ -35,8 +34,8 @@ class CompareWindow(Sheet):
         self.setWindowTitle(self.tr("Compare"))
         self.panes = ComparePanes(theme)
         self._sides: Sequence[Side] = ()
-        self.left_choice = ChoiceBox()
-        self.right_choice = ChoiceBox()
+        self.left_choice = QComboBox()
+        self.right_choice = QComboBox()
         head = QHBoxLayout()
         head.setSpacing(12)
         for choice, pane, name in (
@@ -44,7 +43,7 @@ class CompareWindow(Sheet):
             (self.right_choice, self.panes.right, self.tr("Right text")),
         ):
             choice.setAccessibleName(name)
-            choice.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.activated.connect(self._show_chosen)
             pane.setAccessibleName(name)
             head.addWidget(choice, 1)

@@ -94,6 +94,8 @@ class TreeCanvas(QAbstractScrollArea):
 
     def set_theme(self, theme: Theme) -> None:
         self.picture.theme = theme
+        # Its text may be of another size.
+        self._fit_range()
         self.viewport().update()
 
     def set_current(self, message_id: MessageId) -> None:
@@ -186,9 +188,11 @@ class TreeCanvas(QAbstractScrollArea):
         if self.picture.layout is not None and not self.picture.layout.rows:
             self.picture.layout = None
         # 0 where the system asks for less motion.
-        can_move = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration) > 0 and self.isVisible()
+        duration_ms = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self)
+        can_move = duration_ms > 0 and self.isVisible()
         if before is not None and can_move:
             self.picture.lanes_before = {spot.id: spot.lane for row in before.rows for spot in row}
+            self.picture.progress = 0.0
             self._motion.start()
         self.laid_out.emit()
 
@@ -244,7 +248,6 @@ class TreeCanvas(QAbstractScrollArea):
         there = at + QPointF(self._offset())
         lane, row = before.lane_at(there.x()), before.row_at(there.y())
         self._scale_index = index
-        self.picture.scale = SCALES[index]
         self._fit_range()
         offset = (self.picture.scale.place(lane, row) - at).toPoint()
         self.horizontalScrollBar().setValue(offset.x())
@@ -254,7 +257,7 @@ class TreeCanvas(QAbstractScrollArea):
 
     def _fit_range(self) -> None:
         layout, room = self.picture.layout, self.viewport().size()
-        self.picture.scale = SCALES[self._scale_index]
+        self.picture.scale = SCALES[self._scale_index].for_text(self.picture.theme.text_scale)
         scale = self.picture.scale
         size = scale.size(layout.num_lanes, len(layout.rows)) if layout is not None else QSizeF()
         width = round(size.width()) + (scale.lane_px if scale.num_lines else 0)

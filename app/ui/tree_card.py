@@ -21,7 +21,6 @@ from app.ui.tree_words import cost_in_words, first_words, role_in_words, tier_in
 
 _NUM_LINES = 3
 _WORDS_PX = 13
-_LINE_PX = 16
 
 
 class TreeCard(QFrame):
@@ -38,7 +37,6 @@ class TreeCard(QFrame):
         self._dot = _Dot(theme)
         self._tier = QLabel()
         self._tier.setObjectName("tree_tier")
-        self._tier.setFixedHeight(_LINE_PX)
         self._cost = ElidedLabel()
         self._cost.setObjectName("quiet")
         state = QGridLayout()

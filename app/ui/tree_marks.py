@@ -18,9 +18,9 @@ from PySide6.QtGui import (
 )
 
 from app.costs import Tier
-from app.ui.theme import SMALL_PX, Theme, text_font
+from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 
-CHIP_PX = 18
+_CHIP_PX = 18
 _CHIP_PADDING_PX = 6
 _DOT_LINE_PX = 2.0
 
@@ -85,7 +85,8 @@ def draw_chip(painter: QPainter, left: QPointF, text: str, most_px: float, colou
     font = text_font(SMALL_PX)
     metrics = QFontMetricsF(font)
     shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, most_px - 2 * _CHIP_PADDING_PX)
-    box = QRectF(left.x(), left.y() - CHIP_PX / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, CHIP_PX)
+    high = scaled(_CHIP_PX)
+    box = QRectF(left.x(), left.y() - high / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, high)
     painter.setPen(QPen(QColor(edge), 1))
     painter.setBrush(QColor(ground))
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)

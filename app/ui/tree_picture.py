@@ -33,7 +33,7 @@ _LEAST_WORDS_PX = 48
 _MOST_COLUMNS = 4
 """Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
 _WORDS_PX = 13
-_ROLE_LINE_PX = 18
+_LINE_PX = 18
 _REACH_LANES = 2
 _BEND_PX = 14
 """How far above a dot a line from the side turns down to it, at most: above that are the words of the row before."""
@@ -63,6 +63,11 @@ class TreePicture:
         """Where spots stood before that change."""
         self._message = message
         self._tier = tier
+
+    @property
+    def _line_px(self) -> int:
+        """How high a line of words is."""
+        return round(_LINE_PX * self.theme.text_scale)
 
     @property
     def shows_detail(self) -> bool:
@@ -257,9 +262,9 @@ class TreePicture:
             return
         box = QRectF(left, middle - self.scale.row_px / 2, room, self.scale.row_px)
         if self.scale.num_path_lines > 1:
-            top = middle - _ROLE_LINE_PX
-            self._paint_heading(painter, QRectF(left, top, room, _ROLE_LINE_PX), spot, is_leaf=is_leaf)
-            box = QRectF(left, middle, room, _ROLE_LINE_PX)
+            top = middle - self._line_px
+            self._paint_heading(painter, QRectF(left, top, room, self._line_px), spot, is_leaf=is_leaf)
+            box = QRectF(left, middle, room, self._line_px)
         elif not self.scale.num_path_lines:
             draw_chip(painter, QPointF(left, middle), here(), room, self._here_colours)
             return
@@ -275,10 +280,10 @@ class TreePicture:
         at = scale.place(self._moved(spot)[0], spot.row)
         left = at.x() + scale.dot_px / 2 + _GAP_PX
         room = scale.lane_px - scale.dot_px - 2 * _GAP_PX
-        top = at.y() - _ROLE_LINE_PX / 2
-        self._paint_heading(painter, QRectF(left, top, room, _ROLE_LINE_PX), spot, is_leaf=spot == layout.leaf)
+        top = at.y() - self._line_px / 2
+        self._paint_heading(painter, QRectF(left, top, room, self._line_px), spot, is_leaf=spot == layout.leaf)
         message = self._message(spot.id)
-        box = QRectF(left, top + _ROLE_LINE_PX, room, scale.row_px)
+        box = QRectF(left, top + self._line_px, room, scale.row_px)
         draw_words(painter, box, first_words(message), _words_font(message), self._ink(message), scale.num_lines - 1)
 
     def _paint_heading(self, painter: QPainter, box: QRectF, spot: Spot, *, is_leaf: bool) -> None:

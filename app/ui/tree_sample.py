@@ -11,10 +11,10 @@ from app.costs import Tier
 from app.model.message import Message
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
-from app.ui.theme import SMALL_PX, Theme, text_font
+from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree_marks import draw_dot, draw_words
 from app.ui.tree_picture import TreePicture
-from app.ui.tree_scale import DOT_PX
+from app.ui.tree_scale import DOT_PX, NORMAL, SCALES
 
 _ROW_PX = 24
 _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}
@@ -49,6 +49,9 @@ class TreeSample(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         self._picture.picture.theme = theme
+        self._picture.picture.scale = SCALES[NORMAL].for_text(theme.text_scale)
+        for part in (self._picture, self._legend):
+            part.updateGeometry()
         self._legend.theme = theme
         self.update()
 
@@ -105,15 +108,16 @@ class _Legend(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(0, _ROW_PX * len(self._rows))
+        return QSize(0, scaled(_ROW_PX) * len(self._rows))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for number, (tier, meaning) in enumerate(self._rows):
-            middle = _ROW_PX * (number + 0.5)
+            row_px = scaled(_ROW_PX)
+            middle = row_px * (number + 0.5)
             draw_dot(painter, QPointF(DOT_PX, middle), DOT_PX, tier, self.theme.quiet_text, self.theme.page)
-            box = QRectF(2 * DOT_PX + 4, middle - _ROW_PX / 2, self.width() - 2 * DOT_PX - 4, _ROW_PX)
+            box = QRectF(2 * DOT_PX + 4, middle - row_px / 2, self.width() - 2 * DOT_PX - 4, row_px)
             draw_words(painter, box, meaning, text_font(SMALL_PX), self.theme.quiet_text)
         painter.end()

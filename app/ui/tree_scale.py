@@ -31,6 +31,12 @@ class Scale(NamedTuple):
     def row_at(self, y: float) -> float:
         return (y - MARGIN_PX) / self.row_px
 
+    def for_text(self, text_scale: float) -> Scale:
+        """Return this scale for text of another size: where words are read they need more room, or less."""
+        if not self.num_path_lines and not self.num_lines:
+            return self
+        return self._replace(lane_px=round(self.lane_px * text_scale), row_px=round(self.row_px * text_scale))
+
     def size(self, num_lanes: int, num_rows: int) -> QSizeF:
         """Return the room that the dots of a tree take, their labels not counted."""
         corner = self.place(max(num_lanes - 1, 0), max(num_rows - 1, 0))

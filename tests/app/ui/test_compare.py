@@ -79,8 +79,14 @@ def test_keys_and_buttons_walk_the_differences_and_come_round(compared: CompareW
     assert panes.current == count - 1
 
 
-def test_what_is_level_in_one_pane_is_level_in_the_other(compared: CompareWindow):
+def test_what_is_level_in_one_pane_is_level_in_the_other(compared: CompareWindow, qtbot: QtBot):
     panes = compared.panes
+    for pane in (panes.left, panes.right):
+        # Qt lays long texts out a piece at a time.
+        all_lines = pane.document().blockCount() * pane.cursorRect().height()
+        qtbot.waitUntil(
+            lambda pane=pane, all_lines=all_lines: pane.document().size().height() > all_lines, timeout=_PATIENCE_MS
+        )
     for pane, other in ((panes.left, panes.right), (panes.right, panes.left)):
         for number in (100, 200, 380, 40):
             cursor = pane.document().find(f"Line {number}")

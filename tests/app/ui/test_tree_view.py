@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication
@@ -309,3 +310,24 @@ def test_what_is_added_at_the_end_is_seen_by_who_sees_the_end(qapp: QApplication
     view.show_tree(tree, {3: 4})
     assert view.verticalScrollBar().value() == 0
     looker.close()
+
+
+def test_a_change_moves_what_stands_elsewhere_unless_less_motion_is_asked_for(looker: _Looker):
+    view = looker.view
+    looker.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    view.show_tree(looker.tree, {3: 7})
+    assert view.picture.progress < 1
+    looker.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    assert not view.picture.lanes_before
+    view.setStyleSheet("QWidget { widget-animation-duration: 0; }")
+    view.show_tree(looker.tree, {3: 8})
+    assert view.picture.progress >= 1
+
+
+def test_larger_text_has_more_room_where_it_is_read(looker: _Looker):
+    view = looker.view
+    row_px = view.picture.scale.row_px
+    view.set_theme(structs.replace(_LIGHT, text_scale=1.5))
+    assert view.picture.scale.row_px == round(1.5 * row_px)
+    view.zoom(-len(SCALES))
+    assert view.picture.scale == SCALES[0]
