@@ -26,6 +26,7 @@ from app.ui.replay_window import ReplayWindow
 from app.ui.search_panel import SearchPanel
 from app.ui.sheet import Sheet
 from app.ui.theme import Theme
+from app.ui.transcript import Transcript
 from app.ui.trash_window import TrashWindow
 
 _FIRST_WORDS = 60
@@ -38,20 +39,17 @@ class TransferCommands(QObject):
         self,
         controller: Controller,
         current_id: Callable[[], MessageId | None],
-        focus: Callable[[MessageId], object],
+        transcript: Transcript,
         theme: Theme,
         window: QWidget,
         composer: QWidget,
     ) -> None:
-        """`current_id`: the message that is meant now. `focus` shows one and puts the focus there.
-
-        `composer`: it takes files in its own way.
-        """
+        """`current_id`: the message that is meant now. `composer`: it takes files in its own way."""
         super().__init__(window)
         self._controller = controller
         self._archive = controller.program.archive
         self._current_id = current_id
-        self._focus = focus
+        self._transcript = transcript
         self._window = window
         self._folder = Path(
             QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation) or Path.home()
@@ -93,6 +91,8 @@ class TransferCommands(QObject):
         sheet.exported.connect(self._on_exported)
         if is_all:
             sheet.what.choose(len(offers) - 1)
+        elif self._transcript.selection.ids:
+            sheet.what.choose(1)
         return sheet
 
     def _offers(self) -> Iterator[Offer]:
@@ -105,12 +105,16 @@ class TransferCommands(QObject):
                 told = sum(bool(message.text) or message.role != "system" for message in path)
                 messages = self.tr("%n message(s)", "", told)
                 yield Offer(self.tr("This branch"), messages, name, Scope(conversation_ids=ids, leaf_id=path[-1].id))
-            selected = [message.id for message in path if message.id == self._current_id()]
-            if selected and len(path) > 1:
+            selected = self._transcript.selection.ids
+            if selected:
+                messages = self.tr("%n message(s)", "", len(selected))
                 scope = Scope(conversation_ids=ids, message_ids=frozenset(selected))
+                yield Offer(self.tr("The selected messages"), messages, name, scope)
+            elif (current := self._current_id()) is not None:
+                scope = Scope(conversation_ids=ids, message_ids=frozenset({current}))
                 yield Offer(
                     self.tr("This message"),
-                    _first_words(next(message.text for message in path if message.id == selected[0])),
+                    _first_words(self._controller.message(current).text),
                     name,
                     scope,
                 )
@@ -184,7 +188,7 @@ class TransferCommands(QObject):
             self._controller.open_conversation(conversation_id)
         if self._controller.conversation is not None:
             self._controller.go_to(message_id)
-            self._focus(message_id)
+            self._transcript.focus(message_id)
 
     # --- trash and backups ---------------------------------------------------------------------------------
 

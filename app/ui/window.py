@@ -76,7 +76,7 @@ class MainWindow(QMainWindow):
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.transfer = TransferCommands(
-            controller, self._message_commands.current_id, self.transcript.focus, self._theme, self, self.composer
+            controller, self._message_commands.current_id, self.transcript, self._theme, self, self.composer
         )
         self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(

@@ -98,6 +98,16 @@ def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads
     assert [Path(url.toLocalFile()) for url in opened] == [tmp_path]
 
 
+def test_messages_that_are_selected_are_what_is_exported(person: Person) -> None:
+    planted = _planted(person, "u1-a1-u2-a2")
+    person.window.transcript.focus(planted.ids["a1"])
+    person.window.action("select_below").trigger()
+    sheet = _opened(person, ExportWindow, "export")
+    _wait(person, lambda: "u2" in sheet.preview.text.toPlainText())
+    assert "u1" not in sheet.preview.text.toPlainText()
+    assert "a2" not in sheet.preview.text.toPlainText()
+
+
 def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(person: Person, tmp_path: Path) -> None:
     _planted(person, "u1-a1 | u2-a2")
     sheet = _opened(person, ExportWindow, "export")
