@@ -1,0 +1,70 @@
+"""Fills the disk that a folder is on with conversations, and says as JSON what came of it (`test_full_disk.py`)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+from app.export.formats import export
+from app.model.database import StoreError
+from app.model.exports.part import Options, whole_tree
+from app.model.store import Store
+
+
+def main(folder: Path) -> None:
+    ballast = folder / "ballast"
+    ballast.write_bytes(bytes(300_000))
+    document = folder / "out.md"
+    document.write_text("as it was", encoding="utf-8")
+    path = folder / "conversations.sqlite3"
+    store = Store(path)
+    conversation, last = store.create_conversation("full", "", "u0")
+    written = ["", "", "u0"]
+    told = ""
+    while not told:
+        text = f"{len(written)} " * 3000
+        try:
+            last = store.add(conversation.id, last.id, "user", text)
+            written.append(text)
+        except StoreError as error:
+            told = str(error)
+    kept = [message.text for message in store.messages(conversation.id)] == written
+    try:
+        for _ in export(whole_tree(store, conversation.id), "md", document, Options()):
+            pass
+        export_error = 0
+    except OSError as error:
+        export_error = error.errno or 0
+    store.close()
+    try:
+        again = Store(path)
+    except StoreError as error:
+        again = Store(path, read_only_because=str(error))
+    kept_again = [message.text for message in again.messages(conversation.id)] == written
+    again.close()
+    ballast.unlink()
+    roomy = Store(path)
+    roomy.add(conversation.id, last.id, "user", "there is room again")
+    kept_at_last = [message.text for message in roomy.messages(conversation.id)] == [*written, "there is room again"]
+    roomy.close()
+    with sqlite3.connect(path) as connection:
+        (sound,) = connection.execute("PRAGMA integrity_check").fetchone()
+    print(
+        json.dumps(
+            {
+                "told": told,
+                "num_written": len(written),
+                "kept": [kept, kept_again, kept_at_last],
+                "export_error": export_error,
+                "document": document.read_text(encoding="utf-8"),
+                "files": sorted(file.name for file in folder.iterdir()),
+                "sound": sound,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
