@@ -41,8 +41,8 @@ format: $(READY) ## Put the code in its form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement
-	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY))
+bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement, LONG=1 what takes long, too
+	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
 	@$(BIN)/python -m app tour --out build/tour

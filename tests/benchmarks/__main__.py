@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -33,7 +34,10 @@ _OUT = Path("build/bench.json")
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure Bough against its peers.")
     parser.add_argument("--only", help="an area, or a part of a measurement's name")
+    parser.add_argument("--long", action="store_true", help="measure what takes minutes, too: a million messages")
     chosen = parser.parse_args()
+    if chosen.long:
+        os.environ["BOUGH_BENCH_LONG"] = "1"
     preload()
     only: str | None = chosen.only
     areas = [only] if only in _AREAS else list(_AREAS)

@@ -1,6 +1,6 @@
 """Imports: messages a second and memory; exports of one long conversation: seconds for each format.
 
-`BOUGH_IMPORT_MESSAGES=1000000` imports as many messages as that; by default it is 50,000.
+`make bench LONG=1` imports a million messages, too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 from tests.benchmarks.measure import Row, alone
 from tests.driver import ROOT
 
-_NUM_IMPORTED = int(os.environ.get("BOUGH_IMPORT_MESSAGES", "50000"))
+_NUM_IMPORTED = 50_000
+_NUM_IMPORTED_LONG = 1_000_000
 _NUM_EXPORTED = 10_000
 _A_CONVERSATION = 40
 _ROUNDS = 2
@@ -29,14 +30,9 @@ def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "conversations.json"
-        _write_chatgpt(file, _NUM_IMPORTED)
-        size_mib = file.stat().st_size / 2**20
-        found = [_run("import", str(file), str(folder / f"data-{number}")) for number in range(_ROUNDS)]
-        what = f"{_NUM_IMPORTED:,} messages of ChatGPT's, {size_mib:,.0f} MiB"
-        measured = [
-            alone("export", f"import of {what}: messages/s", [_NUM_IMPORTED / one["seconds"] for one in found]),
-            alone("export", f"import of {what}: MiB of memory above the start", [one["mib"] for one in found]),
-        ]
+        measured = _imports(folder, file, _NUM_IMPORTED, _ROUNDS)
+        if os.environ.get("BOUGH_BENCH_LONG"):
+            measured += _imports(folder / "long", file, _NUM_IMPORTED_LONG, 1)
         file.unlink()
         _write_chatgpt(file, _NUM_EXPORTED, a_conversation=_NUM_EXPORTED)
         _run("import", str(file), str(folder / "one"))
@@ -46,6 +42,17 @@ def rows() -> list[Row]:
             seconds = _run("export", format_, str(folder / "one"))["seconds"]
             measured.append(alone("export", f"a tree of {_NUM_EXPORTED:,} messages as {format_}, s", [seconds]))
         return measured
+
+
+def _imports(folder: Path, file: Path, num_messages: int, num_rounds: int) -> list[Row]:
+    _write_chatgpt(file, num_messages)
+    size_mib = file.stat().st_size / 2**20
+    found = [_run("import", str(file), str(folder / f"data-{number}")) for number in range(num_rounds)]
+    what = f"{num_messages:,} messages of ChatGPT's, {size_mib:,.0f} MiB"
+    return [
+        alone("export", f"import of {what}: messages/s", [num_messages / one["seconds"] for one in found]),
+        alone("export", f"import of {what}: MiB of memory above the start", [one["mib"] for one in found]),
+    ]
 
 
 def _write_chatgpt(path: Path, num_messages: int, a_conversation: int = _A_CONVERSATION) -> None:
