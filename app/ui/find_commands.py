@@ -15,6 +15,7 @@ from app.ui.find_bar import FindBar
 from app.ui.finding import Finding, occurrences
 from app.ui.hit_looks import HitLooks
 from app.ui.message_view import MessageView
+from app.ui.text_place import top_of
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript
 
@@ -138,7 +139,7 @@ class FindCommands(QObject):
             view = self._transcript.reveal(message_id, part=(0, 0))
             if view is not None and (cursors := self._hits_in(view)):
                 cursor = cursors[min(number, len(cursors) - 1)]
-                place = view.text.viewport().mapTo(view, view.text.cursorRect(cursor).topLeft()).y()
+                place = top_of(view, cursor.selectionStart())
                 self._transcript.reveal(message_id, part=(place - _AROUND_PX, place + _AROUND_PX))
         self._light_all()
 

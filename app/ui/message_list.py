@@ -5,49 +5,41 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QShowEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from typing_extensions import override
 
 from app.model.message import Message, MessageId
+from app.ui.gliding_area import GlidingArea
 from app.ui.message_shelf import MessageShelf
 from app.ui.message_view import MessageView, Shown
-from app.ui.scroll_motion import ScrollMotion, key_distance, wheel_distance
+from app.ui.text_place import position_at, top_of
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme
 from app.ui.transcript_layout import Column, Sight, estimated_height
 
 _ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
+_LEAST_PX = 120
 _REVEALED_PX = 8
 """How far from the edge a message stands that was brought into sight."""
 
 
-class MessageList(QAbstractScrollArea):
+class MessageList(GlidingArea):
     """A view is there for each message in sight, for the one with the focus, and for those beside it."""
 
     views_changed = Signal()
     """Other messages have views now."""
 
     def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.verticalScrollBar().setSingleStep(LINE_PX)
+        self._column = Column(_ABOVE_PX, _BETWEEN_PX, _BELOW_PX)
+        super().__init__(Sight(self._column))
         self._ids: list[MessageId] = []
         self._index: dict[MessageId, int] = {}
         self._views: dict[MessageId, MessageView] = {}
         self._drafts: dict[MessageId, str] = {}
         """Edits begun in messages that are out of sight."""
-        self._column = Column(_ABOVE_PX, _BETWEEN_PX, _BELOW_PX)
-        self._sight = Sight(self._column)
         self._width = COLUMN_PX
         self._side = 0
-        self._is_arranging = False
         self._shelf = MessageShelf(self.viewport(), theme, self.connect_view)
-        self._motion = ScrollMotion(self)
-        self._motion.moved.connect(self._scroll_by)
-        self._heads_for_end = False
         self._maker = QTimer(self, interval=0, singleShot=True)
         self._maker.timeout.connect(self._make_one_more)
 
@@ -125,10 +117,12 @@ class MessageList(QAbstractScrollArea):
         below = list(messages)
         self._ids[index:] = [message.id for message in below]
         self._index = {message_id: at for at, message_id in enumerate(self._ids)}
-        self._column.replace_from(index, (self.estimated(message) for message in below))
+        self._column.replace_from(index, self.estimates(below))
 
-    def estimated(self, message: Message) -> int:
-        return estimated_height(message.role, message.text, self._width)
+    def estimates(self, messages: Iterable[Message]) -> list[int]:
+        """Return about how high messages will be."""
+        width = self._width
+        return [estimated_height(message.role, message.text, width) for message in messages]
 
     def _made(self, index: int) -> MessageView:
         """Return a message's view, made and measured if it was not."""
@@ -152,27 +146,33 @@ class MessageList(QAbstractScrollArea):
             focus.clearFocus()
         self._shelf.give_back(view)
 
+    @override
     def arrange(self) -> None:
         """Give each message in sight a view in its place, and move nothing that is read."""
         if self._is_arranging or not self.isVisible():
             return
-        self._is_arranging = True
         before = set(self._views)
+        self._is_arranging = True
+        try:
+            self._make_what_is_seen()
+            self._let_go()
+            self._place()
+            if before != self._views.keys():
+                self._put_in_order()
+        finally:
+            self._is_arranging = False
+        if before != self._views.keys():
+            self.views_changed.emit()
+            self._maker.start()
+
+    def _make_what_is_seen(self) -> None:
         while True:
             self._sight.settle()
             wanted = {*self._sight.messages, *self._beside_focus}
             if not (missing := [index for index in wanted if not self._is_there(index)]):
-                break
+                return
             for index in missing:
                 self._made(index)
-        self._let_go()
-        self._place()
-        if before != self._views.keys():
-            self._put_in_order()
-        self._is_arranging = False
-        if before != self._views.keys():
-            self.views_changed.emit()
-            self._maker.start()
 
     @property
     def _beside_focus(self) -> range:
@@ -198,10 +198,7 @@ class MessageList(QAbstractScrollArea):
                 self._give_back(view)
 
     def _place(self) -> None:
-        bar = self.verticalScrollBar()
-        bar.setPageStep(self._sight.height)
-        bar.setRange(0, self._sight.most)
-        bar.setValue(self._sight.top)
+        self._tell_scroll_bar()
         for message_id, view in self._views.items():
             index = self._index[message_id]
             height = self._column.message_height(index)
@@ -266,68 +263,6 @@ class MessageList(QAbstractScrollArea):
             self._go(bottom - sight.bottom)
         return view
 
-    def scroll_to_end(self) -> None:
-        """Go to the end at once, and stay there as it grows."""
-        self._motion.stop()
-        self._sight.hold_end()
-        self.arrange()
-
-    def _go(self, distance_px: int, *, to_end: bool = False) -> None:
-        self._heads_for_end = to_end
-        self._motion.go(distance_px)
-
-    def _scroll_by(self, distance_px: int) -> None:
-        before = self._sight.top
-        self._sight.scroll_to(before + distance_px)
-        if self._heads_for_end and not self._motion.is_moving:
-            self._sight.hold_end()
-        elif self._sight.top == before:
-            self._motion.stop()
-        self.arrange()
-
-    def _go_to_end(self) -> None:
-        if self._sight.end - self._sight.top > 2 * self._sight.height:
-            self._sight.scroll_to(self._sight.end - self._sight.height)
-            self.arrange()
-        self._go(self._sight.end - self._sight.top, to_end=True)
-
-    def _go_to_start(self) -> None:
-        if self._sight.top > 2 * self._sight.height:
-            self._sight.scroll_to(self._sight.height)
-            self.arrange()
-        self._go(-self._sight.top)
-
-    @override
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
-        # By the scroll bar itself; whatever else scrolls says so in `_place`.
-        if not self._is_arranging:
-            self._motion.stop()
-            self._sight.scroll_to(self.verticalScrollBar().value())
-            self.arrange()
-
-    @override
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        distance_px, is_exact = wheel_distance(event)
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            event.ignore()
-        elif is_exact:
-            self._motion.stop()
-            self._scroll_by(distance_px)
-        else:
-            self._go(distance_px)
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        distance_px = key_distance(event, self._sight.height)
-        if distance_px is not None:
-            self._go(distance_px)
-        elif event.key() == Qt.Key.Key_Home:
-            self._go_to_start()
-        elif event.key() == Qt.Key.Key_End:
-            self._go_to_end()
-        else:
-            event.ignore()
-
     def _on_focused(self, message_id: MessageId) -> None:
         """A view was given the focus; who clicks at one sees it already."""
         if not self._views[message_id].underMouse():
@@ -347,12 +282,12 @@ class MessageList(QAbstractScrollArea):
         # In the middle of the whole width: a scroll bar that comes and goes moves nothing.
         side = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()
-        width = self.viewport().width() - side - max(8, side - scroll_bar)
+        width = max(self.viewport().width() - side - max(8, side - scroll_bar), _LEAST_PX)
         self._side = side
         if width != self._width:
             self._width = width
-            for index, message in enumerate(self.all_messages()):
-                self._column.estimate(index, self.estimated(message))
+            for index, height in enumerate(self.estimates(self.all_messages())):
+                self._column.estimate(index, height)
         self.arrange()
         if line is not None:
             self._hold_line(*line)
@@ -361,16 +296,10 @@ class MessageList(QAbstractScrollArea):
         """The first place in a text that is seen, where the message that holds it began further up."""
         held = self._sight.held
         view = None if held is None or held[1] >= 0 else self._views.get(self._ids[held[0]])
-        if view is None:
-            return None
-        place = view.text.viewport().mapFrom(self.viewport(), QPoint(self._side + 1, LINE_PX // 2))
-        return view.message.id, view.text.cursorForPosition(place).position()
+        return None if view is None else (view.message.id, position_at(view, LINE_PX // 2 - view.y()))
 
     def _hold_line(self, message_id: MessageId, position: int) -> None:
         view = self._views.get(message_id)
         if view is not None:
-            cursor = view.text.textCursor()
-            cursor.setPosition(position)
-            line = view.text.viewport().mapTo(view, view.text.cursorRect(cursor).topLeft()).y()
-            self._sight.hold(self._index[message_id], -line)
+            self._sight.hold(self._index[message_id], -top_of(view, position))
             self.arrange()

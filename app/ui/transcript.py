@@ -153,7 +153,8 @@ class Transcript(MessageList):
         for message_id in rendered:
             self._column.forget(self._index[message_id])
         for message_id in self._grown & (self._index.keys() - self._views.keys()):
-            self._column.estimate(self._index[message_id], self.estimated(self._controller.message(message_id)))
+            (height,) = self.estimates([self._controller.message(message_id)])
+            self._column.estimate(self._index[message_id], height)
         self._grown.clear()
         self.arrange()
         for message_id in rendered:

@@ -185,12 +185,12 @@ class Sight:
 
 def estimated_height(role: Role, text: str, width_px: int) -> int:
     """Return about how high a message will be at this width; it is near enough for a scroll bar."""
-    if role == "note":
-        return _AROUND_PX[role] + LINE_PX
-    num_chars = min(len(text), _MOST_CHARS)
-    if not num_chars:
-        return _AROUND_PX[role]
-    width = max(width_px - (0 if role == "assistant" else _CARD_PX), 80)
-    # A line is half full where it ends.
-    num_lines = text.count("\n") + 1 + int(num_chars * _CHAR_PX / width)
+    num_chars = len(text)
+    if not num_chars or role == "note":
+        return _AROUND_PX[role] + (LINE_PX if num_chars else 0)
+    if num_chars > _MOST_CHARS:
+        num_chars = _MOST_CHARS
+    num_lines = (
+        text.count("\n") + 1 + int(num_chars * _CHAR_PX / (width_px if role == "assistant" else width_px - _CARD_PX))
+    )
     return _AROUND_PX[role] + LINE_PX * num_lines
