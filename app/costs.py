@@ -23,6 +23,9 @@ _AT_ONCE = 32
 _FEW_TOKENS = 16
 """So many are read anyway: what a template puts between two turns. Who would read no more finds a branch warm."""
 
+_LEAST_READ = 64
+"""Of fewer tokens nobody can tell how fast they are read."""
+
 Lineage = Callable[[MessageId], Sequence[Message]]
 """A message and all above it, from the root down."""
 
@@ -61,6 +64,9 @@ class Costs(QObject):
         self._doubtful: set[MessageId] = set()
         """Those with which a question failed: each is asked about alone."""
         self._tokens_per_s: float | None = None
+        """How fast the worker says that it reads."""
+        self._rate_before: float | None = None
+        """How fast this model read for an answer of this conversation, be it long ago."""
         self._model = ""
         self._request_ids = (f"cost-{secrets.token_hex(4)}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
@@ -84,7 +90,8 @@ class Costs(QObject):
         if plan is None:
             return None
         num_read = plan.prompt_tokens - plan.cached_tokens
-        seconds = None if self._tokens_per_s is None else num_read / self._tokens_per_s
+        rate = self._tokens_per_s or self._rate_before
+        seconds = None if rate is None else num_read / rate
         return Cost(num_read, plan.cached_tokens, self._tier(message_id, plan), seconds)
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
@@ -119,7 +126,9 @@ class Costs(QObject):
         if self._lineage is None or not asked or self._request_id or self._session.state != "ready":
             return
         prompts = Prompts()
-        paths = [prompts.path(self._lineage(message_id)) for message_id in asked]
+        lineages = [self._lineage(message_id) for message_id in asked]
+        paths = [prompts.path(lineage) for lineage in lineages]
+        self._rate_before = self._rate_before or _rate(lineages[0], self._session.name)
         # Of a branch in which nothing is said there is nothing to read.
         self._fresh.update(asked)
         self._asked = [message_id for message_id, path in zip(asked, paths, strict=True) if path]
@@ -162,7 +171,7 @@ class Costs(QObject):
         identity = session.info.identity if session.info is not None else session.name
         if session.state == "ready" and identity != self._model:
             self._model = identity
-            self._tokens_per_s = None
+            self._tokens_per_s = self._rate_before = None
             self._forget()
         elif session.state == "ready":
             self.doubt()
@@ -178,6 +187,16 @@ class Costs(QObject):
         above = self._lineage(message_id)[-2:-1] if self._lineage is not None else ()
         upper = self._plans.get(above[0].id) if above else None
         return "disk" if upper is not None and upper.tier == "disk" else "warm"
+
+
+def _rate(lineage: Sequence[Message], model: str) -> float | None:
+    """Return how many tokens a second a model read for the last answer of a branch that took much reading."""
+    for message in reversed(lineage):
+        record = message.record
+        if record is not None and record.model == model and record.figures.read_tokens >= _LEAST_READ:
+            seconds = record.figures.prefill_ms / 1000
+            return record.figures.read_tokens / seconds if seconds > 0 else None
+    return None
 
 
 class Prompts:

@@ -15,7 +15,7 @@ from app.model.tree import Choices, Tree
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import Theme
 from app.ui.tree_picture import TreePicture
-from app.ui.tree_scale import MARGIN_PX, NORMAL, SCALES
+from app.ui.tree_scale import MARGIN_PX, NORMAL, SCALES, fitting
 from app.ui.tree_words import fold_in_words, name_in_words
 
 _CHANGE_MS = 120
@@ -211,16 +211,8 @@ class TreeCanvas(QAbstractScrollArea):
     def fit(self) -> None:
         """Draw the tree so small that all of it is in sight, if that can be."""
         layout = self.picture.layout
-        if layout is None:
-            return
-        room = self.viewport().size()
-        fitting = [
-            index
-            for index, scale in enumerate(SCALES[: NORMAL + 1])
-            for size in (scale.size(layout.num_lanes, len(layout.rows)),)
-            if size.width() <= room.width() and size.height() <= room.height()
-        ]
-        self._zoom_to(max(fitting, default=0))
+        if layout is not None:
+            self._zoom_to(fitting(layout.num_lanes, len(layout.rows), QSizeF(self.viewport().size())))
 
     def reveal(self, spot: Spot) -> None:
         """Scroll as little as is needed to have a spot in sight, and what is beside it."""

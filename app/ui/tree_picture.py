@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPolygonF
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
 
 from app.costs import Tier
 from app.model.message import Message, MessageId
@@ -22,6 +22,7 @@ from app.ui.tree_marks import (
     draw_words,
     elbow,
 )
+from app.ui.tree_points import Points
 from app.ui.tree_scale import NORMAL, SCALES, Scale
 from app.ui.tree_words import first_words, here, role_in_words
 
@@ -30,6 +31,7 @@ _LEAST_DETAIL_PX = 8
 _GAP_PX = 12
 """Between a dot and its words."""
 _LEAST_WORDS_PX = 48
+_MOST_HERE_PX = 100
 _MOST_COLUMNS = 4
 """Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
 _WORDS_PX = 13
@@ -81,7 +83,7 @@ class TreePicture:
         layout = self.layout
         if layout is None or not layout.rows:
             return
-        first_row = max(math.floor(self.scale.row_at(area.top())), 0)
+        first_row = max(math.floor(self.scale.row_at(area.top())) - 1, 0)
         last_row = min(math.ceil(self.scale.row_at(area.bottom())) + 1, len(layout.rows) - 1)
         # A dot's words stand right of it, and a mark may be larger than a lane is wide.
         first_lane = max(math.floor(self.scale.lane_at(area.left())) - _REACH_LANES, 0)
@@ -157,43 +159,19 @@ class TreePicture:
                 self._paint_row_words(painter, layout, row)
 
     def _paint_points(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]]) -> None:
-        """Draw a tree of small dots: thousands of them may be in sight, so those of a kind are drawn together."""
-        theme, scale = self.theme, self.scale
-        place = scale.place
-        lines: list[QLineF] = []
-        trunk: list[QLineF] = []
-        points, path, hits = QPolygonF(), QPolygonF(), QPolygonF()
-        half = scale.row_px / 2
+        points = Points()
         for spot, is_whole in seen:
             lane, from_lane = self._moved(spot)
-            at = place(lane, spot.row)
+            at = self.scale.place(lane, spot.row)
             is_path = layout.is_on_path(spot)
             if spot.from_lane >= 0:
-                bend = QPointF(at.x(), at.y() - half)
-                if lane == from_lane:
-                    (trunk if is_path else lines).append(QLineF(at.x(), at.y() - scale.row_px, at.x(), at.y()))
-                else:
-                    lines += (QLineF(bend, at), QLineF(place(from_lane, 0).x(), bend.y(), bend.x(), bend.y()))
+                points.add_line(at, self.scale.place(from_lane, 0).x(), self.scale.row_px, is_path=is_path)
             if is_whole:
-                (path if is_path else points).append(at)
-                if spot.id in self.hits:
-                    hits.append(at)
-        # Siblings hang from one line: drawn for each of them, it must not become thicker.
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.setPen(QPen(QColor(theme.control_line), 1))
-        painter.drawLines(lines)
-        painter.setPen(QPen(QColor(theme.accent), 2))
-        painter.drawLines(trunk)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for polygon, colour, px in (
-            (points, theme.quiet_text, scale.dot_px),
-            (hits, theme.warning, scale.dot_px + 5),
-            (path, theme.accent, scale.dot_px + 1),
-        ):
-            painter.setPen(QPen(QColor(colour), px, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
-            painter.drawPoints(polygon)
+                points.add_dot(at, is_path=is_path, is_hit=spot.id in self.hits)
+        points.paint(painter, self.theme, self.scale.dot_px)
         if (spot := layout.get(self.current_id)) is not None:
-            draw_ring(painter, place(self._moved(spot)[0], spot.row), scale.dot_px, theme.accent)
+            at = self.scale.place(self._moved(spot)[0], spot.row)
+            draw_ring(painter, at, self.scale.dot_px, self.theme.accent)
 
     def _paint_lines(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]], area: QRectF) -> None:
         lines, trunk = QPainterPath(), QPainterPath()
@@ -259,6 +237,10 @@ class TreePicture:
         left = self._words_left(layout, row)
         room = self.right - left - _GAP_PX
         if room < _LEAST_WORDS_PX:
+            if is_leaf and layout.below(spot) is None:
+                # Nothing stands in the first lane below it.
+                at = self.scale.place(0, row) + QPointF(-chip_width(here()) / 2, self.scale.dot_px + _LINE_PX)
+                draw_chip(painter, at, here(), _MOST_HERE_PX, self._here_colours)
             return
         box = QRectF(left, middle - self.scale.row_px / 2, room, self.scale.row_px)
         if self.scale.num_path_lines > 1:

@@ -57,3 +57,12 @@ SCALES = (
 )
 NORMAL = 6
 """The place in `SCALES` of the one that a tree is first shown at."""
+
+
+def fitting(num_lanes: int, num_rows: int, room: QSizeF) -> int:
+    """Return the place of the largest scale up to the normal one at which a tree fits, else of the smallest."""
+    for index in range(NORMAL, 0, -1):
+        size = SCALES[index].size(num_lanes, num_rows)
+        if size.width() <= room.width() and size.height() <= room.height():
+            return index
+    return 0

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from pytestqt.qtbot import QtBot
 
 from app.costs import Cost, Costs, Prompts
-from app.model.message import Message, Record, Role
+from app.model.message import Figures, Message, Record, Role
 from app.model.tree import Tree
 from app.prompt import turns
 from tests.app.desk import Desk
@@ -133,6 +134,15 @@ def test_how_long_it_takes_is_said_only_where_that_is_known(asked: _Asked):
     cost = asked.costs.get(2)
     assert cost is not None
     assert cost.seconds is None
+
+
+def test_a_worker_that_has_read_nothing_is_taken_to_read_as_fast_as_it_once_did(asked: _Asked):
+    figures = Figures(read_tokens=500, prefill_ms=250.0)
+    record = Record(model=asked.desk.session.name, figures=figures)
+    asked.tree.put(msgspec.structs.replace(asked.tree[3], record=record))
+    asked.costs.want([7])
+    asked.answer(asked.question(0), [PromptPlan(100, 0, "cold")], rate=None)
+    assert asked.costs.get(7) == Cost(num_read=100, num_kept=0, tier="cold", seconds=0.05)
 
 
 def test_a_branch_that_lacks_only_the_words_behind_an_answer_is_as_warm_as_what_is_above(asked: _Asked):
