@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
@@ -26,8 +26,7 @@ from app.ui.clipboard import leave_plain_text
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
-from app.worker_link import WorkerLink
-from worker.client import WorkerClient
+from app.worker_link import Client, WorkerLink
 
 _INTERRUPTED = "Bough ended while this was being written. What was written is kept."
 
@@ -41,6 +40,12 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setWindowIcon(QIcon(str(icon_file())))
     application.aboutToQuit.connect(leave_plain_text)
     return application
+
+
+def _start_worker(cache_folder: Path, hook_folder: Path) -> Client:
+    from worker.client import WorkerClient
+
+    return WorkerClient(cache_folder, hook_folder)
 
 
 class Application(QObject):
@@ -67,7 +72,7 @@ class Application(QObject):
         self._upkeep: Upkeep | None = None
         if not self.store.why_read_only:
             self._upkeep = Upkeep(path, kept_files, self._store_troubled.emit)
-        self.link = WorkerLink(partial(WorkerClient, kept_files.folder, places.config / "hooks"))
+        self.link = WorkerLink(partial(_start_worker, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.program = Program(self.store, self.answers, self.session, preferences, kept_files)
@@ -80,7 +85,8 @@ class Application(QObject):
         if self.store.why_read_only:
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
-        self.session.load(preferences.settings.model, preferences.settings.keeping)
+        # The window is painted first: starting a process takes as long as that.
+        QTimer.singleShot(0, self._load_model)
 
     @property
     def window(self) -> MainWindow:
@@ -108,6 +114,10 @@ class Application(QObject):
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
+
+    def _load_model(self) -> None:
+        if not self._is_closed:
+            self.session.load(self.preferences.settings.model, self.preferences.settings.keeping)
 
     def _on_restore_asked(self, backup: Path) -> None:
         self.backup_to_put_back = backup

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QDialog
 
 from app.controller import Controller
 from app.model.settings import WindowPlace
 from app.program import Program
 from app.ui.languages import Language, language_in_use
-from app.ui.settings_window import SettingsWindow
 from app.ui.window import MainWindow
 
 _BESIDE_PX = 32
@@ -112,7 +112,7 @@ class Windows(QObject):
             if old_controller.conversation is not None:
                 controller.open_conversation(old_controller.conversation.id)
             window.show()
-            if old.findChild(SettingsWindow) is not None:
+            if old.findChild(QDialog, "settings") is not None:
                 window.action("settings").trigger()
             old.close()
             old.deleteLater()

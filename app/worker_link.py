@@ -1,7 +1,8 @@
 """The one worker at a time that the app talks to, as Qt signals; it knows no conversation.
 
 A thread waits for events and hands each to the GUI thread. A worker that dies is noticed by the end of its pipe,
-within milliseconds; a fresh one, with fresh channels, takes its place.
+within milliseconds; a fresh one, with fresh channels, takes its place. What starts processes is imported with the first
+one: the window is painted before that.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from worker.client import WorkerClient, WorkerExitedError
 from worker.protocol import Command, Event
 
 
@@ -27,6 +27,12 @@ class Client(Protocol):
     def kill(self) -> int | None: ...
 
 
+def _start_worker() -> Client:
+    from worker.client import WorkerClient
+
+    return WorkerClient()
+
+
 class WorkerLink(QObject):
     """Starts a worker, sends to it, tells what it says, and that it has gone."""
 
@@ -37,7 +43,7 @@ class WorkerLink(QObject):
     _said = Signal(object)
     _ended = Signal(object)
 
-    def __init__(self, start_client: Callable[[], Client] = WorkerClient) -> None:
+    def __init__(self, start_client: Callable[[], Client] = _start_worker) -> None:
         super().__init__()
         self._start_client = start_client
         self._client: Client | None = None
@@ -81,6 +87,8 @@ class WorkerLink(QObject):
             self._thread = None
 
     def _run(self, client: Client) -> None:
+        from worker.client import WorkerExitedError
+
         try:
             while True:
                 self._said.emit(client.receive())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
@@ -14,7 +15,9 @@ from app.ui import dialogs
 from app.ui.header import model_label
 from app.ui.menus import Menus
 from app.ui.plain import as_label, as_tool_tip
-from app.ui.settings_window import SettingsWindow
+
+if TYPE_CHECKING:
+    from app.ui.settings_window import SettingsWindow
 
 _TEXT_STEP = 10
 
@@ -43,7 +46,11 @@ class ProgramCommands(QObject):
             "about": partial(dialogs.show_about, self._window),
         }
 
-    def show_settings(self) -> None:
+    def show_settings(self) -> SettingsWindow:
+        """Open Settings, or bring it to the front."""
+        # Its many pages are imported when somebody wants them: not every start does.
+        from app.ui.settings_window import SettingsWindow
+
         opened = self._window.findChild(SettingsWindow)
         settings = (
             opened if isinstance(opened, SettingsWindow) else SettingsWindow(self._program, self._menus, self._window)
@@ -51,13 +58,12 @@ class ProgramCommands(QObject):
         settings.show()
         settings.raise_()
         settings.activateWindow()
+        return settings
 
     def show_memory_settings(self) -> None:
         """Open Settings where it is said what is kept of what models read."""
-        self.show_settings()
-        settings = self._window.findChild(SettingsWindow)
-        if isinstance(settings, SettingsWindow):
-            settings.show_page(settings.memory_page)
+        settings = self.show_settings()
+        settings.show_page(settings.memory_page)
 
     def _change_text_size(self, percent: int) -> None:
         changed = self._program.settings.text_percent + percent

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import structs
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controller import Controller
@@ -30,7 +30,6 @@ from app.ui.palette_commands import PaletteCommands
 from app.ui.program_commands import ProgramCommands
 from app.ui.reading_commands import ReadingCommands
 from app.ui.selection_commands import SelectionCommands
-from app.ui.settings_window import SettingsWindow
 from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, set_text_scale, system_scheme, theme
@@ -316,9 +315,8 @@ class MainWindow(QMainWindow):
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
-        settings = self.findChild(SettingsWindow)
-        if isinstance(settings, SettingsWindow):
-            settings.close()
+        for dialog in self.findChildren(QDialog):
+            dialog.close()
         self.transfer.close()
         self._controller.preparation.save()
         self.closed.emit()
