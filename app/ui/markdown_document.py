@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import re
 from typing import Any
 
+from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
 
 from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
@@ -13,8 +15,15 @@ from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, is_formul
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
 from app.ui.markdown_parser import parsed
-from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, MarkdownWriter, language_of
+from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
+
+_UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
+"""A last line that may still become something else: then what stands above it may go on."""
+_LONG_PARAGRAPH = 16_000
+"""Characters of a paragraph that are written again with each that comes."""
+_WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
+_ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 
 
 class MarkdownDocument:
@@ -38,6 +47,11 @@ class MarkdownDocument:
         self._final_position = 0
         self._final_is_fresh = True
         self._final_format = QTextBlockFormat()
+        self._next_number = 0
+        """That of the next item, where what is final ends in a list that goes on; else 0."""
+        self._goes_on = False
+        """Whether what is final ends inside a paragraph."""
+        self._line_before = ""
         self._num_final_spans = self._num_final_tables = 0
         self._growing: GrowingCode | None = None
         self.colours = CodeColours(theme)
@@ -116,6 +130,9 @@ class MarkdownDocument:
         self._final_is_fresh = True
         self._final_format = QTextBlockFormat()
         self._num_final_spans = self._num_final_tables = 0
+        self._next_number = 0
+        self._goes_on = False
+        self._line_before = ""
         self._growing = None
 
     def _write_tail(self) -> None:
@@ -124,28 +141,54 @@ class MarkdownDocument:
         tokens = parsed(tail, dict(self._references))
         starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
         cursor = self._cleared()
-        writer = MarkdownWriter(cursor, self._theme, is_fresh=self._final_is_fresh)
+        lines = tail.split("\n")
+        writer = MarkdownWriter(
+            cursor,
+            self._theme,
+            is_fresh=self._final_is_fresh,
+            source=Lines(lines, self._line_before),
+            next_number=self._next_number,
+        )
+        writer.goes_on = self._goes_on
         opened = None
         if starts:
             last_line = starts[-1]
             split = next(i for i, t in enumerate(tokens) if t.level == 0 and t.map and t.map[0] == last_line)
             writer.write(tokens[:split])
-            final = "".join(f"{line}\n" for line in tail.split("\n")[:last_line])
-            last = tail[len(final) :]
             tokens = tokens[split:]
+            if (item := _last_item(tokens, lines)) is not None:
+                # Items of a list that another one follows are final, too.
+                writer.write(tokens[:item])
+                last_line = (tokens[item].map or [0])[0]
+                tokens = tokens[item:]
+                starts.append(last_line)
+            final = "".join(f"{line}\n" for line in lines[:last_line])
+            last = tail[len(final) :]
             opened = opened_fence(last) if tokens[0].type == "fence" else None
-            if len(starts) > 1 or opened is not None:
+            is_decided = last_line < len(lines) - 1 or _UNDECIDED.fullmatch(lines[-1]) is None
+            if opened is not None or (len(starts) > 1 and is_decided):
                 parsed(final, self._references)
                 self._set_final(len(self._source) - len(last), cursor, writer)
         if opened is not None:
             self._growing = GrowingCode(writer.begin_code(language_of(tokens[0])), self._theme, opened.marker)
         else:
+            if len(starts) == 1 and len(tail) > _LONG_PARAGRAPH and tokens[0].type == "paragraph_open":
+                tokens = self._write_beginning(writer, tail)
             writer.write(tokens)
             writer.end()
         cursor.endEditBlock()
         self._take(writer)
         if opened is not None and self._growing is not None:
             self._grow(self._growing, opened.code)
+
+    def _write_beginning(self, writer: MarkdownWriter, paragraph: str) -> list[Token]:
+        """Write most of a very long paragraph for good; return the rest, which goes on below it without a gap."""
+        cut = len(paragraph) - _LONG_PARAGRAPH // 4
+        space = next((found.end() for found in _WORD.finditer(paragraph, cut - 1_000, cut)), cut)
+        writer.write(parsed(paragraph[:space], dict(self._references)))
+        self._set_final(len(self._source) - len(paragraph) + space, writer.cursor, writer)
+        self._goes_on = writer.goes_on = True
+        return parsed(paragraph[space:], dict(self._references))
 
     def _cleared(self) -> QTextCursor:
         """Return a cursor behind what is final, with nothing behind it, in an edit that has begun."""
@@ -166,6 +209,9 @@ class MarkdownDocument:
         self._final_source = source
         self._final_position = cursor.position()
         self._final_is_fresh = writer is not None and writer.is_fresh
+        self._next_number = 0 if writer is None else writer.next_number
+        self._goes_on = False
+        self._line_before = self._source[:source].removesuffix("\n").rpartition("\n")[2]
         self._final_format = cursor.blockFormat()
         self._num_final_spans = len(self.spans) + (0 if writer is None else len(writer.spans))
         self._num_final_tables = len(self.tables) + (0 if writer is None else len(writer.tables))
@@ -215,6 +261,15 @@ class MarkdownDocument:
         if format_.topMargin() != room_px:
             format_.setTopMargin(room_px)
             frame.setFrameFormat(format_)
+
+
+def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
+    """Return where the last item of a list begins, with which tokens begin; None where it may yet be none, or all."""
+    if not tokens[0].type.endswith("_list_open"):
+        return None
+    items = [index for index, token in enumerate(tokens) if token.type == "list_item_open" and token.level == 1]
+    line = (tokens[items[-1]].map or [0])[0]
+    return items[-1] if len(items) > 1 and _ITEM.match(lines[line]) else None
 
 
 def _normalized(text: str, *, is_whole: bool = True) -> str:

@@ -6,7 +6,8 @@ HTML is shown as text, images by their words: nothing is fetched, nothing is run
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
@@ -65,11 +66,32 @@ _UNCHECKED, _CHECKED = "☐", "☑"
 _LINE_SEPARATOR = "\u2028"
 
 
+class Lines(NamedTuple):
+    """The source that tokens tell the lines of."""
+
+    lines: Sequence[str] = ()
+    before: str = ""
+    """The line before the first of them."""
+
+    def is_after_blank(self, token: Token) -> bool:
+        """Whether what a token begins with has an empty line above it."""
+        number = token.map[0] if token.map else 0
+        above = self.lines[number - 1] if 0 < number <= len(self.lines) else self.before
+        return not above.strip(" \t>")
+
+
 class MarkdownWriter:
     """Writes parsed blocks at a cursor. `is_fresh`: the cursor stands in an empty block that the next one may use."""
 
-    def __init__(self, cursor: QTextCursor, theme: Theme, *, is_fresh: bool) -> None:
+    def __init__(
+        self, cursor: QTextCursor, theme: Theme, *, is_fresh: bool, source: Lines | None = None, next_number: int = 0
+    ) -> None:
+        """`next_number`: that of the first item, where it goes on with a list; 0: it goes on with none."""
         self.is_fresh = is_fresh
+        self._source = source or Lines()
+        self._next_number = next_number
+        self.goes_on = False
+        """Whether the first paragraph is the rest of the one above."""
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
@@ -84,6 +106,10 @@ class MarkdownWriter:
         self.formula_places: list[int] = []
         self.uncoloured: list[CodeSpan] = []
         """Of it, what is too long to be coloured while somebody waits."""
+
+    @property
+    def cursor(self) -> QTextCursor:
+        return self._cursor
 
     def write(self, tokens: list[Token]) -> None:
         index = 0
@@ -117,7 +143,7 @@ class MarkdownWriter:
                 self._mirror_margins()
                 return index + 3
             case "paragraph_open":
-                self._paragraph(tokens[index + 1], is_tight=token.hidden)
+                self._paragraph(tokens[index + 1])
                 return index + 3
             case "footnote_reference_open":
                 self._pending_note = str(token.meta["label"])
@@ -128,12 +154,15 @@ class MarkdownWriter:
                 self._table(tokens[index : end + 1])
                 return end + 1
             case "bullet_list_open" | "ordered_list_open":
-                self._opens_list = not self._lists
+                self._opens_list = not self._lists and not self._next_number
                 self._lists.append(self._list_format(token))
             case "bullet_list_close" | "ordered_list_close":
                 self._lists.pop()
             case "list_item_open":
                 self._pending_item = self._lists[-1]
+            case "list_item_close" if self._pending_item is not None:
+                # Nothing stands in it but its mark.
+                self._begin_block(top_px=_LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX)
             case "blockquote_open":
                 self._quote_depth += 1
             case "blockquote_close":
@@ -157,10 +186,14 @@ class MarkdownWriter:
                 pass
         return index + 1
 
-    def _paragraph(self, inline: Token, *, is_tight: bool) -> None:
-        tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
+    def _paragraph(self, inline: Token) -> None:
         box = _box(inline) if self._pending_item is not None else ""
-        self._begin_block(top_px=tight_px if is_tight else _BLOCK_GAP_PX)
+        # Whether a list is a loose one is known at its end; how far an item stands from the one above, at once.
+        is_tight = bool(self._lists) and not self._source.is_after_blank(inline)
+        tight_px = _LIST_GAP_PX if self._opens_list else _TIGHT_GAP_PX
+        gap_px = tight_px if is_tight or self._opens_list else _BLOCK_GAP_PX
+        self._begin_block(top_px=0 if self.goes_on else gap_px)
+        self.goes_on = False
         look = self._formats.text(is_quoted=bool(self._quote_depth))
         if box:
             # The box stands where a bullet would.
@@ -227,13 +260,19 @@ class MarkdownWriter:
         format_ = QTextListFormat()
         if token.type == "ordered_list_open":
             format_.setStyle(QTextListFormat.Style.ListDecimal)
-            format_.setStart(int(token.attrs.get("start", 1)))
+            format_.setStart(self._next_number or int(token.attrs.get("start", 1)))
         else:
             # Without a style Qt draws nothing: its own bullets stand too close to the text.
             format_.setStyle(QTextListFormat.Style.ListStyleUndefined)
             format_.setStart(1)
         format_.setIndent(len(self._lists) + 1)
+        self._next_number = 0
         return format_
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next item of the outermost list that is open."""
+        return self._lists[0].start() if self._lists else 0
 
     def begin_code(self, language: str) -> CodeSpan:
         """Begin a frame of code; its first line is still empty."""

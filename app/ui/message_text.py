@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
@@ -18,6 +18,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
     QResizeEvent,
+    QTextBlock,
     QTextCharFormat,
     QTextCursor,
     QWheelEvent,
@@ -265,16 +266,18 @@ class MessageText(QTextBrowser):
 
     def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
         if self._markdown.has_quotes:
-            for bar in self.quote_bars():
+            for bar in self.quote_bars(visible):
                 if bar.intersects(visible):
                     painter.fillRect(bar, QColor(self._theme.control_line))
 
-    def quote_bars(self) -> list[QRect]:
-        """One bar for each quote, beside all that stands in it; at the right where it is read from there."""
+    def quote_bars(self, visible: QRect | None = None) -> list[QRect]:
+        """One bar for each quote, beside all that stands in it; at the right where it is read from there.
+
+        `visible`: only what stands there is looked at.
+        """
         bars: list[QRect] = []
         num_open = 0
-        block = self.document().begin()
-        while block.isValid():
+        for block in self._blocks(visible):
             depth = block.blockFormat().intProperty(QUOTE_DEPTH)
             open_bars = bars[len(bars) - num_open :]
             if depth or open_bars:
@@ -296,22 +299,20 @@ class MessageText(QTextBrowser):
                     going_on = open_bars[:depth]
                     bars = [bar for bar in bars if not any(bar is other for other in going_on)] + going_on
             num_open = depth
-            block = block.next()
         return bars
 
     def _paint_bullets(self, painter: QPainter, visible: QRect) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for bullet, is_filled in self.bullets():
+        for bullet, is_filled in self.bullets(visible):
             if bullet.toAlignedRect().intersects(visible):
                 painter.setPen(QColor(self._theme.text))
                 painter.setBrush(QColor(self._theme.text) if is_filled else Qt.BrushStyle.NoBrush)
                 painter.drawEllipse(bullet)
 
-    def bullets(self) -> list[tuple[QRectF, bool]]:
+    def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool]]:
         """Where bullets are, and whether each is filled: those of every second level are rings."""
         bullets: list[tuple[QRectF, bool]] = []
-        block = self.document().begin()
-        while block.isValid():
+        for block in self._blocks(visible):
             level = block.blockFormat().intProperty(BULLET_LEVEL)
             line = block.layout().lineAt(0) if level else None
             if line is not None and line.isValid():
@@ -321,8 +322,18 @@ class MessageText(QTextBrowser):
                 # In the middle of the small letters.
                 middle = block.layout().position().y() + line.y() + line.ascent() - self.fontMetrics().xHeight() / 2
                 bullets.append((QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX), level % 2 == 1))
-            block = block.next()
         return bullets
+
+    def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:
+        """The blocks of the document that reach into a part of it."""
+        layout = self.document().documentLayout()
+        block = self.document().begin()
+        if visible is not None:
+            first = layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit)
+            block = self.document().findBlock(max(0, first))
+        while block.isValid() and (visible is None or layout.blockBoundingRect(block).top() <= visible.bottom()):
+            yield block
+            block = block.next()
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:

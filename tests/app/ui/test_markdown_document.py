@@ -21,6 +21,9 @@ _PIECES = (
     "Two\nlines with two spaces  \nand a break.\n\n",
     "- one\n- two\n  - nested\n\n    more of it\n- three\n\n",
     "3. third\n4. fourth\n\n",
+    "1. numbered\n1. as all\n1. the same\n\n   ```c\n   int x;\n   ```\n1. last\n",
+    "* loose\n\n* list\n  with lines\n* [ ] box\n* -\n*\n",
+    "-dash\n- a\n-\n-b\n",
     "> quoted\n> > twice\n\n",
     "```python\ndef f(x):\n    return x\n```\n\n",
     "```\nno language\n\nblank line\n```\n",
@@ -112,6 +115,31 @@ def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> 
     document.document.contentsChange.connect(note)
     document.append(" paragraph goes on.")
     assert min(changed) >= len("First paragraph.") + len("Second paragraph.")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["- item with **words**\n" * 60, "1. item\n\n" * 60, "word " * 8_000, "x" * 40_000, "line\n" * 8_000],
+)
+def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QApplication, source: str) -> None:
+    document = _document(qapp)
+    step = len(source) // 20
+    for start in range(0, len(source), step):
+        document.append(source[start : start + step])
+    document.document.documentLayout()  # without one nothing is announced
+    changed: list[int] = []
+
+    def note(position: int, _removed: int, _added: int) -> None:
+        changed.append(position)
+
+    document.document.contentsChange.connect(note)
+    num_chars = document.document.characterCount()
+    document.append("y")
+    assert min(changed) >= num_chars - 16_000
+    assert len(source) > 20_000 or min(changed) >= num_chars - 100
+    shown = document.document.toPlainText().replace("\u200b", "")
+    assert shown.count("word") == source.count("word")
+    assert shown.count("x") == source.count("x")
 
 
 def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> None:
