@@ -247,6 +247,44 @@ def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(
     person.controller.program.set_overflow("fail")
 
 
+def test_who_is_at_the_end_sees_every_word_as_it_comes(person: Person, transcript: Transcript) -> None:
+    person.controller.program.set_overflow("drop_oldest")
+    bar = transcript.verticalScrollBar()
+    is_at_end: list[bool] = []
+
+    def look(message_id: MessageId) -> None:
+        bottom = person.view(message_id).geometry().bottom()
+        is_at_end.append(bar.value() == bar.maximum() and bottom < transcript.viewport().height())
+
+    transcript.text_shown.connect(look)
+    person.controller.send("What is a branch?")
+    person.answer()
+    transcript.text_shown.disconnect(look)
+    person.controller.program.set_overflow("fail")
+    assert is_at_end
+    assert all(is_at_end)
+
+
+def test_an_answer_asked_for_again_begins_where_the_old_one_did(person: Person, transcript: Transcript) -> None:
+    person.controller.program.set_overflow("drop_oldest")
+    old = transcript.message_ids[100]
+    assert person.controller.message(old).role == "assistant"
+    view = transcript.reveal(old)
+    assert view is not None
+    _settle(person)
+    place = view.y()
+    person.controller.regenerate(old)
+    new = person.answer()
+    _settle(person)
+    person.controller.program.set_overflow("fail")
+    assert transcript.message_ids[100] == new.id
+    assert person.view(new.id).y() == place
+    assert transcript.views[-1] is person.view(new.id)
+    # And so does the old one, when one looks at it again, though there is so much more below it.
+    transcript.step_sibling(new.id, -1)
+    assert person.view(old).y() == place
+
+
 def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
     person: Person, transcript: Transcript
 ) -> None:
