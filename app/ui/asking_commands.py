@@ -273,13 +273,14 @@ class AskingCommands(QObject):
         """What else is set that is not always so."""
         more: list[str] = []
         if asking.n > 1:
-            more.append(self.tr("%n answer(s)", "", asking.n))
-        if asking.sampling.stop:
-            more.append(self.tr("%n stop(s)", "", len(asking.sampling.stop)))
+            more.append(self.tr("{num} answers").format(num=asking.n))
+        stops, hooks = len(asking.sampling.stop), len(asking.hooks)
+        if stops:
+            more.append(self.tr("1 stop") if stops == 1 else self.tr("{num} stops").format(num=stops))
         if asking.sampling.seed is not None:
             more.append(self.tr("seed {seed}").format(seed=asking.sampling.seed))
-        if asking.hooks:
-            more.append(self.tr("%n hook(s)", "", len(asking.hooks)))
+        if hooks:
+            more.append(self.tr("1 hook") if hooks == 1 else self.tr("{num} hooks").format(num=hooks))
         if asking.thinking is not None:
             more.append(self.tr("thinking") if asking.thinking else self.tr("no thinking"))
         return more

@@ -9,14 +9,12 @@ from msgspec import structs
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
-    QDoubleSpinBox,
-    QFrame,
+    QComboBox,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -25,20 +23,19 @@ from app.model.asking import Asking
 from app.model.hook import Hook
 from app.model.message import Draft
 from app.model.presets import Preset
-from app.ui.choice_box import ChoiceBox
 from app.ui.hook_rows import HookRows
+from app.ui.number_fields import number_field, read_number, whole_field
 from app.ui.one_of import quiet_label
-from app.ui.popover import Popover
+from app.ui.popover import Popover, heading, rule
 from app.ui.preset_bar import PresetBar
 from app.ui.text_chips import TextChips
 from app.ui.theme import Theme
 
 translate = QCoreApplication.translate
 
-_WIDTH_PX = 680
-_FIELD_PX = 150
+_WIDTH_PX = 640
+_FIELD_PX = 128
 _FIELD_HEIGHT_PX = 32
-_FIELD_INSET_PX = 8
 _MAX_SEED = 2**63 - 1
 _MAX_SEED_DIGITS = 100
 """Python reads no number of some thousand."""
@@ -78,24 +75,28 @@ class AskingPanel(Popover):
         self.presets.chosen.connect(self._take)
         self.presets.changed.connect(self.presets_changed)
         sampling = asking.sampling
-        self.temperature = _number(0.0, 2.0, 0.05, sampling.temperature)
-        self.top_p = _number(0.05, 1.0, 0.05, sampling.top_p)
-        self.top_k = _whole(0, 1000, 10, sampling.top_k, self.tr("all"))
-        self.min_p = _number(0.0, 1.0, 0.01, sampling.min_p, self.tr("off"))
-        self.repetition_penalty = _number(1.0, 2.0, 0.05, sampling.repetition_penalty, self.tr("off"))
-        self.max_tokens = _whole(1, 1_000_000, 128, sampling.max_tokens)
-        self.num_answers = _whole(1, 64, 1, asking.n)
+        self.temperature = number_field(0.0, 2.0, 0.05, sampling.temperature)
+        self.top_p = number_field(0.05, 1.0, 0.05, sampling.top_p)
+        self.top_k = whole_field(0, 1000, 10, sampling.top_k, self.tr("all"))
+        self.min_p = number_field(0.0, 1.0, 0.01, sampling.min_p, self.tr("off"))
+        self.repetition_penalty = number_field(1.0, 2.0, 0.05, sampling.repetition_penalty, self.tr("off"))
+        self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
+        self.num_answers = whole_field(1, 64, 1, asking.n)
         self.seed = QLineEdit()
         self.seed.setPlaceholderText(self.tr("a new one"))
         self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
         self._seed_error.setObjectName("failure")
         self._seed_error.setWordWrap(True)
         self._seed_error.setVisible(False)
-        self.thinking = ChoiceBox()
+        self.thinking = QComboBox()
         self._fill_thinking(thinking)
-        self.draft = ChoiceBox()
+        self.draft = QComboBox()
+        for box in (self.thinking, self.draft):
+            # A model's name may be long: its beginning is enough.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(6)
         automatic = self.tr("By {model}").format(model=draft_model) if draft_model else self.tr("Automatic")
-        self.draft.addItems([automatic, self.tr("From what was said"), self.tr("Off")])
+        self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
         self._build()
@@ -173,22 +174,22 @@ class AskingPanel(Popover):
             ),
         )
         sides = QHBoxLayout()
-        sides.setSpacing(28)
+        sides.setSpacing(20)
         sides.addLayout(drawing, 1)
         sides.addLayout(answer, 1)
         self.column.addLayout(sides)
         self.column.addWidget(self._seed_error)
-        self.column.addWidget(_line())
-        self.column.addWidget(_heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
+        self.column.addWidget(rule())
+        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
         self.column.addWidget(self.stop)
-        self.column.addWidget(_line())
+        self.column.addWidget(rule())
         self.column.addWidget(
-            _heading(
+            heading(
                 self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
             )
         )
         self.column.addWidget(self.hooks)
-        self.column.addWidget(_line())
+        self.column.addWidget(rule())
         foot = QHBoxLayout()
         foot.setSpacing(8)
         foot.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
@@ -220,15 +221,13 @@ class AskingPanel(Popover):
         column = QVBoxLayout()
         column.setSpacing(8)
         column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(_heading(title))
+        column.addWidget(heading(title))
         column.addLayout(grid)
         column.addStretch(1)
         return column
 
     def _fill_thinking(self, thinking: Thinking) -> None:
-        default = {"on": self.tr("As it is (on)"), "off": self.tr("As it is (off)")}.get(
-            thinking, self.tr("Can't be told")
-        )
+        default = {"on": self.tr("As it is (on)"), "off": self.tr("As it is (off)")}.get(thinking, self.tr("No switch"))
         self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
         self.thinking.setEnabled(thinking != "can't")
         self.thinking.setToolTip(
@@ -286,11 +285,11 @@ class AskingPanel(Popover):
         before = self._asking.sampling
         sampling = structs.replace(
             before,
-            temperature=_read(self.temperature, before.temperature),
-            top_p=_read(self.top_p, before.top_p),
+            temperature=read_number(self.temperature, before.temperature),
+            top_p=read_number(self.top_p, before.top_p),
             top_k=self.top_k.value(),
-            min_p=_read(self.min_p, before.min_p),
-            repetition_penalty=_read(self.repetition_penalty, before.repetition_penalty),
+            min_p=read_number(self.min_p, before.min_p),
+            repetition_penalty=read_number(self.repetition_penalty, before.repetition_penalty),
             max_tokens=self.max_tokens.value(),
             stop=self.stop.texts,
             seed=int(seed_text) if is_seed else None,
@@ -308,51 +307,3 @@ class AskingPanel(Popover):
             self._asking = asking
             self.presets.show_asking(asking)
             self.changed.emit(asking)
-
-
-def _number(lowest: float, highest: float, step: float, value: float, at_least: str = "") -> QDoubleSpinBox:
-    """A field for a number; `at_least` is what it says of the lowest one."""
-    spin = QDoubleSpinBox()
-    spin.setDecimals(2)
-    spin.setRange(min(lowest, value), max(highest, value))
-    spin.setSingleStep(step)
-    if value >= lowest:
-        spin.setSpecialValueText(at_least)
-    spin.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
-    return spin
-
-
-def _whole(lowest: int, highest: int, step: int, value: int, at_least: str = "") -> QSpinBox:
-    spin = QSpinBox()
-    spin.setGroupSeparatorShown(True)
-    spin.setRange(lowest, max(highest, value))
-    spin.setSingleStep(step)
-    spin.setSpecialValueText(at_least)
-    spin.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
-    return spin
-
-
-def _read(spin: QDoubleSpinBox, before: float) -> float:
-    """What stands in a field; a number that it shows rounded is what it was."""
-    value = round(spin.value(), spin.decimals())
-    return before if value == round(before, spin.decimals()) else value
-
-
-def _heading(title: str, explanation: str = "") -> QWidget:
-    widget = QWidget()
-    column = QVBoxLayout(widget)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
-    label = QLabel(title)
-    label.setObjectName("role")
-    column.addWidget(label)
-    if explanation:
-        column.addWidget(quiet_label(explanation))
-    return widget
-
-
-def _line() -> QFrame:
-    line = QFrame()
-    line.setObjectName("rule")
-    line.setFixedHeight(1)
-    return line

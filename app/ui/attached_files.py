@@ -112,7 +112,8 @@ class AttachedFiles(QObject):
         size = self._sizes.get(attachment)
         if size is None:
             return attachment.name
-        return self.tr("{name} · {tokens}").format(name=attachment.name, tokens=self.tr("%n token(s)", "", size))
+        tokens = self.tr("1 token") if size == 1 else self.tr("{num:,} tokens").format(num=size)
+        return f"{attachment.name} · {tokens}"
 
     # --- how large they are --------------------------------------------------------------------------------
 

@@ -45,7 +45,10 @@ class HookRows(QWidget):
 
     def show_hooks(self, hooks: Sequence[Hook]) -> None:
         """Offer these, and those that are on though nobody finds them any more."""
-        self._hooks = {hook.name: hook for hook in hooks}
+        found = {hook.name: hook for hook in hooks}
+        if self._is_known and found == self._hooks:
+            return
+        self._hooks = found
         self._is_known = True
         self._show(None)
 

@@ -7,6 +7,8 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.ui.one_of import quiet_label
+
 _GAP_PX = 8
 _EDGE_PX = 8
 _MARGIN_PX = 16
@@ -32,9 +34,9 @@ class Popover(QFrame):
         """What is in it, from top to bottom."""
         self.column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
         self.column.setSpacing(8)
-        heading = QLabel(title)
-        heading.setObjectName("heading")
-        self.column.addWidget(heading)
+        label = QLabel(title)
+        label.setObjectName("heading")
+        self.column.addWidget(label)
         self._scroll = QScrollArea()
         self._scroll.setObjectName("popover_scroll")
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -71,7 +73,10 @@ class Popover(QFrame):
             height = most
         self.resize(width, height)
         corner = widget.mapToGlobal(QPoint(0, -height - _GAP_PX))
-        left = min(max(corner.x(), room.left() + _EDGE_PX), room.right() - _EDGE_PX - width)
+        # Within its window, where that is wide enough.
+        window = widget.window().frameGeometry()
+        right = min(window.right() if width < window.width() else room.right(), room.right()) - _EDGE_PX
+        left = max(min(corner.x(), right - width), room.left() + _EDGE_PX)
         top = min(max(corner.y(), room.top() + _EDGE_PX), room.bottom() - _EDGE_PX - height)
         self.move(left, top)
 
@@ -103,3 +108,25 @@ class Popover(QFrame):
         if focus is not None:
             self._scroll.ensureWidgetVisible(focus, 0, _MARGIN_PX)
         return moved
+
+
+def heading(title: str, explanation: str = "") -> QWidget:
+    """Return what stands above a part of a panel."""
+    widget = QWidget()
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    label = QLabel(title)
+    label.setObjectName("role")
+    column.addWidget(label)
+    if explanation:
+        column.addWidget(quiet_label(explanation))
+    return widget
+
+
+def rule() -> QFrame:
+    """Return a line between two parts of a panel."""
+    line = QFrame()
+    line.setObjectName("rule")
+    line.setFixedHeight(1)
+    return line

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
 
 from app.model.asking import Asking
 from app.model.presets import OURS, Preset, current, deleted, named, saved
 from app.model.typed_text import clean
-from app.ui.choice_box import ChoiceBox
 
 translate = QCoreApplication.translate
 
@@ -30,7 +29,7 @@ class PresetBar(QStackedWidget):
         super().__init__()
         self._presets = tuple(presets)
         self._asking = asking
-        self.list = ChoiceBox()
+        self.list = QComboBox()
         self.list.setAccessibleName(self.tr("Preset"))
         self.list.setToolTip(self.tr("A way of asking under a name"))
         self.list.activated.connect(self._choose)

@@ -59,10 +59,10 @@ class SystemPromptPopover(Popover):
         self.save_button.setObjectName("primary")
         self.save_button.setToolTip(self.tr("The branch that you see stays beside it (Ctrl+Enter)"))
         self.save_button.clicked.connect(self._save)
-        self.save_button.setVisible(has_begun)
         self.save_button.setEnabled(False)
         foot.addWidget(self.save_button)
         self.column.addLayout(foot)
+        self.save_button.setVisible(has_begun)
 
     def show_cost(self, cost: PromptCost | None) -> None:
         """Say what the model would read; None: nobody knows."""

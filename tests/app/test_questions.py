@@ -63,7 +63,9 @@ def test_while_one_question_is_under_way_no_other_is_and_what_was_overtaken_is_n
     check.check(_form("("))
     qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=_PATIENCE_MS)
     check.check(_form("(a"))
-    qtbot.waitUntil(lambda: not check._inquiry._timer.isActive(), timeout=_PATIENCE_MS)
+    count = TokenCount(desk.session, desk.program)
+    count.count("asked later, sent later")
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
     assert len(_asked(desk, Validate)) == 1
     desk.link.say(Validated(request_id=_asked(desk, Validate)[0].request_id, ok=False, message="It ends too early."))
     assert verdicts == []

@@ -1,0 +1,394 @@
+"""What a person sets before asking, in the real window with the real worker: by keyboard, and as it is seen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication, QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPlainTextEdit,
+    QToolButton,
+    QWidget,
+)
+
+from app.model.asking import AnswerFormat, Asking
+from app.model.format_examples import EXAMPLES
+from app.model.message import Sampling
+from app.model.unsent import Unsent
+from app.ui.asking_panel import AskingPanel
+from app.ui.format_popover import FormatPopover
+from app.ui.popover import Popover
+from app.ui.system_prompt_popover import SystemPromptPopover
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit)
+
+P = TypeVar("P", bound=Popover)
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was(person: Person) -> None:
+    """Nothing lies ready on the empty page."""
+    person.controller.preparation.ask_as_others_do()
+    person.controller.preparation.put_back(Unsent())
+    person.controller.program.set_presets(())
+
+
+def _opened(person: Person, action: str, kind: type[P]) -> P:
+    """Call an action as its key does; return what it opened."""
+    person.window.action(action).trigger()
+    popover = QApplication.activePopupWidget()
+    assert isinstance(popover, kind)
+    return popover
+
+
+def _press(person: Person, widget: QWidget, *keys: Qt.Key) -> None:
+    for key in keys:
+        person.bot.keyClick(widget, key)
+
+
+# --- what is written -----------------------------------------------------------------------------------------
+
+
+def test_what_is_half_written_waits_in_its_conversation(person: Person) -> None:
+    person.type("on the empty page")
+    person.controller.open_conversation(_conversation(person, "What is a branch?"))
+    assert person.window.composer.text.content == ""
+    person.type("in the other")
+    person.window.action("new").trigger()
+    assert person.window.composer.text.content == "on the empty page"
+    person.controller.open_conversation(person.controller.program.conversations.all[0].id)
+    assert person.window.composer.text.content == "in the other"
+
+
+def _conversation(person: Person, question: str) -> int:
+    conversation, _ = person.application.store.create_conversation(question, "", question)
+    return conversation.id
+
+
+def test_up_walks_through_what_was_asked_and_escape_returns(person: Person) -> None:
+    field = person.window.composer.text
+    conversation, first = person.application.store.create_conversation("c", "", "one\ntwo")
+    person.application.store.add(conversation.id, first.id, "user", "three")
+    person.controller.open_conversation(conversation.id)
+    field.setFocus()
+    _press(person, field, Qt.Key.Key_Down)
+    assert field.content == ""
+    _press(person, field, Qt.Key.Key_Up)
+    assert field.content == "three"
+    _press(person, field, Qt.Key.Key_Up)
+    assert field.content == "one\ntwo"
+    # A line of what was brought comes before what was asked before it.
+    _press(person, field, Qt.Key.Key_Up)
+    assert field.textCursor().blockNumber() == 0
+    _press(person, field, Qt.Key.Key_Up)
+    assert field.content == "one\ntwo"
+    _press(person, field, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    assert field.content == "three"
+    _press(person, field, Qt.Key.Key_Down)
+    assert field.content == ""
+    _press(person, field, Qt.Key.Key_Up)
+    escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(field, escape)
+    assert escape.isAccepted()
+    _press(person, field, Qt.Key.Key_Escape)
+    assert field.content == ""
+    _press(person, field, Qt.Key.Key_Up)
+    person.bot.keyClicks(field, " and more")
+    _press(person, field, Qt.Key.Key_Up)
+    assert field.content == "three and more"
+
+
+# --- files ---------------------------------------------------------------------------------------------------
+
+
+def test_a_file_goes_with_the_message_and_its_size_is_told(person: Person, tmp_path: Path) -> None:
+    file = tmp_path / "notes.py"
+    file.write_text("x = 1\n")
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    QGuiApplication.clipboard().setMimeData(data)
+    composer = person.window.composer
+    person.type("What is a branch?")
+    composer.text.paste()
+    person.bot.waitUntil(lambda: "token" in _chips(person), timeout=PATIENCE_MS)
+    assert _chips(person).startswith("notes.py · ")
+    _press(person, composer.text, Qt.Key.Key_Return)
+    person.answer()
+    assert person.controller.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
+    assert composer.text.content == _chips(person) == ""
+
+
+def _chips(person: Person) -> str:
+    labels = person.window.composer.attachments.findChildren(QLabel)
+    return " ".join(label.text() for label in labels if label.isVisible())
+
+
+def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(person: Person, tmp_path: Path) -> None:
+    picture, text = tmp_path / "a.png", tmp_path / "a.txt"
+    picture.write_bytes(b"\x89PNG\x00")
+    text.write_text("text")
+    composer = person.window.composer
+    composer.files_given.emit([picture, text])
+    assert "“a.png” is no text" in person.window.banner.label.text()
+    assert len(composer.attachments.buttons) == 1
+    assert composer.send_button.isEnabled()
+    _press(person, composer.attachments.buttons[0], Qt.Key.Key_Delete)
+    assert composer.attachments.buttons == []
+    assert person.window.focusWidget() is composer.text
+    assert not composer.send_button.isEnabled()
+
+
+def test_of_a_file_that_may_be_conversations_a_drop_on_the_composer_asks_what_is_meant(
+    person: Person, tmp_path: Path
+) -> None:
+    file = tmp_path / "list.json"
+    file.write_text("[]")
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    action, button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    composer = person.window.composer
+    QApplication.sendEvent(composer, QDragEnterEvent(QPoint(5, 5), action, data, button, none))
+    QApplication.sendEvent(composer, QDropEvent(QPoint(5, 5), action, data, button, none))
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    assert [action.text() for action in menu.actions()] == ["Attach to the message", "Import as conversations…"]
+    menu.actions()[0].trigger()
+    menu.close()
+    assert len(composer.attachments.buttons) == 1
+
+
+# --- the form of the answer ----------------------------------------------------------------------------------
+
+
+def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(person: Person) -> None:
+    composer = person.window.composer
+    popover = _opened(person, "answer_format", FormatPopover)
+    popover.kinds["regex"].click()
+    popover.editor.setFocus()
+    person.bot.keyClicks(popover.editor, "(yes|no")
+    person.bot.waitUntil(lambda: popover.verdict.objectName() == "failure", timeout=PATIENCE_MS)
+    assert popover.verdict.text()
+    assert composer.format_button.text() == "Regex: can't be used ▾"
+    person.bot.keyClicks(popover.editor, ")")
+    person.bot.waitUntil(lambda: popover.verdict.objectName() == "good", timeout=PATIENCE_MS)
+    popover.close()
+    assert composer.format_button.text() == "Regex ▾"
+    assert person.ask("What is a branch?").text in {"yes", "no"}
+    answer = person.controller.path[-1]
+    assert answer.record is not None
+    assert answer.record.constraint is not None
+    assert answer.record.constraint.value == "(yes|no)"
+
+
+def test_every_example_can_be_used(person: Person) -> None:
+    popover = _opened(person, "answer_format", FormatPopover)
+    for kind, examples in EXAMPLES.items():
+        popover.kinds[kind].click()
+        assert len(popover.examples.menu().actions()) == len(examples)
+        for action, example in zip(popover.examples.menu().actions(), examples, strict=True):
+            action.trigger()
+            assert person.controller.preparation.asking.format == example
+            person.bot.waitUntil(lambda: popover.verdict.objectName() in {"good", "failure"}, timeout=PATIENCE_MS)
+            assert popover.verdict.objectName() == "good", (example, popover.verdict.text())
+            popover.show_verdict(None)
+    popover.kinds[None].click()
+    assert person.controller.preparation.asking.format is None
+    popover.close()
+
+
+def test_an_answer_in_json_is_json(person: Person) -> None:
+    schema: dict[str, object] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    schema["additionalProperties"] = False
+    person.controller.preparation.ask_so(
+        Asking(sampling=Sampling(temperature=0.0), format=AnswerFormat(kind="json_schema", text=json.dumps(schema)))
+    )
+    assert isinstance(json.loads(person.ask("What is a branch?").text)["ok"], bool)
+
+
+# --- the panel -----------------------------------------------------------------------------------------------
+
+
+def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
+    panel = _opened(person, "sampling", AskingPanel)
+    assert panel.focusWidget() is panel.temperature
+    person.bot.waitUntil(lambda: "no repeats" in panel.hooks.switches, timeout=PATIENCE_MS)
+    reached: list[QWidget] = []
+    while panel.focusWidget() not in reached:
+        reached.append(panel.focusWidget())
+        person.bot.keyClick(panel.focusWidget(), Qt.Key.Key_Tab)
+    fields = (
+        panel.presets.list,
+        panel.top_k,
+        panel.seed,
+        panel.draft,
+        panel.stop.field,
+        *panel.hooks.switches.values(),
+    )
+    assert set(fields) <= set(reached)
+    _press(person, panel.temperature, Qt.Key.Key_Up)
+    panel.stop.field.setFocus()
+    person.bot.keyClicks(panel.stop.field, r"\n\nUser: a\\n")
+    _press(person, panel.stop.field, Qt.Key.Key_Return)
+    switch = panel.hooks.switches["no repeats"]
+    switch.setFocus()
+    _press(person, switch, Qt.Key.Key_Space)
+    assert panel.focusWidget() is panel.hooks.switches["no repeats"]
+    asking = person.controller.preparation.asking
+    assert asking.sampling.temperature == 0.05
+    assert asking.sampling.stop == ("\n\nUser: a\\n",)
+    assert asking.hooks == ("no repeats",)
+    _press(person, panel.stop.chips.buttons[0], Qt.Key.Key_Delete)
+    assert person.controller.preparation.asking.sampling.stop == ()
+    _press(person, panel, Qt.Key.Key_Escape)
+    assert QApplication.activePopupWidget() is None
+
+
+def test_hooks_have_an_order_and_options_and_look_at_the_answer(person: Person) -> None:
+    panel = _opened(person, "sampling", AskingPanel)
+    person.bot.waitUntil(lambda: len(panel.hooks.switches) >= 3, timeout=PATIENCE_MS)
+    panel.hooks.switches["no repeats"].click()
+    panel.hooks.switches["banned phrases"].click()
+    later = person.button(panel.hooks, "Ask no repeats later")
+    person.bot.mouseClick(later, Qt.MouseButton.LeftButton)
+    assert person.controller.preparation.asking.hooks == ("banned phrases", "no repeats")
+    phrases = next(field for field in panel.hooks.findChildren(QLineEdit) if field.accessibleName() == _PHRASES)
+    phrases.setFocus()
+    person.bot.keyClicks(phrases, "branch")
+    _press(person, phrases, Qt.Key.Key_Return)
+    assert person.controller.preparation.asking.hook_options == {"banned phrases": {"phrases": ["branch"]}}
+    panel.close()
+    answer = person.ask("What is a branch?")
+    assert "branch" not in answer.text.lower()
+    assert answer.record is not None
+    assert [told.name for told in answer.record.hooks_told] == ["banned phrases", "no repeats"]
+
+
+_PHRASES = "banned phrases, phrases"
+
+
+def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
+    composer = person.window.composer
+    panel = _opened(person, "sampling", AskingPanel)
+    panel.top_k.setValue(40)
+    panel.presets.save_button.click()
+    person.bot.keyClicks(panel.presets.name, "Mine")
+    _press(person, panel.presets.name, Qt.Key.Key_Return)
+    assert composer.sampling_button.text() == "Mine ▾"
+    panel.seed.setText("7")
+    assert composer.sampling_button.text() == "Mine, changed · seed 7 ▾"
+    panel.presets.update_button.click()
+    assert composer.sampling_button.text() == "Mine · seed 7 ▾"
+    panel.presets.list.setCurrentIndex(panel.presets.list.findData("Wild"))
+    panel.presets.list.activated.emit(panel.presets.list.currentIndex())
+    asking = person.controller.preparation.asking
+    assert (asking.sampling.temperature, asking.sampling.top_k, asking.sampling.seed) == (1.5, 0, 7)
+    panel.presets.list.activated.emit(panel.presets.list.findData("Mine"))
+    assert person.controller.preparation.asking.sampling.top_k == 40
+    assert panel.top_k.value() == 40
+    (preset,) = person.controller.program.settings.presets
+    assert (preset.name, preset.asking.sampling.seed) == ("Mine", 7)
+    panel.presets.delete_button.click()
+    assert person.controller.program.settings.presets == ()
+    assert person.controller.preparation.asking.sampling.top_k == 40
+    panel.close()
+
+
+def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
+    panel = _opened(person, "sampling", AskingPanel)
+    panel.presets.save_button.click()
+    person.bot.keyClicks(panel.presets.name, " Wild ")
+    _press(person, panel.presets.name, Qt.Key.Key_Return)
+    assert person.controller.program.settings.presets == ()
+    panel.close()
+
+
+def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> None:
+    panel = _opened(person, "sampling", AskingPanel)
+    panel.max_tokens.setValue(77)
+    assert person.controller.program.settings.asking.sampling.max_tokens == 1024
+    person.bot.mouseClick(person.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
+    assert person.controller.program.settings.asking.sampling.max_tokens == 77
+    panel.max_tokens.setValue(5)
+    person.bot.mouseClick(person.button(panel, "As in new ones"), Qt.MouseButton.LeftButton)
+    assert panel.max_tokens.value() == 77
+    panel.close()
+
+
+# --- the system prompt, the meter ----------------------------------------------------------------------------
+
+
+def test_a_system_prompt_is_written_before_the_first_message(person: Person) -> None:
+    popover = _opened(person, "system_prompt", SystemPromptPopover)
+    person.bot.keyClicks(popover.editor, "Be brief.")
+    person.bot.waitUntil(lambda: "would read" in popover.cost.text(), timeout=PATIENCE_MS)
+    popover.close()
+    person.ask("What is a branch?")
+    assert person.controller.path[0].text == "Be brief."
+    assert person.controller.preparation.unsent == Unsent()
+
+
+def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Person) -> None:
+    person.ask("What is a branch?")
+    old = person.controller.path[0]
+    popover = _opened(person, "system_prompt", SystemPromptPopover)
+    assert not popover.save_button.isEnabled()
+    person.bot.keyClicks(popover.editor, "Be brief.")
+    person.bot.waitUntil(lambda: "would read" in popover.cost.text(), timeout=PATIENCE_MS)
+    person.bot.keyClick(popover.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.activePopupWidget() is None
+    person.answer()
+    new = person.controller.path[0]
+    assert new.text == "Be brief."
+    assert list(person.controller.siblings(new.id)) == [old.id, new.id]
+
+
+def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much(person: Person) -> None:
+    gauge = person.window.composer.gauge
+    person.bot.waitUntil(gauge.isVisible, timeout=PATIENCE_MS)
+    before = gauge.text()
+    person.window.composer.text.setPlainText("many words " * 400)
+    person.bot.waitUntil(lambda: gauge.text() != before, timeout=PATIENCE_MS)
+    assert "to read" in gauge.toolTip()
+    assert "free for the answer" in gauge.toolTip()
+    person.window.composer.text.setPlainText("many words " * 3000)
+    person.bot.waitUntil(lambda: "too long" in gauge.text(), timeout=PATIENCE_MS)
+    assert "would fail" in gauge.accessibleDescription()
+    person.controller.program.set_overflow("drop_oldest")
+    assert "oldest left out" in gauge.text()
+    person.controller.program.set_overflow("fail")
+    person.window.composer.text.clear()
+    person.bot.waitUntil(lambda: gauge.text() == before, timeout=PATIENCE_MS)
+
+
+# --- how it looks --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
+def test_every_control_of_a_panel_has_a_name_and_room(person: Person, action: str) -> None:
+    person.controller.preparation.ask_so(
+        Asking(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
+    )
+    panel = _opened(person, action, Popover)
+    if isinstance(panel, AskingPanel):
+        person.bot.waitUntil(lambda: "gone" in panel.hooks.switches, timeout=PATIENCE_MS)
+    for widget in panel.findChildren(QWidget):
+        if not widget.isVisible() or not isinstance(widget, _CONTROLS) or isinstance(widget.parent(), QAbstractSpinBox):
+            continue
+        name = widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
+        assert name, widget
+        assert widget.height() >= 28, (name, widget.height())
+        if not isinstance(widget, QToolButton) or widget.text():
+            assert widget.width() >= widget.minimumSizeHint().width(), name
+    panel.close()
