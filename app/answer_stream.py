@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.model.message import Drawn, Message
+from app.model.message import Drawn, Message, without_tokens
 from app.model.pieces import Grown
 from app.prompt import drawn
 from worker.protocol import RequestId, Token
@@ -63,12 +63,18 @@ class AnswerStream:
             self._new.append(text)
             self._unsaved.append(text)
 
-    def take_back(self, num_chars: int, num_tokens: int) -> None:
-        """Forget the end of what has streamed in."""
+    def take_back(self, num_chars: int, num_tokens: int, num_given_chars: int = 0) -> None:
+        """Forget the end of what has streamed in, and of what stood before, where a hook went back behind that."""
         text = self.new_text
         self._new[:] = [text[: max(len(text) - num_chars, 0)]]
         del self.tokens[max(len(self.tokens) - num_tokens, 0) :]
         self.was_cut = self.was_cut or num_chars > 0 or len(self.tokens) < self._num_saved
+        if num_given_chars:
+            message = self.message
+            given = message.text[: max(len(message.text) - num_given_chars, 0)]
+            record = None if message.record is None else without_tokens(message.record)
+            self.message = msgspec.structs.replace(message, text=given, record=record)
+            self.was_cut = True
 
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
         """Return a stream into `message` that shares that much of this one's beginning."""

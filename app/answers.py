@@ -252,8 +252,8 @@ class Answers(QObject):
                 if event.text:
                     self.text_appended.emit(message_id, event.text)
             case Retract():
-                stream.take_back(event.num_chars, event.num_tokens)
-                if event.num_chars:
+                stream.take_back(event.num_chars, event.num_tokens, event.num_given_chars)
+                if event.num_chars or event.num_given_chars:
                     self.text_retracted.emit(message_id)
             case Answered():
                 stream.has_ended = True

@@ -77,6 +77,23 @@ def test_what_is_taken_back_is_gone_from_screen_and_store(desk: Desk) -> None:
     assert _texts(desk) == _stored(desk) == ["abXY"]
 
 
+def test_a_hook_may_take_back_what_the_answer_was_to_go_on_from(desk: Desk) -> None:
+    desk.controller.send("u1")
+    desk.link.chunk(desk.link.asked[-1], "one two")
+    desk.link.die()
+    desk.link.loaded()
+    desk.controller.continue_answer(desk.controller.path[-1].id)
+    request = desk.link.asked[-1]
+    desk.link.chunk(request, " three")
+    retract = Retract(request_id=request.request_id, choice=0, num_chars=6, num_tokens=0, num_given_chars=3)
+    desk.link.say(retract)
+    assert _texts(desk) == _stored(desk) == ["one "]
+    desk.link.chunk(request, "four")
+    assert _texts(desk) == _stored(desk) == ["one four"]
+    desk.link.finished(request, "four")
+    assert _texts(desk) == _stored(desk) == ["one four"]
+
+
 def test_a_fork_is_a_sibling_that_shares_the_beginning(desk: Desk) -> None:
     desk.controller.send("u1")
     request = desk.link.asked[-1]
