@@ -43,12 +43,13 @@ class DockCommands(QObject):
         dock.view.gone_to.connect(self._go_to)
         dock.view.comparison_asked.connect(self._compare_commands.compare_messages)
         dock.key_pressed.connect(self._on_key)
+        dock.view.left.connect(place.leave)
         dock.menu_asked.connect(self._show_menu)
         place.changed.connect(self._on_shown)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
-        return {"tree": self._toggle}
+        return {"tree": self._toggle, "walk_tree": self._walk}
 
     def possible(self, message_id: MessageId) -> list[str]:
         """Return what can be done with a message, by the names in the menus."""
@@ -81,7 +82,7 @@ class DockCommands(QObject):
     def _go_to(self, message_id: MessageId) -> None:
         self._controller.go_to(message_id)
         if self._place.is_over:
-            self._place.put_away()
+            self._place.leave()
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
         name = self._names.get(key)
@@ -101,6 +102,15 @@ class DockCommands(QObject):
             action = self._menus[name]
             menu.addAction(action.icon(), action.text(), partial(self.act, message_id, name))
         menu.popup(place)
+
+    def _walk(self) -> None:
+        """Let keys walk the tree, and bring it where it is away; let them write again where they walk it."""
+        if self._dock.view.hasFocus():
+            self._place.leave()
+            return
+        if not self._place.is_shown:
+            self._toggle()
+        self._dock.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _toggle(self) -> None:
         self._controller.program.set_tree_visible(self._place.toggle())

@@ -127,6 +127,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
             Entry("tokens", "Tokens", "Ctrl+Shift+T", is_checkable=True, icon="tokens"),
             Entry("tree", "Tree", "Ctrl+T", is_checkable=True, icon="tree"),
+            Entry("walk_tree", "Walk the tree", "F6"),
             Submenu(
                 "Theme",
                 (

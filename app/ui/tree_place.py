@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 from typing_extensions import override
 
@@ -49,9 +49,14 @@ class TreePlace(QObject):
         if not self._is_narrow:
             self._is_wanted = shown
         self._show(shown)
-        if shown:
-            self._dock.setFocus(Qt.FocusReason.ShortcutFocusReason)
         return self._is_wanted
+
+    def leave(self) -> None:
+        """Somebody has done with it for now: give the focus back, and go away from over the page."""
+        if self.is_over:
+            self._show(False)
+        else:
+            self._give_focus()
 
     def set_narrow(self, is_narrow: bool) -> None:
         """Say whether there is room beside the page: where there is none it folds away, and is called over it."""
@@ -64,10 +69,6 @@ class TreePlace(QObject):
         else:
             self._row.addWidget(self._dock)
         self._show(self._is_wanted and not is_narrow)
-
-    def put_away(self) -> None:
-        """Put it away for now."""
-        self._show(False)
 
     def _show(self, shown: bool) -> None:
         if shown == self.is_shown:

@@ -30,6 +30,8 @@ class TreeView(TreeCanvas):
     """A letter, or `Del`, was pressed on a message."""
     comparison_asked = Signal(int, int)
     """The message that the keys work on is to be compared with another."""
+    left = Signal()
+    """Keys are to work elsewhere again."""
     menu_asked = Signal(int, QPoint)
     """A message's menu, and where it is to open."""
 
@@ -159,6 +161,8 @@ class TreeView(TreeCanvas):
                 self.unfold(spot)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
                 self.gone_to.emit(spot.id)
+            case Qt.Key.Key_Escape:
+                self.left.emit()
             case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
                 self.zoom(1)
             case Qt.Key.Key_Minus:

@@ -125,6 +125,23 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     assert len(person.controller.siblings(leaf)) == 2
 
 
+def test_a_key_leads_into_the_tree_and_out_of_it_again(person: Person):
+    window, dock = person.window, person.window.tree_dock
+    person.ask("What is a branch?")
+    assert dock.isHidden()
+    window.composer.text.setFocus()
+    person.bot.keyClick(window.composer.text, Qt.Key.Key_F6)
+    assert dock.isVisible()
+    assert dock.view.hasFocus()
+    person.bot.keyClick(dock.view, Qt.Key.Key_F6)
+    assert window.composer.text.hasFocus()
+    assert dock.isVisible()
+    window.action("walk_tree").trigger()
+    person.bot.keyClick(dock.view, Qt.Key.Key_Escape)
+    assert window.composer.text.hasFocus()
+    window.action("tree").trigger()
+
+
 def test_what_find_finds_on_any_branch_is_lit(person: Person, dock: TreeDock):
     person.window.action("find").trigger()
     person.window.find_bar.field.setText("what is a branch")
@@ -142,6 +159,8 @@ def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeD
     dock.view.set_current(second)
     dock.view.setFocus()
     person.bot.keyClick(dock.view, Qt.Key.Key_D)
+    assert isinstance(person.window.findChild(CompareWindow), CompareWindow)
+    person.press(second, "d")
     window = person.window.findChild(CompareWindow)
     assert isinstance(window, CompareWindow)
     assert window.left_choice.currentText().startswith("Version 1 of 2")
