@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
@@ -15,9 +15,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.model.message import Figures, Message
+from app.model.message import Message
 from app.model.thoughts import thought_seconds
 from app.model.token_pieces import token_pieces
+from app.ui.answer_words import ending, statistics
 from app.ui.clusters import split_open_cluster
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
@@ -27,8 +28,6 @@ from app.ui.reading_modes import ReadingModes
 from app.ui.reading_progress import ReadingProgress
 from app.ui.theme import Theme
 from app.ui.thought_view import ThoughtView
-
-_ROLES = {"system": "System prompt", "user": "You", "assistant": "Answer", "note": "Note"}
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class MessageView(QFrame):
         self._body.setContentsMargins(padding[0], padding[1], padding[0], padding[1])
         self._body.setSpacing(4)
         if role != "assistant":
-            label = QLabel(_ROLES[role])
+            label = QLabel(_role_in_words(role))
             label.setObjectName("role")
             self._body.addWidget(label)
         self._body.addWidget(self.text)
@@ -381,30 +380,16 @@ class MessageView(QFrame):
             self.action_asked.emit(self.message.id, more)
 
     def _accessible_name(self) -> str:
-        role = _ROLES.get(self.message.role, "")
+        role = _role_in_words(self.message.role)
         if len(self.shown.siblings) > 1:
             number = list(self.shown.siblings).index(self.message.id) + 1
-            return f"{role}, version {number} of {len(self.shown.siblings)}"
+            return self.tr("{}, version {} of {}").format(role, number, len(self.shown.siblings))
         return role
 
     def _show_status(self) -> None:
-        message = self.message
-        error = message.record.error if message.record is not None else None
-        text, kind = "", "quiet"
-        if not self.shown.is_streaming and message.role == "assistant":
-            if error:
-                text, kind = error, "failure" if message.state == "failed" else "warning"
-            elif message.state == "stopped":
-                text = "Stopped."
-            elif message.state == "cut":
-                text = "Cut at the maximum of tokens. Continue goes on from here."
-            elif message.state == "streaming":
-                text = "This answer was interrupted. What was written is kept."
-        elif message.role == "system" and not message.text:
-            text = "No system prompt. Edit gives the model a role or rules, in a branch of its own."
-        num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
-        if num_left_out and not self.shown.is_streaming:
-            text = f"{text} {_left_out_line(num_left_out)}".lstrip()
+        text, kind = ending(self.message)
+        if self.shown.is_streaming:
+            text = ""
         if self._status is None and text:
             self._status = _line_below(kind)
             self._status.setWordWrap(True)
@@ -422,8 +407,9 @@ class MessageView(QFrame):
         if has_figures and record is not None:
             if self._figures is None:
                 self._figures = _line_below("quiet")
+                self._figures.setWordWrap(True)
                 self._inset.addWidget(self._figures)
-            self._figures.setText(figures_line(record.figures))
+            self._figures.setText(statistics(record))
         if self._figures is not None:
             self._figures.setVisible(has_figures)
 
@@ -475,16 +461,15 @@ def _line_below(kind: str) -> QLabel:
     return label
 
 
-def _left_out_line(num_messages: int) -> str:
-    oldest = "the oldest message" if num_messages == 1 else f"the {num_messages:,} oldest messages"
-    return f"The model did not see {oldest}: the conversation is longer than its context."
-
-
-def figures_line(figures: Figures) -> str:
-    """What an answer cost, in one line."""
-    parts = [f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept"]
-    if figures.first_word_ms:
-        parts.append(f"first word {figures.first_word_ms / 1000:.2f} s")
-    if figures.tokens_per_s:
-        parts.append(f"{figures.tokens_per_s:,.0f} tokens/s")
-    return " · ".join(parts)
+def _role_in_words(role: str) -> str:
+    match role:
+        case "system":
+            return QCoreApplication.translate("MessageView", "System prompt")
+        case "user":
+            return QCoreApplication.translate("MessageView", "You")
+        case "assistant":
+            return QCoreApplication.translate("MessageView", "Answer")
+        case "note":
+            return QCoreApplication.translate("MessageView", "Note")
+        case _:
+            return ""

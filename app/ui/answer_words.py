@@ -1,0 +1,99 @@
+"""What is said below a message: how it ended, and what it cost; it knows no widget."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication
+
+from app.model.message import Figures, Message, Record
+
+
+def ending(message: Message) -> tuple[str, str]:
+    """Return how a message ended, where that is worth a word, and of what kind the words are."""
+    error = message.record.error if message.record is not None else None
+    text, kind = "", "quiet"
+    if message.role == "assistant":
+        match message.state:
+            case _ if error:
+                text, kind = error, "failure" if message.state == "failed" else "warning"
+            case "stopped":
+                text = QCoreApplication.translate("AnswerWords", "Stopped.")
+            case "cut":
+                text = QCoreApplication.translate(
+                    "AnswerWords", "Cut at the maximum of tokens. Continue goes on from here."
+                )
+            case "streaming":
+                text = QCoreApplication.translate(
+                    "AnswerWords", "This answer was interrupted. What was written is kept."
+                )
+            case _:
+                pass
+    elif message.role == "system" and not message.text:
+        text = QCoreApplication.translate(
+            "AnswerWords", "No system prompt. Edit gives the model a role or rules, in a branch of its own."
+        )
+    num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
+    if num_left_out:
+        text = f"{text} {_left_out(num_left_out)}".lstrip()
+    return text, kind
+
+
+def statistics(record: Record) -> str:
+    """Return what an answer cost, in one line: as much of it as is recorded."""
+    figures = record.figures
+    parts = [
+        QCoreApplication.translate("AnswerWords", "{tokens} tokens, {kept} kept").format(
+            tokens=f"{figures.prompt_tokens:,}", kept=f"{figures.kept_tokens:,}"
+        )
+    ]
+    if figures.read_tokens:
+        parts.append(
+            QCoreApplication.translate("AnswerWords", "{tokens} read").format(tokens=f"{figures.read_tokens:,}")
+        )
+    if figures.first_word_ms:
+        seconds = f"{figures.first_word_ms / 1000:.2f}"
+        parts.append(QCoreApplication.translate("AnswerWords", "first word {seconds} s").format(seconds=seconds))
+    if figures.tokens_per_s:
+        parts.append(
+            QCoreApplication.translate("AnswerWords", "{tokens} tokens/s").format(tokens=f"{figures.tokens_per_s:,.0f}")
+        )
+    return " · ".join((*parts, *_helpers(figures), *_hooks(record)))
+
+
+def _helpers(figures: Figures) -> list[str]:
+    parts: list[str] = []
+    if figures.draft_tokens:
+        parts.append(
+            QCoreApplication.translate("AnswerWords", "{accepted} of {drafted} guesses right").format(
+                accepted=f"{figures.accepted_tokens:,}", drafted=f"{figures.draft_tokens:,}"
+            )
+        )
+    if figures.forced_tokens:
+        parts.append(
+            QCoreApplication.translate("AnswerWords", "{tokens} forced").format(tokens=f"{figures.forced_tokens:,}")
+        )
+    return parts
+
+
+def _hooks(record: Record) -> list[str]:
+    parts: list[str] = []
+    total_ms = sum(hook.total_ms for hook in record.hooks_told)
+    if record.hooks_told:
+        parts.append(QCoreApplication.translate("AnswerWords", "hooks {ms} ms").format(ms=f"{total_ms:,.0f}"))
+    parts += [
+        QCoreApplication.translate("AnswerWords", "{hook} switched off: too slow").format(hook=hook.name)
+        for hook in record.hooks_told
+        if hook.is_off
+    ]
+    return parts
+
+
+def _left_out(num_messages: int) -> str:
+    if num_messages == 1:
+        return QCoreApplication.translate(
+            "AnswerWords",
+            "The model did not see the oldest message: the conversation is longer than its context.",
+        )
+    return QCoreApplication.translate(
+        "AnswerWords",
+        "The model did not see the {messages} oldest messages: the conversation is longer than its context.",
+    ).format(messages=f"{num_messages:,}")

@@ -1,0 +1,54 @@
+"""What is said below an answer: as much as is recorded, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.model.message import Figures, HookTold, Message, Record, State
+from app.ui.answer_words import ending, statistics
+
+
+def test_what_is_recorded_is_said_in_one_line() -> None:
+    record = Record(
+        figures=Figures(
+            prompt_tokens=1_812,
+            kept_tokens=1_798,
+            read_tokens=14,
+            first_word_ms=50,
+            tokens_per_s=230.4,
+            draft_tokens=60,
+            accepted_tokens=40,
+            forced_tokens=3,
+        ),
+        hooks_told=(HookTold(name="quick", total_ms=11.6), HookTold(name="slow", total_ms=100, is_off=True)),
+    )
+    assert statistics(record) == (
+        "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 40 of 60 guesses right · 3 forced · "
+        "hooks 112 ms · slow switched off: too slow"
+    )
+    assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "begins", "kind"),
+    [
+        ("complete", None, "", "quiet"),
+        ("stopped", None, "Stopped.", "quiet"),
+        ("cut", None, "Cut at", "quiet"),
+        ("streaming", None, "This answer was interrupted", "quiet"),
+        ("failed", "No model.", "No model.", "failure"),
+        ("stopped", "The worker ended.", "The worker ended.", "warning"),
+    ],
+)
+def test_how_an_answer_ended_is_said_where_it_is(state: State, error: str | None, begins: str, kind: str) -> None:
+    message = Message(id=1, parent_id=0, role="assistant", text="a", state=state, record=Record(error=error))
+    words, found = ending(message)
+    assert words.startswith(begins)
+    assert bool(words) is bool(begins)
+    assert found == kind
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "the oldest message"), (1_200, "the 1,200 oldest messages")])
+def test_messages_that_the_model_did_not_see_are_counted(number: int, words: str) -> None:
+    record = Record(figures=Figures(left_out_messages=number))
+    assert words in ending(Message(id=1, parent_id=0, role="assistant", text="a", record=record))[0]
