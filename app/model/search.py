@@ -1,4 +1,4 @@
-"""Finding messages by their text, in every branch; it reads the store's tables and changes nothing."""
+"""Finding messages by their text, in every branch; it changes nothing but the index, which can be made again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from app.model.database import Database
+from app.model.database import DamagedError, Database, SearchIndexError
 from app.model.message import Conversation, Message, MessageId, Role
 from app.model.reach import in_sight
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
@@ -16,6 +16,8 @@ _NUM_RANKED = 500
 """Of what answers a question the newest are ranked, so that a letter that stands in every message is no matter."""
 
 _MAX_ID = 2**63 - 1
+
+_REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
 
 _LINE = """
 WITH RECURSIVE line (id) AS (
@@ -82,6 +84,19 @@ class Search:
                 break
             number, before = 4 * number, min(found)
         return hits[:limit]
+
+    def rebuild(self) -> None:
+        """Make the index again, from the messages."""
+        try:
+            with self._database.transaction():
+                self._database.write(_REBUILD)
+        except (SearchIndexError, DamagedError):
+            with self._database.transaction():
+                # What an empty index consists of: without that, FTS5 does not even begin again.
+                for table in ("data", "idx", "docsize"):
+                    self._database.write(f"DELETE FROM message_text_{table}")
+                self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
+                self._database.write(_REBUILD)
 
     def _found(self, question: Question, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
         """The ids of the newest that answer and were made before another one, the best first."""

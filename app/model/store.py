@@ -3,8 +3,7 @@
 Messages form one forest with parent links only. A conversation reaches the messages below its root and the line
 above it; a message goes when no conversation reaches it. What a person wrote is on the disk when `add` returns;
 streamed text is written in batches and survives a crash of the program, if not of the machine. While several
-programs have a store open, messages are added and none are taken away. A message that can't be read is set aside: it
-is shown as such and left as it is, and all others are read.
+programs have a store open, messages are added and none are taken away.
 """
 
 from __future__ import annotations
@@ -14,23 +13,21 @@ import functools
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from typing import Concatenate, Literal, ParamSpec, TypeVar
 
 import msgspec
 
+from app.model.conversation_table import ConversationTable
 from app.model.database import DamagedError, Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
 from app.model.message import Conversation, Drawn, Message, MessageId, Record, Role, State, without_tokens
-from app.model.pieces import Grown, Pieces
+from app.model.message_table import MessageTable
 from app.model.preparations import Preparations
 from app.model.presence import Presence
-from app.model.reach import in_sight
-from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, encoded, message_in, unreadable
 from app.model.search import NO_FILTERS, Filters, Hit, Search
 from app.model.trash import Trash
-from app.model.tree import Choices, Tree
-from app.model.words import indexed
+from app.model.tree import Choices
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,43 +37,7 @@ _PATIENCE_MS = 1000
 
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
 """So long what was thrown away can be taken back, if nobody empties the trash."""
-
-_CONVERSATION = f"SELECT {CONVERSATION_COLUMNS} FROM conversation"
-_CONVERSATION_ORDER = "ORDER BY archived_ms IS NOT NULL, pinned_ms IS NULL, updated_ms DESC, id DESC"
-
-# Conversations other than ?2 that could choose below ?1 and have not (or chose what was pruned since) keep what they
-# show there: the newest, or nothing.
-_PIN_OTHERS = """
-WITH RECURSIVE line (id) AS (
-    SELECT ?1
-    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
-)
-INSERT INTO choice
-SELECT conversation.id, ?1, (SELECT max(id) FROM message WHERE parent_id = ?1 AND pruned_ms IS NULL)
-FROM conversation JOIN line ON line.id = root_id WHERE conversation.id IS NOT ?2
-ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = excluded.child_id
-WHERE child_id IN (SELECT id FROM message WHERE parent_id = ?1 AND pruned_ms IS NOT NULL)
-"""
-
-# What is written in is no trash, even if another program threw it away.
-_BRING_TO_SIGHT = """
-WITH RECURSIVE
-root (id) AS (SELECT root_id FROM conversation WHERE id = ?2),
-line (id) AS (
-    SELECT ?1
-    UNION SELECT message.parent_id FROM message JOIN line USING (id)
-    WHERE message.parent_id IS NOT NULL AND message.id NOT IN (SELECT id FROM root)
-)
-UPDATE message SET pruned_ms = NULL
-WHERE pruned_ms > 0 AND id IN (SELECT id FROM line) AND id NOT IN (SELECT id FROM root)
-"""
-
-_REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
-
-_CHOOSE = (
-    "INSERT INTO choice VALUES (?, ?, ?) ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = "
-    "excluded.child_id"
-)
+_EVER = 2**63 - 1
 
 
 def _mending(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
@@ -102,7 +63,6 @@ class Store:
         `read_only_because`: why that failed; then what can be read of it is opened, and nothing raises.
         """
         self.path = path
-        self._troubles: list[str] = []
         self._presence: Presence | None = None
         if read_only_because is not None:
             self._database = Database.open_read_only(path, read_only_because)
@@ -116,8 +76,9 @@ class Store:
                     f"{error.filename} can't be written ({error.strerror}). Nothing was changed. "
                     "See that you may write to its folder, or name another one with --data-dir."
                 ) from error
+        self._messages = MessageTable(self._database)
+        self._conversations = ConversationTable(self._database)
         self._search = Search(self._database)
-        self._pieces = Pieces(self._database)
         self.grafts = Grafts(self._database)
         """Whole conversations from elsewhere."""
         self.thrown = Trash(self._database)
@@ -137,8 +98,7 @@ class Store:
 
     def take_troubles(self) -> list[str]:
         """Return what could not be read since the last time, as sentences."""
-        troubles, self._troubles = self._troubles, []
-        return troubles
+        return self._messages.take_troubles()
 
     def clean_up(self, interrupted: str) -> bool:
         """End what a killed program left streaming, and empty the trash of what lay there long; whether that was done.
@@ -169,45 +129,33 @@ class Store:
     ) -> Message:
         """Add a message, chosen in this conversation, if at all; it is on the disk when this returns."""
         with self._database.durably():
-            self._database.write(_PIN_OTHERS, (parent_id, conversation_id if is_chosen else None))
-            message = self._add(parent_id, role, text, state, record)
+            self._conversations.let_others_stay(parent_id, conversation_id if is_chosen else None)
+            message = self._messages.insert(parent_id, role, text, state, record)
             if is_chosen:
-                self._choose(conversation_id, {parent_id: message.id})
-            self._database.write(_BRING_TO_SIGHT, (parent_id, conversation_id))
-            self._database.write(
-                "UPDATE conversation SET updated_ms = ?, trashed_ms = NULL WHERE id = ?", (_now_ms(), conversation_id)
-            )
+                self._conversations.choose(conversation_id, {parent_id: message.id})
+            self._conversations.was_used(conversation_id, parent_id)
             return message
 
     @_mending
     def update(self, *messages: Message) -> None:
         """Write the text, state and record of messages anew; they are on the disk when this returns."""
         with self._database.durably():
-            self._update(messages)
+            self._messages.write(messages)
 
     @_mending
     def put_back(self, conversation_id: int, step: Step) -> None:
         """Make the tree again what it was before a step; on the disk when this returns."""
         with self._database.durably():
-            for message_ids, pruned_ms in ((step.hide, _now_ms()), (step.show, None)):
-                self._database.write_many(
-                    "UPDATE message SET pruned_ms = ? WHERE id = ? AND pruned_ms IS NOT 0",
-                    [(pruned_ms, message_id) for message_id in message_ids],
-                )
-            self._update(step.messages)
-            self._database.write_many(
-                "UPDATE message SET name = ?, starred_ms = ? WHERE id = ?",
-                [(message.name, message.starred_ms, message.id) for message in step.messages],
-            )
-            self._choose(
-                conversation_id,
-                {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)},
-            )
-            self._database.write_many(
-                "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",
-                [(conversation_id, parent) for parent, child in step.choices.items() if isinstance(child, Unset)],
-            )
-            self._database.write("UPDATE conversation SET root_id = ? WHERE id = ?", (step.root_id, conversation_id))
+            self._messages.prune(step.hide, _now_ms())
+            self._messages.prune(step.show, None)
+            self._messages.write(step.messages)
+            for message in step.messages:
+                self._messages.set(message.id, "name", message.name)
+                self._messages.set(message.id, "starred_ms", message.starred_ms)
+            chosen = {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)}
+            self._conversations.choose(conversation_id, chosen)
+            self._conversations.forget_choices(conversation_id, step.choices.keys() - chosen.keys())
+            self._conversations.set(conversation_id, "root_id", step.root_id)
 
     @_mending
     def set_text(self, message_id: MessageId, text: str) -> Message:
@@ -226,65 +174,37 @@ class Store:
 
         They go for good as the trash does. A conversation that begins further down keeps what it shows.
         """
-        pruned_ms = _now_ms() if is_pruned else None
         with self._database.durably():
-            self._database.write_many(
-                "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ? AND pruned_ms IS NOT 0",
-                [(pruned_ms, message_id, is_pruned) for message_id in message_ids],
-            )
+            self._messages.prune(message_ids, _now_ms() if is_pruned else None)
 
     def append_texts(
         self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] | None = None
     ) -> None:
         """Write what has streamed into messages since the last time, and of which tokens it is, where that is known."""
-        self._pieces.append(texts, drawn or {})
+        self._messages.append(texts, drawn or {})
 
     def messages(self, conversation_id: int) -> list[Message]:
         """Return every message that the conversation shows in one of its branches, in the order of their making."""
-        reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
-        pieces = self._pieces.read()
-        try:
-            rows = self._database.rows(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
-            return [self._read(row, pieces) for row in rows]
-        except DamagedError:
-            # The links alone, from an index of theirs; then each message by itself.
-            rows = self._database.rows(
-                reached.format("id, parent_id").replace(
-                    "FROM message WHERE", "FROM message INDEXED BY message_parent WHERE"
-                ),
-                (conversation_id,),
-            )
-            links = {row[0]: row[1] if isinstance(row[1], int) else None for row in rows}
-            return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
+        return self._messages.shown_by(conversation_id)
 
     def lineage(self, message_id: MessageId) -> list[Message]:
         """Return a message and all above it, the topmost first; nothing where there is no such message."""
-        rows = self._database.rows(
-            "WITH RECURSIVE line (id) AS (SELECT ? UNION SELECT parent_id FROM message JOIN line USING (id)) "
-            f"SELECT {COLUMNS} FROM message WHERE id IN (SELECT id FROM line)",
-            (message_id,),
-        )
-        pieces = self._pieces.read()
-        return Tree((self._read(row, pieces) for row in rows), message_id).lineage(message_id)
+        return self._messages.lineage(message_id)
 
     def message(self, message_id: MessageId) -> Message:
         """Return one message. Raises `KeyError`."""
-        pieces = self._pieces.read()
-        for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
-            return self._read(row, pieces)
-        raise KeyError(message_id)
+        return self._messages.one(message_id)
 
     def star(self, message_id: MessageId, *, is_starred: bool = True) -> Message:
         """Mark a message, or take its mark away; return it. Raises `KeyError`."""
         with self._database.durably():
-            starred_ms = _now_ms() if is_starred else None
-            self._database.write("UPDATE message SET starred_ms = ? WHERE id = ?", (starred_ms, message_id))
+            self._messages.set(message_id, "starred_ms", _now_ms() if is_starred else None)
         return self.message(message_id)
 
     def name_branch(self, message_id: MessageId, name: str) -> Message:
         """Call the branch that begins at this message something, or nothing; return it. Raises `KeyError`."""
         with self._database.durably():
-            self._database.write("UPDATE message SET name = ? WHERE id = ?", (name, message_id))
+            self._messages.set(message_id, "name", name)
         return self.message(message_id)
 
     def search(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
@@ -298,22 +218,11 @@ class Store:
 
     def rebuild_search(self) -> None:
         """Make the search index again, from the messages."""
-        try:
-            with self._database.transaction():
-                self._database.write(_REBUILD)
-        except (SearchIndexError, DamagedError):
-            with self._database.transaction():
-                # What an empty index consists of: without that, FTS5 does not even begin again.
-                for table in ("data", "idx", "docsize"):
-                    self._database.write(f"DELETE FROM message_text_{table}")
-                self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
-                self._database.write(_REBUILD)
+        self._search.rebuild()
 
     def interrupt_streaming(self, error: str) -> int:
         """Mark answers that a program which was killed left streaming; return how many."""
-        rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")
-        pieces = self._pieces.read()
-        messages = [self._read(row, pieces) for row in rows]
+        messages = self._messages.streaming()
         if messages:
             self.update(*(_interrupted(message, error) for message in messages))
         return len(messages)
@@ -324,38 +233,31 @@ class Store:
     def create_conversation(self, name: str, system_prompt: str, first_text: str) -> tuple[Conversation, Message]:
         """Add a conversation with its system prompt and first question; return it and the question."""
         with self._database.durably():
-            root = self._add(None, "root", "")
-            system = self._add(root.id, "system", system_prompt)
-            first = self._add(system.id, "user", first_text)
-            conversation = self._add_conversation(name, root.id)
-            self._choose(conversation.id, {root.id: system.id, system.id: first.id})
+            root = self._messages.insert(None, "root", "")
+            system = self._messages.insert(root.id, "system", system_prompt)
+            first = self._messages.insert(system.id, "user", first_text)
+            conversation = self._conversations.insert(name, root.id)
+            self._conversations.choose(conversation.id, {root.id: system.id, system.id: first.id})
             return conversation, first
 
     def fork_conversation(self, name: str, message_id: MessageId) -> Conversation:
         """Add a conversation that shares everything up to a message and ends there; nothing is copied."""
         with self._database.durably():
-            conversation = self._add_conversation(name, message_id)
-            self._choose(conversation.id, {message_id: None})
+            conversation = self._conversations.insert(name, message_id)
+            self._conversations.choose(conversation.id, {message_id: None})
             return conversation
 
     def conversations(self) -> list[Conversation]:
         """Return the conversations that are not thrown away: those pinned, the last used first, those put away."""
-        return self._conversations("trashed_ms IS NULL")
+        return self._conversations.all()
 
     def trashed_conversations(self) -> list[Conversation]:
         """Return what was thrown away and can be taken back, the last used first."""
-        return self._conversations("trashed_ms IS NOT NULL")
-
-    def _conversations(self, where: str) -> list[Conversation]:
-        rows = self._database.rows(f"{_CONVERSATION} WHERE {where} {_CONVERSATION_ORDER}")
-        return conversations_in(rows)
+        return self._conversations.all(is_trashed=True)
 
     def conversation(self, conversation_id: int) -> Conversation:
         """Return a conversation that is not thrown away. Raises `KeyError`."""
-        rows = self._database.rows(f"{_CONVERSATION} WHERE trashed_ms IS NULL AND id = ?", (conversation_id,))
-        for conversation in conversations_in(rows):
-            return conversation
-        raise KeyError(conversation_id)
+        return self._conversations.one(conversation_id)
 
     def rename(self, conversation_id: int, name: str) -> None:
         self._set(conversation_id, "name", name)
@@ -374,26 +276,22 @@ class Store:
 
     def folders(self) -> list[str]:
         """Return the folders that anything lies in which is not thrown away."""
-        rows = self._database.rows("SELECT DISTINCT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> ''")
-        return sorted(row[0] for row in rows if isinstance(row[0], str))
+        return self._conversations.folders()
 
     def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
         """Let the conversation begin further up, so that a branch there becomes its own; `child_ids`: the way down."""
         with self._database.transaction():
-            self._choose(conversation_id, child_ids)
-            self._database.write("UPDATE conversation SET root_id = ? WHERE id = ?", (root_id, conversation_id))
+            self._conversations.choose(conversation_id, child_ids)
+            self._conversations.set(conversation_id, "root_id", root_id)
 
     def choices(self, conversation_id: int) -> dict[MessageId, MessageId | None]:
         """Return the chosen child of each message, as `app.model.tree.Choices` has it."""
-        rows = self._database.rows(
-            "SELECT parent_id, child_id FROM choice WHERE conversation_id = ?", (conversation_id,)
-        )
-        return {parent_id: child_id for parent_id, child_id in rows}  # noqa: C416 (keeps the types)
+        return self._conversations.choices(conversation_id)
 
     def choose(self, conversation_id: int, child_ids: Choices) -> None:
         """Remember the chosen children, by their parents."""
         with self._database.transaction():
-            self._choose(conversation_id, child_ids)
+            self._conversations.choose(conversation_id, child_ids)
 
     def trash(self, conversation_id: int) -> None:
         """Throw a conversation away; it can be taken back until the trash is emptied."""
@@ -411,15 +309,15 @@ class Store:
         lies there, so where one has the store open this raises.
         """
         with self._alone_to_delete():
-            return self._empty_trash(2**63 - 1)
+            return self._empty_trash(_EVER)
 
     def delete_for_good(self, conversation_ids: Iterable[int], branch_ids: Iterable[MessageId] = ()) -> int:
         """Delete of what lies in the trash these conversations and pruned branches; else as `empty_trash`."""
         conversations, branches = set(conversation_ids), set(branch_ids)
         with self._alone_to_delete():
             return self._delete(
-                [found for found in self._thrown_before(2**63 - 1) if found in conversations],
-                [found for found in self._pruned_before(2**63 - 1) if found in branches],
+                [found for found in self.thrown.conversations_before(_EVER) if found in conversations],
+                [found for found in self.thrown.branches_before(_EVER) if found in branches],
             )
 
     @contextlib.contextmanager
@@ -433,7 +331,7 @@ class Store:
             yield
 
     def _empty_trash(self, before_ms: int) -> int:
-        return self._delete(self._thrown_before(before_ms), self._pruned_before(before_ms))
+        return self._delete(self.thrown.conversations_before(before_ms), self.thrown.branches_before(before_ms))
 
     @_mending
     def _delete(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> int:
@@ -442,59 +340,7 @@ class Store:
         with self._database.durably():
             return self.thrown.delete(conversation_ids, branch_ids)
 
-    def _thrown_before(self, before_ms: int) -> list[int]:
-        return [row[0] for row in self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))]
-
-    def _pruned_before(self, before_ms: int) -> list[MessageId]:
-        rows = self._database.rows("SELECT id FROM message WHERE pruned_ms > 0 AND pruned_ms < ?", (before_ms,))
-        return [row[0] for row in rows]
-
     # --- inside --------------------------------------------------------------------------------------------
-
-    def _update(self, messages: Iterable[Message]) -> None:
-        for message in messages:
-            self._database.write(
-                "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
-                (
-                    message.text,
-                    indexed(message.text),
-                    message.state,
-                    encoded(message.record),
-                    message.record and message.record.model,
-                    message.id,
-                ),
-            )
-            self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
-
-    def _add(
-        self,
-        parent_id: MessageId | None,
-        role: Role,
-        text: str,
-        state: State = "complete",
-        record: Record | None = None,
-    ) -> Message:
-        now_ms = _now_ms()
-        message_id = self._database.write(
-            "INSERT INTO message (parent_id, role, text, indexed, state, created_ms, record, model) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (parent_id, role, text, indexed(text), state, now_ms, encoded(record), record and record.model),
-        )
-        return Message(
-            id=message_id, parent_id=parent_id, role=role, text=text, state=state, created_ms=now_ms, record=record
-        )
-
-    def _add_conversation(self, name: str, root_id: MessageId) -> Conversation:
-        now_ms = _now_ms()
-        conversation_id = self._database.write(
-            "INSERT INTO conversation (name, root_id, created_ms, updated_ms) VALUES (?, ?, ?, ?)",
-            (name, root_id, now_ms, now_ms),
-        )
-        return Conversation(id=conversation_id, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms)
-
-    def _choose(self, conversation_id: int, child_ids: Choices) -> None:
-        rows = [(conversation_id, parent_id, child_id) for parent_id, child_id in child_ids.items()]
-        self._database.write_many(_CHOOSE, rows)
 
     def _set(
         self,
@@ -503,25 +349,7 @@ class Store:
         value: str | int | None,
     ) -> None:
         with self._database.durably():
-            self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
-
-    def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, Grown]) -> Message:
-        message, trouble = message_in(row)
-        if trouble:
-            self._troubles.append(trouble)
-        if message.id in pieces:
-            message = pieces[message.id].onto(message)
-        return message
-
-    def _read_alone(
-        self, message_id: MessageId, parent_id: MessageId | None, pieces: Mapping[MessageId, Grown]
-    ) -> Message:
-        with contextlib.suppress(DamagedError):
-            for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
-                return self._read(row, pieces)
-        message, trouble = unreadable(message_id, parent_id)
-        self._troubles.append(trouble)
-        return message
+            self._conversations.set(conversation_id, column, value)
 
 
 def _interrupted(message: Message, error: str) -> Message:

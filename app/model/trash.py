@@ -108,6 +108,15 @@ class Trash:
             )
         return len(doomed)
 
+    def conversations_before(self, before_ms: int) -> list[int]:
+        """Return the conversations that were thrown away before that time."""
+        return [row[0] for row in self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))]
+
+    def branches_before(self, before_ms: int) -> list[MessageId]:
+        """Return the topmost messages of the branches that were pruned before that time."""
+        rows = self._database.rows("SELECT id FROM message WHERE pruned_ms > 0 AND pruned_ms < ?", (before_ms,))
+        return [row[0] for row in rows]
+
     # --- inside --------------------------------------------------------------------------------------------
 
     def _conversations(self) -> list[Thrown]:
