@@ -9,7 +9,7 @@ SOURCES := app worker packaging tests
 # Two workers, a file each: the tests of a file share the window or the worker that it starts.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help run test test-long check lint format setup bench tour guide-model lock wheel clean
+.PHONY: help run test test-long check lint format setup bench tour guide-model translations lock wheel clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,9 @@ tour: $(READY) ## Let the window play its main steps; pictures and transcript in
 guide-model: $(READY) ## Train the built-in model anew and measure it (some 50 minutes)
 	$(BIN)/python packaging/guide_model/train.py
 	$(BIN)/python packaging/guide_model/evaluate.py
+
+translations: $(READY) ## Collect all texts for the translators, and make what Qt reads of theirs
+	@$(BIN)/python packaging/translations.py
 
 lock: $(READY) ## Choose the exact versions of all dependencies anew
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra cpu --group dev \

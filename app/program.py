@@ -139,7 +139,7 @@ class Program(QObject):
         )
 
     def _on_saved_again(self) -> None:
-        self.notices.tell(Notice("Everything is stored again."))
+        self.notices.tell(Notice(self.tr("Everything is stored again.")))
 
     def _on_load_failed(self, message: str) -> None:
         self.notices.tell(Notice(message, "danger", action="load_guide"))

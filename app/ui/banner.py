@@ -8,15 +8,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolBut
 from app.notices import Notice
 from app.ui.theme import COLUMN_PX, Theme, icon
 
-_ACTION_LABELS = {
-    "undo": "Undo",
-    "undo_delete": "Undo",
-    "load_guide": "Open the guide",
-    "open_settings": "Open Settings",
-    "show_file": "Show in folder",
-    "show_conversation": "Show",
-}
-
 
 class Banner(QWidget):
     """Shows one notice at a time, the latest."""
@@ -38,8 +29,8 @@ class Banner(QWidget):
         self.button = QPushButton()
         self.button.clicked.connect(self._on_action)
         self.close_button = QToolButton()
-        self.close_button.setAccessibleName("Close the notice")
-        self.close_button.setToolTip("Close")
+        self.close_button.setAccessibleName(self.tr("Close the notice"))
+        self.close_button.setToolTip(self.tr("Close"))
         self.close_button.clicked.connect(self.dismiss)
         row = QHBoxLayout(self._card)
         row.setContentsMargins(12, 8, 8, 8)
@@ -63,10 +54,25 @@ class Banner(QWidget):
         self._card.style().polish(self._card)
         self.label.setText(notice.text)
         self._card.setAccessibleName(notice.text)
-        self.button.setText(_ACTION_LABELS.get(notice.action, ""))
+        self.button.setText(self._label(notice.action))
         self.button.setVisible(bool(notice.action))
         self.set_theme(self._theme)
         self.setVisible(True)
+
+    def _label(self, action: str) -> str:
+        match action:
+            case "undo" | "undo_delete":
+                return self.tr("Undo")
+            case "load_guide":
+                return self.tr("Open the guide")
+            case "open_settings":
+                return self.tr("Open Settings")
+            case "show_file":
+                return self.tr("Show in folder")
+            case "show_conversation":
+                return self.tr("Show")
+            case _:
+                return ""
 
     def dismiss(self) -> None:
         self._notice = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
 from app.model_session import ModelSession
@@ -30,8 +30,8 @@ class Header(QFrame):
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
-        self._sidebar_button.setAccessibleName("Show or hide the conversations")
-        self._sidebar_button.setToolTip("Sidebar (Ctrl+B)")
+        self._sidebar_button.setAccessibleName(self.tr("Show or hide the conversations"))
+        self._sidebar_button.setToolTip(self.tr("Sidebar (Ctrl+B)"))
         self._sidebar_button.clicked.connect(self.sidebar_asked)
         self._tree_button = QToolButton()
         self._tree_button.setAccessibleName(self.tr("Show or hide the tree"))
@@ -62,20 +62,32 @@ class Header(QFrame):
         name = model_label(session.name)
         text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_PX)
         if session.state == "loading":
-            text += f" · {session.stage} {session.fraction:.0%}"
+            text += f" · {stage_in_words(session.stage)} {session.fraction:.0%}"
         elif session.state == "failed":
-            text += " · not loaded"
+            text += self.tr(" · not loaded")
         self.model_button.setText(f"{as_label(text)} ▾")
-        self.model_button.setAccessibleName(f"Model: {text}")
+        self.model_button.setAccessibleName(self.tr("Model: {}").format(text))
         tip, info = name, session.info
         if info is not None:
-            tip += (
-                f" · {info.architecture} · {info.num_parameters / 1e6:,.1f} M parameters · "
-                f"context {info.context_length:,} tokens"
+            tip += self.tr(" · {} · {:,.1f} M parameters · context {:,} tokens").format(
+                info.architecture, info.num_parameters / 1e6, info.context_length
             )
         self.model_button.setToolTip(as_tool_tip(tip))
 
 
 def model_label(name: str) -> str:
     """What a model is called: the guide, or its folder's name."""
-    return "Guide" if name == "guide" else Path(name).name or name
+    return QCoreApplication.translate("Header", "Guide") if name == "guide" else Path(name).name or name
+
+
+def stage_in_words(stage: str) -> str:
+    """What the worker says that it does while it loads a model, as far as it is known here."""
+    match stage:
+        case "starting":
+            return QCoreApplication.translate("Header", "starting")
+        case "reading":
+            return QCoreApplication.translate("Header", "reading")
+        case "loading":
+            return QCoreApplication.translate("Header", "loading")
+        case _:
+            return stage

@@ -234,6 +234,14 @@ def all_entries() -> Iterator[Entry]:
                 yield entry
 
 
+def menu_texts() -> Iterator[str]:
+    """Every text of the menus, as the translators get it."""
+    for title, entries in MENUS:
+        yield title
+        yield from (entry.title for entry in entries if isinstance(entry, Submenu))
+    yield from (entry.text for entry in all_entries())
+
+
 def label(action: QAction) -> str:
     """What an action is called, without its letter and its mnemonic."""
     return action.text().partition("\t")[0].replace("&", "")

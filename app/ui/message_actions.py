@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Literal, TypeAlias
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from app.model.message import Message
@@ -23,12 +23,12 @@ ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork
 MORE_KEYS = {"s": "star", "n": "name", "v": "side_by_side", "d": "compare"}
 """The same for actions that are in the menu alone."""
 
-_LABELS: dict[ActionName, tuple[str, str]] = {
-    "edit": ("Edit", "E"),
-    "regenerate": ("Regenerate", "R"),
-    "fork": ("Fork", "F"),
-    "continue": ("Continue", "C"),
-    "copy": ("Copy", "Ctrl+C"),
+_KEYS: dict[ActionName, str] = {
+    "edit": "E",
+    "regenerate": "R",
+    "fork": "F",
+    "continue": "C",
+    "copy": "Ctrl+C",
 }
 _HEIGHT_PX = 28
 _NAME_PX = 160
@@ -91,7 +91,7 @@ class MessageActions(QWidget):
         if has_others:
             number = list(siblings).index(message_id) + 1
             count.setText(f"{number}/{len(siblings)}")
-            count.setAccessibleName(f"Version {number} of {len(siblings)}")
+            count.setAccessibleName(self.tr("Version {} of {}").format(number, len(siblings)))
             previous.setEnabled(number > 1)
             following.setEnabled(number < len(siblings))
 
@@ -140,9 +140,10 @@ class MessageActions(QWidget):
             QWidget.setTabOrder(before, after)
 
     def _make_buttons(self) -> None:
-        for name, (label, key) in _LABELS.items():
+        for name, key in _KEYS.items():
             button = QToolButton()
             button.setObjectName("action")
+            label = label_of(name)
             button.setText(self._ask_label if name == "regenerate" else label)
             button.setToolTip(f"{label} ({key})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -166,9 +167,9 @@ class MessageActions(QWidget):
         count = QLabel()
         count.setObjectName("quiet")
         switch = (
-            self._arrow("left", "Previous version (Alt+Left)", -1),
+            self._arrow("left", self.tr("Previous version (Alt+Left)"), -1),
             count,
-            self._arrow("right", "Next version (Alt+Right)", +1),
+            self._arrow("right", self.tr("Next version (Alt+Right)"), +1),
         )
         first = 0 if self._mark is None else len(self._mark)
         for place, widget in enumerate(switch, first):
@@ -194,8 +195,24 @@ class MessageActions(QWidget):
         self.asked.emit(name)
 
 
+def label_of(name: ActionName) -> str:
+    """What a button of the row says."""
+    match name:
+        case "edit":
+            return QCoreApplication.translate("MessageActions", "Edit")
+        case "regenerate":
+            return QCoreApplication.translate("MessageActions", "Regenerate")
+        case "fork":
+            return QCoreApplication.translate("MessageActions", "Fork")
+        case "continue":
+            return QCoreApplication.translate("MessageActions", "Continue")
+        case "copy":
+            return QCoreApplication.translate("MessageActions", "Copy")
+
+
 def _ask_label(message: Message) -> str:
     """What asking the model is called here."""
     if message.role == "user":
-        return "Answer"
-    return "Try again" if message.state == "failed" else _LABELS["regenerate"][0]
+        return QCoreApplication.translate("MessageActions", "Answer")
+    is_failed = message.state == "failed"
+    return QCoreApplication.translate("MessageActions", "Try again") if is_failed else label_of("regenerate")

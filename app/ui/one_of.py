@@ -90,11 +90,11 @@ class SizeChoice(OneOf):
         self.field.setValue(size)
         self.field.setFixedWidth(_SPIN_PX)
         self.field.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
-        self.field.setAccessibleName(f"{name}, at most")
+        self.field.setAccessibleName(self.tr("{}, at most").format(name))
         self._shown = self.field.value()
         self.field.valueChanged.connect(self.changed)
-        self.add("Automatic")
-        self.add("At most", beside=self.field)
+        self.add(self.tr("Automatic"))
+        self.add(self.tr("At most"), beside=self.field)
 
     def show_value(self, num_bytes: int | None) -> None:
         """Check the option that is `num_bytes`."""

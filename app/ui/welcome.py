@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QVBoxLayout, QWidget
 from app.ui.theme import Theme, icon
 
 _WIDTH_PX = 480
+# As they are in every language: the guide knows no other one.
 _QUESTIONS = ("What is a branch?", "How do I edit a message?", "How do I load a bigger model?")
 
 
@@ -21,7 +22,7 @@ class Welcome(QWidget):
         self.setObjectName("page")
         self._leaf = QLabel()
         self._leaf.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._title = QLabel("A conversation is a tree")
+        self._title = QLabel(self.tr("A conversation is a tree"))
         self._title.setObjectName("welcome_title")
         self._title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._text = QLabel()
@@ -59,10 +60,12 @@ class Welcome(QWidget):
             button.setVisible(is_guide)
         self._text.setFixedWidth(_WIDTH_PX)
         self._text.setText(
-            "Ask, then edit, regenerate or fork any message: every version stays. "
-            "The guide is a tiny model that knows Bough and nothing else."
+            self.tr(
+                "Ask, then edit, regenerate or fork any message: every version stays. "
+                "The guide is a tiny model that knows Bough and nothing else; it speaks English."
+            )
             if is_guide
-            else "Ask, then edit, regenerate or fork any message: every version stays."
+            else self.tr("Ask, then edit, regenerate or fork any message: every version stays.")
         )
         # Centred in its page, the label is asked for its size, never for its height at this width.
         self._text.setFixedHeight(self._text.heightForWidth(_WIDTH_PX))

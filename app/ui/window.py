@@ -225,7 +225,7 @@ class MainWindow(QMainWindow):
 
     def _show_title(self) -> None:
         conversation = self._controller.conversation
-        name = conversation.name if conversation is not None else "New conversation"
+        name = conversation.name if conversation is not None else self.tr("New conversation")
         self.header.show_title(name)
         self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self._menus)
@@ -239,7 +239,9 @@ class MainWindow(QMainWindow):
     def _show_model(self) -> None:
         session = self._controller.program.session
         self.header.show_model(session)
-        self.composer.set_placeholder("Ask the guide about Bough" if session.name == "guide" else "Ask anything")
+        self.composer.set_placeholder(
+            self.tr("Ask the guide about Bough") if session.name == "guide" else self.tr("Ask anything")
+        )
         self.welcome.show_model(session.name)
 
     def _show_keys(self) -> None:

@@ -1,0 +1,64 @@
+"""Brings the translations up to date: collects all texts into the .ts files and makes the .qm files of them.
+
+Both are kept with the sources, so that neither a checkout nor the wheel needs Qt's tools. What is yet to be translated
+is told; `pyside6-linguist resources/translations/bough_de.ts` is where a person does that.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+from app.ui.languages import LANGUAGES
+from app.ui.menus import menu_texts
+
+_ROOT = Path(__file__).parent.parent
+_FOLDER = _ROOT / "resources" / "translations"
+_TOOLS = Path(sys.executable).parent
+
+
+def main() -> int:
+    codes = [code for code in LANGUAGES if code != "en"]
+    with tempfile.TemporaryDirectory() as folder:
+        # The menus are a table: its texts are no calls that lupdate could find.
+        menus = Path(folder) / "menus.py"
+        lines = [f'QCoreApplication.translate("Menus", {text!r})\n' for text in menu_texts()]
+        menus.write_text("".join(lines), encoding="utf-8")
+        sources = sorted(str(file) for file in (_ROOT / "app").rglob("*.py"))
+        for code in codes:
+            file = _FOLDER / f"bough_{code}.ts"
+            _run("lupdate", "-no-obsolete", "-locations", "none", "-source-language", "en", "-target-language", code,
+                 *sources, str(menus), "-ts", str(file))  # fmt: skip
+            _run("lrelease", str(file), "-qm", str(file.with_suffix(".qm")))
+    missing = {code: untranslated(_FOLDER / f"bough_{code}.ts") for code in codes}
+    for code, texts in missing.items():
+        for text in texts:
+            print(f"{code}: {text}")  # noqa: T201
+    return 1 if any(missing.values()) else 0
+
+
+def untranslated(file: Path) -> list[str]:
+    """Return the texts of a .ts file that have no translation."""
+    messages = ElementTree.parse(file).getroot().iter("message")
+    return [message.findtext("source", "") for message in messages if not _is_translated(message)]
+
+
+def _is_translated(message: ElementTree.Element) -> bool:
+    translation = message.find("translation")
+    if translation is None or translation.get("type") is not None:
+        return False
+    forms = translation.findall("numerusform") or [translation]
+    return all((form.text or "").strip() for form in forms)
+
+
+def _run(tool: str, *arguments: str) -> None:
+    found = subprocess.run([_TOOLS / f"pyside6-{tool}", *arguments], capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        sys.exit(f"{tool}: {found.stdout}{found.stderr}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
