@@ -105,17 +105,30 @@ class Transcript(MessageList):
         for message_id in list(self._views):
             self._show_again(message_id)
         is_asked = 0 < len(ids) - same <= _MOST_ASKED and self._controller.is_streaming(ids[-1])
-        if is_another or (is_asked and same == len(before)) or same == len(ids) < len(before):
-            # Who asks wants to see what comes.
+        if is_another:
             sight.hold_end()
-        elif same < len(before):
+        elif same < min(len(before), len(ids)):
             # Another version stands where the old one did.
             self._motion.stop()
             sight.hold(same, place if was_seen else 0, follows_end=is_asked and not self._is_choosing)
+        elif same < len(before):
+            self._keep_what_is_left()
+        elif is_asked and (sight.follows_end or self.isActiveWindow()):
+            # Who asks wants to see what comes; another window may show the same conversation, and ask there.
+            sight.hold_end()
         self.arrange()
         if had_focus and focus is not None and self.focused_message_id is None:
             self.focus_orphaned.emit()
         self._maker.start()
+
+    def _keep_what_is_left(self) -> None:
+        """The lower messages are gone; those above them stay where they are, as long as any is seen."""
+        sight, last = self._sight, len(self._ids) - 1
+        if last >= 0 and self._column.bottom(last) > sight.top:
+            self._motion.stop()
+            sight.hold(last, sight.offset(last), follows_end=True)
+        else:
+            sight.hold_end()
 
     def _show_changed(self, message_id: MessageId) -> None:
         if self.view(message_id) is not None:
