@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextFormat
 
-from app.ui.theme import CODE_LINE_PX
+from app.ui.theme import CODE_LINE_PX, scaled
 
 CODE_LINE = QTextFormat.Property.UserProperty.value + 3
 """A block's property: it is a line of code; `FIRST_LINE` begins another frame."""
@@ -66,7 +66,7 @@ def line_format(kind: int, *, left_px: int, top_px: int, quote: tuple[int, int])
     format_.setProperty(*quote)
     format_.setNonBreakableLines(True)
     format_.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-    format_.setLineHeight(CODE_LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+    format_.setLineHeight(scaled(CODE_LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
     format_.setLeftMargin(left_px + CODE_PADDING_PX)
     if kind == FIRST_LINE:
         format_.setTopMargin(top_px + HEAD_PX)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
+    QFont,
     QFontMetrics,
     QPainter,
     QPyTextObject,
@@ -18,7 +19,7 @@ from typing_extensions import override
 
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.plain import as_tool_tip
-from app.ui.theme import TEXT_PX, text_font
+from app.ui.theme import TEXT_PX, scaled, text_font
 
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
 """The type of the character in a document."""
@@ -26,13 +27,14 @@ _LATEX = QTextFormat.Property.UserProperty.value + 10
 _IS_INLINE = _LATEX + 1
 
 _SIZE_PX = TEXT_PX + 1
+"""Its letters are a little smaller than those of text."""
 _PLACEHOLDER_PX = 20
 _OBJECT = "\ufffc"
 
 
 def insert_formula(cursor: QTextCursor, latex: str, base: QTextCharFormat, *, is_inline: bool) -> bool:
     """Write a formula as a picture; return whether it is one that can be drawn, as far as is known."""
-    key = FormulaKey(latex, is_inline, _SIZE_PX)
+    key = FormulaKey(latex, is_inline, scaled(_SIZE_PX))
     if formulas().is_refused(key):
         return False
     look = QTextCharFormat(base)
@@ -46,7 +48,7 @@ def insert_formula(cursor: QTextCursor, latex: str, base: QTextCharFormat, *, is
 
 
 def formula_key(look: QTextCharFormat) -> FormulaKey:
-    return FormulaKey(str(look.property(_LATEX)), bool(look.property(_IS_INLINE)), _SIZE_PX)
+    return FormulaKey(str(look.property(_LATEX)), bool(look.property(_IS_INLINE)), scaled(_SIZE_PX))
 
 
 def source_of(look: QTextCharFormat) -> str:
@@ -80,15 +82,21 @@ def _stand_on_line(look: QTextCharFormat, key: FormulaKey) -> None:
     """Qt lets an object reach as far below the line as its font does; so it gets a font that reaches far enough."""
     picture = formulas().picture(key)
     font_px, _ = _font_reaching(0 if picture is None else picture.below_px)
-    look.setFont(text_font(font_px), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+    look.setFont(_font(font_px), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
     look.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignBaseline)
 
 
 @lru_cache(maxsize=256)
 def _font_reaching(below_px: float) -> tuple[int, int]:
     """Return a font's size, and how far it reaches below the line."""
-    sizes = ((px, QFontMetrics(text_font(px)).descent()) for px in range(4, 1000))
+    sizes = ((px, QFontMetrics(_font(px)).descent()) for px in range(4, 1000))
     return next(((px, descent) for px, descent in sizes if descent >= below_px), (1000, round(below_px)))
+
+
+def _font(px: int) -> QFont:
+    font = text_font()
+    font.setPixelSize(px)
+    return font
 
 
 class FormulaObject(QPyTextObject):

@@ -122,6 +122,7 @@ class MarkdownDocument:
     def set_theme(self, theme: Theme) -> None:
         """Use other colours for what is written from now on."""
         self._theme = theme
+        self.document.setDefaultFont(text_font())
         self.colours.set_theme(theme)
 
     def _begin(self) -> None:

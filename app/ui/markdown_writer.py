@@ -41,7 +41,7 @@ from app.ui.formula_object import insert_formula
 from app.ui.highlight import highlighted
 from app.ui.table_frames import INSET, MARGIN_PX
 from app.ui.text_formats import TextFormats, changed
-from app.ui.theme import LINE_PX, TEXT_PX, Theme
+from app.ui.theme import LINE_PX, TEXT_PX, Theme, scaled
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
 _BLOCK_GAP_PX = 10
@@ -225,7 +225,7 @@ class MarkdownWriter:
         block = QTextBlockFormat()
         is_first = self.is_fresh and self._cursor.position() == 0
         block.setTopMargin(0 if is_first else self._gap_px(top_px))
-        block.setLineHeight(line_px, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        block.setLineHeight(scaled(line_px), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         block.setLeftMargin(QUOTE_INDENT_PX * self._quote_depth)
         block.setProperty(QUOTE_DEPTH, self._quote_depth)
         # A list's own format moves its items in; what follows within an item is moved as far.
@@ -347,7 +347,7 @@ class MarkdownWriter:
                 inner = MarkdownWriter(cell.firstCursorPosition(), self._theme, is_fresh=True)
                 block = QTextBlockFormat()
                 block.setAlignment(align)
-                block.setLineHeight(LINE_PX, QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+                block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
                 block.setProperty(QUOTE_DEPTH, self._quote_depth)
                 inner._cursor.setBlockFormat(block)
                 inner._inline(inline, text)

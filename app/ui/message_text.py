@@ -35,7 +35,7 @@ from app.ui.link_popover import LinkPopover
 from app.ui.markdown_document import MarkdownDocument
 from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.source_place import raw_place, source_place
-from app.ui.theme import COLUMN_PX, LINE_PX, Theme
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.token_reader import TokenReader
 
 _CARET_PX = 2
@@ -204,7 +204,7 @@ class MessageText(QTextBrowser):
         self._is_fitting = True
         self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
         # An answer that has no word yet is as high as its first line will be.
-        height = max(LINE_PX, round(self.document().size().height() + 0.5), self._frames.bottom)
+        height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
         if height != self.height():
             self.setFixedHeight(height)
         self._is_fitting = False
