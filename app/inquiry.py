@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.model_session import ModelSession
 from worker.protocol import Command, Event, RequestId
 
-_SETTLED_MS = 150
+SETTLED_MS = 150
 """For so long nothing else must be asked: who types on is not interrupted."""
 
 Question: TypeAlias = Callable[[RequestId], Command]
@@ -25,7 +25,7 @@ class Inquiry(QObject):
     answered = Signal(object)
     """The event in which the latest question ended."""
 
-    def __init__(self, session: ModelSession, parent: QObject, settled_ms: int = _SETTLED_MS) -> None:
+    def __init__(self, session: ModelSession, parent: QObject, settled_ms: int = SETTLED_MS) -> None:
         super().__init__(parent)
         self._session = session
         self._question: Question | None = None

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.inquiry import Inquiry
+from app.inquiry import SETTLED_MS, Inquiry
 from app.model.asking import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message
 from app.model_session import ModelSession
 from app.prompt import asked_constraint, turns
+from worker import protocol
 from worker.protocol import (
     Event,
     Failed,
@@ -25,12 +25,14 @@ from worker.protocol import (
     Plan,
     Planned,
     Prompt,
-    RequestId,
     Tokenize,
     Tokenized,
     Validate,
     Validated,
 )
+
+_AT_ONCE = 100
+"""Messages: about two milliseconds."""
 
 
 class FormatCheck(QObject):
@@ -131,15 +133,42 @@ class PromptCosts(QObject):
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
-        self._inquiry = Inquiry(session, self)
+        self._path: Callable[[], Sequence[Message]] = tuple
+        self._options: Mapping[str, Any] = {}
+        self._slices: Iterator[Sequence[Message]] = iter(())
+        self._messages: list[protocol.Message] = []
+        """As far as they are put together: of a long conversation that takes its time, and the window has none."""
+        self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS)
+        self._settling.timeout.connect(self._begin)
+        self._building = QTimer(self, singleShot=True, interval=0)
+        self._building.timeout.connect(self._build)
+        self._inquiry = Inquiry(session, self, settled_ms=0)
         self._inquiry.answered.connect(self._on_answered)
 
     def ask(self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any]) -> None:
         """Ask about a branch soon, and no longer about the one before it; `path` is called when the time has come."""
-        self._inquiry.ask(partial(_plan, path, options))
+        self.forget()
+        self._path, self._options = path, options
+        self._settling.start()
 
     def forget(self) -> None:
+        self._settling.stop()
+        self._building.stop()
         self._inquiry.forget()
+
+    def _begin(self) -> None:
+        self._slices, self._messages = slices(self._path()), []
+        self._build()
+
+    def _build(self) -> None:
+        for part in self._slices:
+            self._messages += turns(part)
+            self._building.start()
+            return
+        # Of a branch in which nothing is said there is nothing to ask.
+        if self._messages:
+            prompt = Prompt(messages=self._messages, template_options=dict(self._options) if self._options else UNSET)
+            self._inquiry.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt]))
 
     def _on_answered(self, event: Event) -> None:
         match event:
@@ -155,6 +184,12 @@ class PromptCosts(QObject):
                 pass
 
 
-def _plan(path: Callable[[], Sequence[Message]], options: Mapping[str, Any], request_id: RequestId) -> Plan:
-    prompt = Prompt(messages=turns(path()), template_options=dict(options) if options else UNSET)
-    return Plan(request_id=request_id, prompts=[prompt])
+def slices(path: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """Cut a branch where its turns are cut, too: before answers, as questions in a row are one turn."""
+    begin = 0
+    while begin < len(path):
+        end = begin + _AT_ONCE
+        while end < len(path) and not (path[end].role == "assistant" and path[end].text):
+            end += 1
+        yield path[begin:end]
+        begin = end

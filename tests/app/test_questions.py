@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from app.context_meter import ContextMeter, Room
 from app.model.asking import AnswerFormat
 from app.model.hook import Hook
-from app.model.message import Message
-from app.questions import FormatCheck, HookList, TokenCount
+from app.model.message import Message, Role
+from app.prompt import turns
+from app.questions import FormatCheck, HookList, TokenCount, slices
 from tests.app.desk import Desk
 from worker.protocol import (
     Command,
@@ -109,6 +112,20 @@ def test_hooks_are_listed_as_their_files_describe_them(desk: Desk, qtbot: QtBot)
     desk.link.say(HooksListed(request_id=_asked(desk, ListHooks)[0].request_id, hooks=[listed]))
     ((hook,),) = seen
     assert (hook.name, hook.summary, hook.options[0].default) == ("h", "S", 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_branch_in_slices_has_the_turns_of_the_whole(seed: int) -> None:
+    draw = random.Random(seed)
+    roles: tuple[Role, ...] = ("user", "user", "assistant", "assistant", "note", "system")
+    path = [
+        Message(id=number, parent_id=number - 1, role=draw.choice(roles), text=draw.choice(["", " ", f"t{number}"]))
+        for number in range(draw.choice((0, 1, 99, 100, 101, 500)))
+    ]
+    parts = list(slices(path))
+    assert [message for part in parts for message in part] == path
+    assert [turn for part in parts for turn in turns(part)] == turns(path)
+    assert len(parts) >= len(path) // 200
 
 
 # --- the meter -----------------------------------------------------------------------------------------------
