@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from app.model.exports.part import Options, Part, Section
-from app.model.message import Message
+from app.model.message import Message, Record
 
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
@@ -115,12 +117,9 @@ def statistics(message: Message) -> str:
     record = message.record
     if message.role != "assistant" or record is None:
         return ""
-    sampling, figures = record.sampling, record.figures
+    figures = record.figures
     parts = [
-        f"temperature {sampling.temperature:g}",
-        f"top-p {sampling.top_p:g}",
-        f"at most {sampling.max_tokens:,} tokens",
-        "" if record.seed is None else f"seed {record.seed}",
+        *_how_drawn(record),
         f"{figures.new_tokens:,} tokens written" if figures.new_tokens else "",
         f"{figures.prompt_tokens:,} in the prompt" if figures.prompt_tokens else "",
         f"{figures.kept_tokens:,} of them kept" if figures.kept_tokens else "",
@@ -129,3 +128,29 @@ def statistics(message: Message) -> str:
         "" if message.state == "complete" else message.state,
     ]
     return " · ".join(part for part in parts if part)
+
+
+def _how_drawn(record: Record) -> Iterator[str]:
+    # What another program's export does not say is not made up.
+    if record.seed is None and not record.ended_ms:
+        return
+    sampling = record.sampling
+    yield f"temperature {sampling.temperature:g}"
+    yield f"top-p {sampling.top_p:g}"
+    if sampling.top_k:
+        yield f"top-k {sampling.top_k}"
+    if sampling.min_p:
+        yield f"min-p {sampling.min_p:g}"
+    if sampling.repetition_penalty != 1:
+        yield f"repetition penalty {sampling.repetition_penalty:g}"
+    yield f"at most {sampling.max_tokens:,} tokens"
+    if sampling.stop:
+        yield f"stops at {', '.join(json.dumps(text, ensure_ascii=False) for text in sampling.stop)}"
+    if record.constraint is not None:
+        yield f"form: {record.constraint.kind.replace('_', ' ')}"
+    if record.hooks:
+        yield f"hooks: {', '.join(record.hooks)}"
+    if record.kv_bits is not None:
+        yield f"what was read kept in {record.kv_bits} bits"
+    if record.seed is not None:
+        yield f"seed {record.seed}"
