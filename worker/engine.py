@@ -7,11 +7,9 @@ a token each a step, and between two of those steps a chunk of a prompt is read:
 from __future__ import annotations
 
 import logging
-import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import mlx.core as mx
 
@@ -21,7 +19,7 @@ from worker.draft import Draft, DraftModel, LookUp
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
-from worker.pace import Pace
+from worker.prefill import Prefill
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
@@ -29,19 +27,6 @@ from worker.request import Request, Ticket, cancelled_unbegun
 from worker.steering import Steering
 
 log = logging.getLogger(__name__)
-
-_PREFILL_CHUNK = 512
-"""Tokens read between two looks for commands."""
-
-_SMALL_CHUNK = 32
-_PAUSE_S = 0.05
-"""While answers stream, a chunk is as large as can be read in this time, between these sizes."""
-
-_HEADER = 8
-"""Control tokens that are no further apart belong to one place between two messages."""
-
-_STRIDE = 1024
-"""Tokens after which a place is one to come back to, wherever it is."""
 
 _MOST_BESIDE = 1 << 14
 """Tokens of other answers that are looked through for what may come."""
@@ -82,6 +67,7 @@ class Engine:
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
         self._prompts = Prompts(model)
+        self._prefill = Prefill(model, self.cache)
         self._hooks = hooks or HookFolder()
         self._draft_model = draft
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
@@ -92,7 +78,6 @@ class Engine:
         self._reading: tuple[_Turn, Iterator[list[Event]]] | None = None
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
-        self._pace = Pace()
         self._is_alone = False
         """Several at once broke: one after another until all are answered."""
 
@@ -107,7 +92,7 @@ class Engine:
     @property
     def prefill_tokens_per_s(self) -> float | None:
         """How fast prompts were read lately; None: none was."""
-        return self._pace.tokens_per_s
+        return self._prefill.pace.tokens_per_s
 
     def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing."""
@@ -203,7 +188,7 @@ class Engine:
                 break
             self._decoder.move_out()
             self._turns.popleft()
-            self._reading = (turn, self._prefill(turn))
+            self._reading = (turn, self._begun(turn))
             return
         self._decoder.move_in()
 
@@ -230,29 +215,19 @@ class Engine:
         else:
             yield from progress
 
-    def _prefill(self, turn: _Turn) -> Iterator[list[Event]]:
+    def _begun(self, turn: _Turn) -> Iterator[list[Event]]:
         """Read what is not kept of a turn's sequence, a chunk a step, and have it continued."""
-        cache, request, sequence = self.cache, turn.request, turn.sequence
-        places = self._places_to_keep(sequence)
-        done = cache.rewind_to(sequence)
+        request, sequence = turn.request, turn.sequence
         is_first = not request.num_read
-        if is_first:
-            request.num_kept = done
-            yield [request.progress(done)]
-        while done < len(sequence) - 1:
-            began = time.perf_counter()
-            end = min(done + self._chunk(), len(sequence) - 1)
-            end = next((place for place in places if done < place < end), end)
-            self._forward(request, sequence[done:end])
-            mx.eval([layer.state for layer in cache.layers])
-            mx.clear_cache()
-            self._pace.note(end - done, time.perf_counter() - began)
-            done = end
-            if done in places:
-                cache.keep()
+        before: int | None = None
+        for done in self._prefill.read(sequence, in_company=lambda: bool(self._running)):
+            if before is not None:
+                request.note_read(before, done)
+            elif is_first:
+                request.num_kept = done
             # Of what is read a second time, as several at once broke, nobody has to hear.
             yield [request.progress(done)] if is_first else []
-        cache.keep()
+            before = done
         draft = self._draft_for(turn)
         if draft is not None:
             try:
@@ -261,7 +236,8 @@ class Engine:
             except Exception as error:  # noqa: BLE001 (whatever it was: the answer is the same without guesses)
                 log.warning("A draft broke, the answer goes on without it: %s", error)
                 draft = None
-        logits = self._forward(request, sequence[-1:])
+        logits = self._prefill.forward(sequence[-1:])
+        request.note_read(len(sequence) - 1, len(sequence))
         self._reading = None
         yield self._join(turn, logits, draft)
 
@@ -276,36 +252,6 @@ class Engine:
                 return self._draft_model
             case "off":
                 return None
-
-    def _forward(self, request: Request, token_ids: list[int]) -> mx.array:
-        """Read tokens into the working layers; return the logits after them, not yet computed."""
-        num_prompt_tokens_left = len(request.sequence) - len(self.cache.token_ids)
-        self.cache.make_room(len(token_ids))
-        logits = self.model.forward(mx.array([token_ids]), self.cache.layers)
-        self.cache.extend(token_ids)
-        request.num_read += min(max(num_prompt_tokens_left, 0), len(token_ids))
-        return logits
-
-    def _chunk(self) -> int:
-        """How many tokens to read at once."""
-        if not self._running:
-            return _PREFILL_CHUNK
-        return min(max(int(self._pace.last_tokens_per_s * _PAUSE_S), _SMALL_CHUNK), _PREFILL_CHUNK)
-
-    def _places_to_keep(self, sequence: Sequence[int]) -> list[int]:
-        """Where a sequence may be forked later, as far as it takes a copy of the layers' states to come back there.
-
-        Templates put control tokens between messages; behind the last of several is where two messages may differ.
-        """
-        if not self.cache.needs_keeping(len(sequence)):
-            return []
-        controls = self.model.vocabulary.control_ids
-        after = [place + 1 for place, token_id in enumerate(sequence) if token_id in controls]
-        ends = [
-            place for place, following in pairwise([*after, len(sequence) + _HEADER]) if following - place > _HEADER
-        ]
-        # A long message, or a prompt without any: one may come back to its middle.
-        return sorted({*ends, *range(_STRIDE, len(sequence), _STRIDE), self.cache.fork(sequence)})
 
     # --- decode --------------------------------------------------------------------------------------------
 

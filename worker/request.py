@@ -188,6 +188,10 @@ class Request:
         """Return the event that tells how much of the prompt is there."""
         return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
 
+    def note_read(self, start: int, end: int) -> None:
+        """Note that the model has read the tokens from `start` to `end`, the prompt's first; others don't count."""
+        self.num_read += max(min(end, len(self.sequence)) - start, 0)
+
     def take(self, choice: int, branch: Branch, drawn: Drawn | None) -> Taken:
         """Take the next token of an answer, if there is one, and what must follow it; return what it came to.
 
