@@ -19,7 +19,7 @@ from app.model.search import Hit
 from app.model.search_words import understood
 from app.model.store import Store
 
-MAX_HITS = 100
+MAX_HITS = 50
 _PATIENCE_MS = 10_000
 _IS_READ = "Searching only reads."
 

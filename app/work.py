@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QEventLoop, QObject, Signal
 
 from app.model.database import StoreError
 
@@ -53,6 +53,12 @@ class Work(QObject):
     # --- in the thread -------------------------------------------------------------------------------------
 
     def _run(self, begin: Callable[[], Steps]) -> None:
+        # Qt's documents look for a thread's timers, which are there with this, and stay longer than they do.
+        timers = QEventLoop()
+        self._take_steps(begin)
+        del timers
+
+    def _take_steps(self, begin: Callable[[], Steps]) -> None:
         try:
             with contextlib.closing(begin()) as steps:
                 while not self._is_cancelled.is_set():

@@ -31,6 +31,7 @@ MARGIN_MM = 20
 MM_PER_INCH = 25.4
 FOOTER_PX = 28
 _A4_MM = (210, 297)
+_BLOCKS_A_STEP = 32
 _FILLS_A_PAGE = 12_000
 """Characters; no page holds more."""
 
@@ -46,6 +47,20 @@ class FirstPage(Struct, frozen=True):
 def show_pictures(document: PaperDocument) -> None:
     """Let a document draw its formulas and pictures."""
     document.documentLayout().registerHandler(QTextFormat.ObjectTypes.ImageObject.value, _Pictures(document))
+
+
+def lay_out(document: PaperDocument) -> Generator[None]:
+    """Lay a document out, yielding every so many blocks: whoever shares this program's time gets on meanwhile."""
+    layout = document.documentLayout()
+    block = document.begin()
+    number = 0
+    while block.isValid():
+        number += 1
+        if number % _BLOCKS_A_STEP == 0:
+            # All above it is laid out for that.
+            layout.blockBoundingRect(block)
+            yield
+        block = block.next()
 
 
 def first_page(

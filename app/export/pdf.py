@@ -16,7 +16,7 @@ from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app.export.blank_font import FAMILY
 from app.export.document import PaperDocument, filled
-from app.export.pages import DPI, FOOTER_PX, MARGIN_MM, MM_PER_INCH, paint_footer, paint_page, show_pictures
+from app.export.pages import DPI, FOOTER_PX, MARGIN_MM, MM_PER_INCH, lay_out, paint_footer, paint_page, show_pictures
 from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
@@ -66,6 +66,8 @@ def _paint(document: PaperDocument, name: str, path: Path, total: int) -> Genera
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
     show_pictures(document)
     document.setPageSize(page)
+    for _ in lay_out(document):
+        yield Progress(total // 2, total)
     painter = QPainter(writer)
     if not painter.isActive():
         raise OSError(None, "The PDF could not be painted", str(path))
