@@ -135,6 +135,11 @@ class MessageActions(QWidget):
         more = (self._more,) if self._more is not None else ()
         return (self._after, *arrows, *self._buttons.values(), *more)
 
+    def stand_after(self, after: QWidget) -> None:
+        """Let Tab come here from another widget."""
+        self._after = after
+        self.order_tabs()
+
     def order_tabs(self) -> None:
         for before, after in itertools.pairwise(self.tab_stops):
             QWidget.setTabOrder(before, after)

@@ -51,6 +51,8 @@ class MessageText(QTextBrowser):
 
     token_chosen = Signal(int, int)
     """A token's index, and the id of the one that is to stand there."""
+    tab_stops_changed = Signal()
+    """There are more frames in it, or fewer."""
     key_pressed = Signal(QKeyEvent)
     """A key that is not for moving in or copying from the text."""
 
@@ -202,12 +204,14 @@ class MessageText(QTextBrowser):
         if self._is_fitting:
             return
         self._is_fitting = True
-        self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
+        is_other = self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
         # An answer that has no word yet is as high as its first line will be.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
         if height != self.height():
             self.setFixedHeight(height)
         self._is_fitting = False
+        if is_other:
+            self.tab_stops_changed.emit()
 
     def _hold_still(self, _minimum: int, maximum: int) -> None:
         if maximum:

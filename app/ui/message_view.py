@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -67,6 +68,8 @@ class MessageView(QFrame):
     focused = Signal(int)
     refused = Signal(str)
     """Why a text was not taken into an edit."""
+    edit_begun = Signal(object)
+    """The `MessageEditor` in which another version is written."""
 
     def __init__(self, shown: Shown, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,6 +82,7 @@ class MessageView(QFrame):
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
         self.text.token_chosen.connect(self._choose_token)
+        self.text.tab_stops_changed.connect(self._order_tabs)
         self.text.installEventFilter(self)
 
         self.thought: ThoughtView | None = None
@@ -109,7 +113,7 @@ class MessageView(QFrame):
         self._row.sibling_asked.connect(self._ask_sibling)
         self._row.more_asked.connect(self._ask_more)
 
-        layout = QVBoxLayout(self)
+        layout = self._layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 8, 0)
         layout.setSpacing(2)
         self._inset = QVBoxLayout()
@@ -152,7 +156,16 @@ class MessageView(QFrame):
     def follow(self, above: MessageView) -> None:
         """Let Tab come here from the message above."""
         QWidget.setTabOrder(above._row.tab_stops[-1], self.text)
-        self._row.order_tabs()
+        self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """From the text to what it thought before, to its code, to the actions."""
+        stops: list[QWidget] = [self.text, *self.text.frames.tab_stops]
+        if self.thought is not None:
+            stops.insert(1, self.thought.button)
+        for before, after in itertools.pairwise(stops):
+            QWidget.setTabOrder(before, after)
+        self._row.stand_after(stops[-1])
 
     def show_message(self, shown: Shown) -> None:
         """Show a message's present state; its text is laid out again only where it is another one."""
@@ -248,8 +261,8 @@ class MessageView(QFrame):
         if self.thought is None and thought is not None:
             self.thought = ThoughtView(self._theme)
             self.thought.toggled.connect(self._keep_thought)
-            self._inset.insertWidget(0, self.thought)
-            QWidget.setTabOrder(self.thought.button, self.text)
+            self._layout.insertWidget(0, self.thought)
+            self._order_tabs()
         if self.thought is None:
             return
         self.thought.setVisible(thought is not None)
@@ -326,6 +339,7 @@ class MessageView(QFrame):
         editor.ended.connect(self._end_edit)
         editor.replaced.connect(self._replace)
         editor.refused.connect(self.refused)
+        self.edit_begun.emit(editor)
         self.text.setVisible(False)
         self._card.setVisible(True)
         self._body.addWidget(editor)
@@ -409,7 +423,10 @@ class MessageView(QFrame):
                 self._figures = _line_below("quiet")
                 self._figures.setWordWrap(True)
                 self._inset.addWidget(self._figures)
-            self._figures.setText(statistics(record))
+            words = statistics(record)
+            if self.text.tokens is not None and not self.text.tokens.pieces:
+                words = f"{words} · {self.tr('its tokens are not known')}"
+            self._figures.setText(words)
         if self._figures is not None:
             self._figures.setVisible(has_figures)
 

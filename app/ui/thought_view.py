@@ -14,6 +14,8 @@ from app.model.thoughts import Thought
 from app.ui.message_text import MessageText
 from app.ui.theme import Theme, icon
 
+_INSET_PX = 8
+
 
 class ThoughtView(QWidget):
     """A thought, folded until somebody wants to read it."""
@@ -97,7 +99,11 @@ class ThoughtView(QWidget):
         column = QVBoxLayout(self._frame)
         column.setContentsMargins(14, 2, 0, 4)
         column.addWidget(self.text)
-        self._column.addWidget(self._frame)
+        # The line above it has its icon where text begins; so its frame stands a little further in.
+        row = QVBoxLayout()
+        row.setContentsMargins(_INSET_PX, 0, 0, 0)
+        row.addWidget(self._frame)
+        self._column.addLayout(row)
 
     def _on_clicked(self) -> None:
         self.set_open(self.button.isChecked())

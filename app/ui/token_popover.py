@@ -17,6 +17,8 @@ from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
 
 _WIDTH_PX = 296
 _ROW_PX = 30
+_LINE_PX = 34
+"""A line of text, and a little: so far above its place it is above the token."""
 _GAP_PX = 6
 _SIGNS = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍"})
 
@@ -40,6 +42,7 @@ class TokenPopover(QFrame):
         self._hint = QLabel()
         self._hint.setObjectName("quiet")
         self._hint.setWordWrap(True)
+        self._hint.setContentsMargins(4, 6, 4, 2)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(6, 6, 6, 6)
         self._column.setSpacing(0)
@@ -72,7 +75,10 @@ class TokenPopover(QFrame):
                 self._own = number
         self._hint.setText(self._words(piece, can_fork=can_fork and len(self._rows) > 1))
         self.mark(self._own)
-        self.adjustSize()
+        self.ensurePolished()
+        self._hint.ensurePolished()
+        self._column.activate()
+        self.setFixedHeight(self._column.totalHeightForWidth(_WIDTH_PX))
         self._move_to(place)
         self.show()
 
@@ -114,7 +120,7 @@ class TokenPopover(QFrame):
         room = screen.availableGeometry()
         x = min(max(place.x(), room.left()), room.right() - self.width())
         is_below = place.y() + self.height() <= room.bottom()
-        self.move(x, place.y() if is_below else place.y() - self.height() - _ROW_PX)
+        self.move(x, place.y() if is_below else max(room.top(), place.y() - self.height() - _LINE_PX))
 
 
 class AlternativeRow(QAbstractButton):
@@ -123,7 +129,7 @@ class AlternativeRow(QAbstractButton):
     def __init__(self, alternative: Alternative, words: str, theme: Theme, *, is_own: bool) -> None:
         super().__init__()
         self.alternative = alternative
-        self._words = words or self.tr("end of the answer")
+        self._words = words or self.tr("end here")
         self._theme = theme
         self._is_own = is_own
         self._is_marked = False

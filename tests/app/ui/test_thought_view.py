@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Figures, Message, Record
@@ -120,3 +120,19 @@ def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> 
     whole = MessageView(_shown(_message(text, 3), modes), theme("light"))
     assert view.text.toPlainText() == whole.text.toPlainText()
     assert view.text.toPlainText().count("\u200b") == 2
+
+
+def test_tab_goes_from_the_text_to_its_thought_its_code_and_its_actions(view: MessageView) -> None:
+    text = "<think>a</think>\n\n```\none\n```\n\n```\ntwo\n```\n"
+    view.show_message(Shown(_message(text), (1, 2), ("edit", "copy"), is_streaming=False, is_last=True))
+    assert view.thought is not None
+    place: QWidget | None = view.text
+    stops: list[QWidget] = []
+    for _ in range(12):
+        place = place.nextInFocusChain() if place is not None else None
+        if place is not None and place.focusPolicy() & Qt.FocusPolicy.TabFocus and place.isVisible():
+            stops.append(place)
+    buttons = [frame.button for frame in view.text.frames.code]
+    assert stops[:3] == [view.thought.button, *buttons]
+    assert isinstance(stops[3], QToolButton)
+    assert stops[3].accessibleName() == "Previous version"

@@ -122,7 +122,7 @@ def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageVie
     assert popover is not None
     assert popover.isVisible()
     names = [row.accessibleName() for row in popover.rows]
-    assert names == ["␣**two**, 75 %, chosen", "other␣1, 20 %", "end of the answer, 5.0 %"]
+    assert names == ["␣**two**, 75 %, chosen", "other␣1, 20 %", "end here, 5.0 %"]
     qtbot.keyClick(view.text, Qt.Key.Key_Return)
     assert chosen == []
     qtbot.keyClick(view.text, Qt.Key.Key_Down)
