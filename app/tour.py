@@ -235,7 +235,7 @@ class _Tour:
         QTest.keyClicks(view.text, key)
 
     def _view_of(self, message: Message) -> MessageView:
-        view = self._window.transcript.view(message.id)
+        view = self._window.transcript.reveal(message.id)
         if view is None:
             raise _UnexpectedError(f"{message.text[:40]!r} is not on the page")
         return view

@@ -20,6 +20,8 @@ from app.model.settings import Settings, Theme, save_settings
 from app.model.store import Store
 from app.notices import Notice
 from app.ui.settings_window import SettingsWindow
+from app.ui.sheet import Sheet
+from tests import pictures_of_transfer
 
 _SIZES = ((1280, 800), (820, 640))
 _FIGURES = Figures(
@@ -69,7 +71,8 @@ def main() -> int:
         for name, application, width, height in _states(theme):
             application.window.resize(width, height)
             _settle(250)
-            shown = application.window.findChild(SettingsWindow) or application.window
+            shown = application.window.findChild(SettingsWindow) or application.window.findChild(Sheet)
+            shown = shown or application.window
             shown.grab().save(str(out / f"{name}-{theme}-{width}.png"))
             print(f"{name}-{theme}-{width}")
     return 0
@@ -87,6 +90,11 @@ def _states(theme: Theme) -> Iterator[tuple[str, Application, int, int]]:
         ("editing", _editing),
         ("sampling", _sampling),
         ("settings", _settings),
+        ("searching", _with(pictures_of_transfer.searching)),
+        ("exporting", _with(pictures_of_transfer.exporting)),
+        ("importing", _with(pictures_of_transfer.importing)),
+        ("trash", _with(pictures_of_transfer.trash)),
+        ("running-again", _with(pictures_of_transfer.running_again)),
     ):
         with tempfile.TemporaryDirectory() as folder:
             save_settings(Path(folder) / "settings.json", Settings(theme=theme))
@@ -174,7 +182,10 @@ def _editing(folder: Path) -> Callable[[Application], None]:
 
     def show(application: Application) -> None:
         opened(application)
-        application.window.transcript.views[1].begin_edit()
+        transcript = application.window.transcript
+        view = transcript.reveal(transcript.message_ids[1])
+        assert view is not None
+        view.begin_edit()
 
     return show
 
@@ -204,6 +215,23 @@ def _settings(folder: Path) -> Callable[[Application], None]:
         _wait(lambda: application.session.kept is not None)
 
     return show
+
+
+def _with(
+    show: Callable[[Application, pictures_of_transfer.Wait], None],
+) -> Callable[[Path], Callable[[Application], None]]:
+    """A state of a conversation with versions, brought about by the window itself."""
+
+    def prepare(folder: Path) -> Callable[[Application], None]:
+        opened = _siblings(folder)
+
+        def both(application: Application) -> None:
+            opened(application)
+            show(application, _wait)
+
+        return both
+
+    return prepare
 
 
 def _with_conversation(folder: Path, fill: Callable[[Store, int, Message], None]) -> Callable[[Application], None]:

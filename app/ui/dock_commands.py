@@ -71,7 +71,7 @@ class DockCommands(QObject):
         if name == "edit":
             # One sees what one edits.
             self._go_to(message_id)
-            view = self._transcript.view(message_id)
+            view = self._transcript.reveal(message_id)
             if view is not None:
                 view.begin_edit()
         elif name in self._tree_commands.possible(message_id):

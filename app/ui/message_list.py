@@ -14,7 +14,7 @@ from app.ui.gliding_area import GlidingArea
 from app.ui.message_shelf import MessageShelf
 from app.ui.message_view import MessageView, Shown
 from app.ui.text_place import position_at, top_of
-from app.ui.theme import COLUMN_PX, LINE_PX, Theme
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.transcript_layout import Column, Sight, estimated_height
 
 _ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
@@ -108,6 +108,9 @@ class MessageList(GlidingArea):
         self._shelf.set_theme(theme)
         for view in self._views.values():
             view.set_theme(theme)
+        # The text may be of another size, too.
+        self._estimate_again()
+        self.arrange()
 
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:
         """Let other messages stand from `index` on."""
@@ -121,8 +124,13 @@ class MessageList(GlidingArea):
 
     def estimates(self, messages: Iterable[Message]) -> list[int]:
         """Return about how high messages will be."""
-        width = self._width
-        return [estimated_height(message.role, message.text, width) for message in messages]
+        scale = scaled(100) / 100
+        width = round(self._width / scale)
+        return [round(scale * estimated_height(message.role, message.text, width)) for message in messages]
+
+    def _estimate_again(self) -> None:
+        for index, height in zip(range(len(self._column)), self.estimates(self.all_messages()), strict=False):
+            self._column.estimate(index, height)
 
     def _made(self, index: int) -> MessageView:
         """Return a message's view, made and measured if it was not."""
@@ -286,8 +294,7 @@ class MessageList(GlidingArea):
         self._side = side
         if width != self._width:
             self._width = width
-            for index, height in enumerate(self.estimates(self.all_messages())):
-                self._column.estimate(index, height)
+            self._estimate_again()
         self.arrange()
         if line is not None:
             self._hold_line(*line)

@@ -49,8 +49,7 @@ class ReadingCommands(QObject):
         """Let those be chosen that are possible now."""
         self._show_tokens()
         message_id = self._current()
-        view = None if message_id is None else self._transcript.view(message_id)
-        is_answer = view is not None and view.message.role == "assistant"
+        is_answer = message_id is not None and self._transcript.shown(message_id).message.role == "assistant"
         for name in ("raw", "thought", "links", "go_on_from_here"):
             self._menus[name].setEnabled(is_answer)
 
@@ -69,6 +68,6 @@ class ReadingCommands(QObject):
 
     def _on_current(self, act: Callable[[MessageView], object]) -> None:
         message_id = self._current()
-        view = None if message_id is None else self._transcript.view(message_id)
+        view = None if message_id is None else self._transcript.reveal(message_id)
         if view is not None:
             act(view)

@@ -210,6 +210,21 @@ def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(
     assert _stands_in_order(transcript)
 
 
+def test_larger_text_moves_the_message_that_is_read_nowhere(person: Person, transcript: Transcript) -> None:
+    transcript.reveal(transcript.message_ids[80])
+    _settle(person)
+    (first, place), *_ = _places(transcript).items()
+    height = person.view(first).height()
+    person.window.action("larger_text").trigger()
+    _settle(person)
+    assert person.view(first).height() > height
+    assert person.view(first).y() == place
+    assert _stands_in_order(transcript)
+    person.window.action("usual_text").trigger()
+    _settle(person)
+    assert (person.view(first).height(), person.view(first).y()) == (height, place)
+
+
 def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(person: Person, transcript: Transcript) -> None:
     question = transcript.message_ids[-1]
     person.press(question, "e")
