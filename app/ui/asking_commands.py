@@ -21,6 +21,7 @@ from app.ui.asking_panel import AskingPanel, Thinking
 from app.ui.attached_files import AttachedFiles
 from app.ui.composer import Composer
 from app.ui.format_popover import FormatPopover, format_name
+from app.ui.message_editor import MessageEditor
 from app.ui.preset_bar import preset_name
 from app.ui.system_prompt_popover import SystemPromptPopover
 from app.ui.theme import Theme
@@ -56,6 +57,8 @@ class AskingCommands(QObject):
         self._connect()
         self._show_unsent()
         self._show_asking()
+        # Who opens a window writes.
+        composer.text.setFocus()
 
     def _connect(self) -> None:
         controller, composer = self._controller, self._composer
@@ -182,6 +185,13 @@ class AskingCommands(QObject):
             self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
             self._measure()
         self._ask_cost(text)
+
+    def show_cost_in(self, editor: MessageEditor) -> None:
+        """Say in an editor of the system prompt, too, what another one would cost."""
+        if editor.role == "system":
+            self._prompt_costs.known.connect(editor.show_cost)
+            editor.text.textChanged.connect(lambda: self._ask_cost(editor.text.content))
+            self._ask_cost(editor.text.content)
 
     def _ask_cost(self, text: str) -> None:
         """Ask what it would cost to ask the first question under another system prompt."""

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWi
 from typing_extensions import override
 
 from app.model.message import Message
+from app.questions import PromptCost
+from app.ui.cost_words import cost_in_words
 from app.ui.writing_field import WritingField
 
 _LINE_PX = 24
@@ -35,6 +37,7 @@ class MessageEditor(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 4)
         layout.setSpacing(8)
+        self.role = message.role
         # As the field has it: line ends of other systems are plain ones there.
         self._old = message.text.replace("\r\n", "\n").replace("\r", "\n")
         self.text = WritingField(message.text if draft is None else draft)
@@ -48,7 +51,7 @@ class MessageEditor(QWidget):
         layout.addWidget(self.text)
         row = QHBoxLayout()
         row.setSpacing(8)
-        hint = QLabel(self.tr("The old version stays beside it."))
+        hint = self._hint = QLabel(self.tr("The old version stays beside it."))
         hint.setObjectName("quiet")
         row.addWidget(hint)
         row.addStretch(1)
@@ -76,6 +79,10 @@ class MessageEditor(QWidget):
             self.ended.emit(None)
         else:
             self.replaced.emit(self.draft)
+
+    def show_cost(self, cost: PromptCost) -> None:
+        """Say what asking again below the new version would cost."""
+        self._hint.setText(cost_in_words(cost))
 
     def _save(self) -> None:
         self.ended.emit(self.draft)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
 from app.questions import PromptCost
+from app.ui.cost_words import cost_in_words
 from app.ui.one_of import quiet_label
 from app.ui.popover import Popover
 from app.ui.theme import text_font
@@ -17,7 +18,6 @@ translate = QCoreApplication.translate
 
 _WIDTH_PX = 520
 _EDITOR_PX = 170
-_WORTH_SAYING_S = 0.95
 
 
 class SystemPromptPopover(Popover):
@@ -66,13 +66,7 @@ class SystemPromptPopover(Popover):
 
     def show_cost(self, cost: PromptCost | None) -> None:
         """Say what the model would read; None: nobody knows."""
-        if cost is None:
-            self.cost.setText("")
-            return
-        text = self.tr("would read {read:,} of {tokens:,} tokens").format(read=cost.num_read, tokens=cost.num_tokens)
-        if cost.seconds is not None and cost.seconds >= _WORTH_SAYING_S:
-            text += self.tr(" · about {seconds:.0f} s").format(seconds=cost.seconds)
-        self.cost.setText(text)
+        self.cost.setText("" if cost is None else cost_in_words(cost))
 
     def _on_text(self) -> None:
         text = self.editor.content

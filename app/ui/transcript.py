@@ -29,6 +29,8 @@ class Transcript(MessageList):
     """
 
     action_asked = Signal(int, str)
+    edit_begun = Signal(object)
+    """The `MessageEditor` in which another version of a message is written."""
     more_asked = Signal(int, QPoint)
     refused = Signal(str)
     """Why a text was not taken into an edit."""
@@ -198,6 +200,7 @@ class Transcript(MessageList):
         super().connect_view(view)
         self.selection.watch(view)
         view.action_asked.connect(self.action_asked)
+        view.edit_begun.connect(self.edit_begun)
         view.more_asked.connect(self.more_asked)
         view.edited.connect(self._controller.edit)
         view.replaced.connect(self._controller.replace)

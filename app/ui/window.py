@@ -190,6 +190,7 @@ class MainWindow(QMainWindow):
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
         self._asking_commands.files.import_asked.connect(self.transfer.show_import)
+        self.transcript.edit_begun.connect(self._asking_commands.show_cost_in)
         self.banner.action_asked.connect(self._on_banner_action)
         self.banner.action_asked.connect(self.transfer.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)

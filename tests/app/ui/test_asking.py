@@ -358,6 +358,17 @@ def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Pers
     assert list(person.controller.siblings(new.id)) == [old.id, new.id]
 
 
+def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(person: Person) -> None:
+    person.ask("What is a branch?")
+    person.press(person.controller.path[0].id, "e")
+    editor = person.window.focusWidget()
+    assert isinstance(editor, QPlainTextEdit)
+    person.bot.keyClicks(editor, "Be brief.")
+    labels = person.view(person.controller.path[0].id).findChildren(QLabel)
+    person.bot.waitUntil(lambda: any("would read" in label.text() for label in labels), timeout=PATIENCE_MS)
+    _press(person, editor, Qt.Key.Key_Escape)
+
+
 def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much(person: Person) -> None:
     gauge = person.window.composer.gauge
     person.bot.waitUntil(gauge.isVisible, timeout=PATIENCE_MS)
