@@ -69,6 +69,11 @@ class ReplayWindow(Sheet):
         run.done.connect(self.show_verdict)
         run.start()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the verdict is there."""
+        return self._run is None
+
     def _on_progress(self, done: float) -> None:
         self.show_far(self.tr("Drawing …"), round(done * 1000), 1000)
 
