@@ -7,9 +7,11 @@ all went well.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,7 +46,9 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
     """Run one of the commands; return the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        store = _store(places, is_made=chosen.command == "import" and not chosen.plan)
+        if chosen.command == "import" and chosen.plan:
+            return _report(_finished(_planned(chosen, places), _import_line), chosen)
+        store = _store(places, is_made=chosen.command == "import")
         try:
             match chosen.command:
                 case "import":
@@ -71,6 +75,15 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
         return 1
 
 
+def _planned(chosen: argparse.Namespace, places: Places) -> Generator[Progress, None, Summary]:
+    """What an import would bring; where there are no conversations yet, into none."""
+    if places.store.exists():
+        with contextlib.closing(Store(places.store)) as store:
+            return (yield from planned(store, chosen.files))
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(Store(Places.under(Path(folder)).store)) as store:
+        return (yield from planned(store, chosen.files))
+
+
 def _store(places: Places, *, is_made: bool) -> Store:
     if not is_made and not places.store.exists():
         raise _FailedError(f"There are no conversations in {places.data}. Name another folder with --data-dir.")
@@ -81,8 +94,10 @@ def _store(places: Places, *, is_made: bool) -> Store:
 
 
 def _import(store: Store, chosen: argparse.Namespace) -> int:
-    work = planned(store, chosen.files) if chosen.plan else imported(store, chosen.files)
-    summary = _finished(work, _import_line)
+    return _report(_finished(imported(store, chosen.files), _import_line), chosen)
+
+
+def _report(summary: Summary, chosen: argparse.Namespace) -> int:
     if chosen.json:
         _say_json(summary)
     else:
@@ -104,7 +119,8 @@ def _told(summary: Summary, *, is_plan: bool) -> Iterator[str]:
     what = f"{_counted(summary.num_conversations, 'conversation')} with {_counted(summary.num_messages, 'message')}"
     programs = ", ".join(f"{program}: {number:,}" for program, number in sorted(summary.programs.items()))
     branches = f" in {_counted(summary.num_branches, 'branch', 'branches')}" if summary.num_branches else ""
-    yield f"{what}{branches} {'would be' if is_plan else 'were'} imported{f' ({programs})' if programs else ''}."
+    done = "would be" if is_plan else "was" if summary.num_conversations == 1 else "were"
+    yield f"{what}{branches} {done} imported{f' ({programs})' if programs else ''}."
     if summary.twins:
         yield f"{_counted(len(summary.twins), 'conversation')} are here already and are left out."
     for remark, number in sorted(summary.remarks.items()):

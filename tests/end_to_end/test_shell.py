@@ -59,6 +59,11 @@ def test_what_was_exported_is_imported_with_its_branches(folder: Path, tmp_path:
     assert _bough("export", "--all", "--format", "bough", "--out", out, folder=folder).returncode == 0
     plan = _bough("import", "--plan", out / "Conversations.bough", folder=folder)
     assert "2 conversations are here already" in plan.stdout
+    # Nothing is made where there is nothing yet.
+    plan = _bough("import", "--plan", out / "Conversations.bough", folder=tmp_path / "new")
+    assert (plan.returncode, plan.stderr) == (0, "")
+    assert plan.stdout == "2 conversations with 7 messages in 3 branches would be imported (Bough: 2).\n"
+    assert not (tmp_path / "new").exists()
     done = _bough("import", out / "Conversations.bough", folder=tmp_path / "new")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "2 conversations with 7 messages in 3 branches were imported (Bough: 2).\n"

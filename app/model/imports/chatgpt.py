@@ -105,6 +105,8 @@ def _text(
 ) -> tuple[str, list[str]]:
     parts: list[str] = []
     notes: list[str] = []
+    attachments = [object_of(found) for found in list_of(metadata.get("attachments"))]
+    names = {text_of(found.get("id")): text_of(found.get("name")) for found in attachments}
     match kind:
         case "code":
             language = text_of(content.get("language"))
@@ -126,26 +128,31 @@ def _text(
             parts.append("\n\n".join(piece for piece in (place.strip(" ·"), text_of(content.get("text"))) if piece))
         case _ if isinstance(content.get("parts"), list):
             for part in list_of(content["parts"]):
-                parts.append(part if isinstance(part, str) else _other_part(object_of(part), notes, remarks, attached))
+                is_text = isinstance(part, str)
+                parts.append(part if is_text else _other_part(object_of(part), names, notes, remarks, attached))
         case _ if isinstance(content.get("text"), str):
             parts.append(text_of(content["text"]))
         case _:
             rest = {key: value for key, value in content.items() if key != "content_type"}
             parts.append(fenced(shown(rest), "json") if any(rest.values()) else "")
     pointed_at = {_file_id(object_of(part)) for part in list_of(content.get("parts"))}
-    for found in list_of(metadata.get("attachments")):
-        attachment = object_of(found)
-        if text_of(attachment.get("id")) not in pointed_at:
-            notes.append(_attachment(text_of(attachment.get("name")), text_of(attachment.get("id")), remarks, attached))
+    notes += [
+        _attachment(text_of(found.get("name")), text_of(found.get("id")), remarks, attached)
+        for found in attachments
+        if text_of(found.get("id")) not in pointed_at
+    ]
     return "\n\n".join(part for part in parts if part), notes
 
 
-def _other_part(part: dict[str, Json], notes: list[str], remarks: Counter[str], attached: Attached) -> str:
+def _other_part(
+    part: dict[str, Json], names: dict[str, str], notes: list[str], remarks: Counter[str], attached: Attached
+) -> str:
     if isinstance(part.get("text"), str):
         return text_of(part["text"])
     if "asset_pointer" in part:
-        name = _file_id(part)
-        notes.append(_attachment(name, name, remarks, attached))
+        file_id = _file_id(part)
+        name = names.get(file_id) or file_id
+        notes.append(_attachment(name, file_id, remarks, attached))
         return f"[file: {name or 'without a name'}]"
     return fenced(shown(part), "json") if part else ""
 

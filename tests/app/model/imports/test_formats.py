@@ -54,8 +54,8 @@ def test_chatgpt_keeps_branches_models_times_and_tool_calls(store: Store, tmp_pa
         "2<4 assistant: Ask SRE.",
         "3<5 note: Tool call: python\n\n```python\nprint(1)\n```",
         "5<6 note: Tool result: python\n\n```\n1\n\n```",
-        "6<7 user: [file: file-CAT]\n\nWhat is this?",
-        "7<8 note: File: file-CAT\n\nIt is not in the file that was imported.",
+        "6<7 user: [file: cat.png]\n\nWhat is this?",
+        "7<8 note: File: cat.png\n\nIt is not in the file that was imported.",
         "8<9 note: File: x.pdf\n\nIt is not in the file that was imported.",
     ]
     assert _path(part) == ["How do I roll back?", "Ask SRE."]
@@ -79,7 +79,7 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
     summary = brought_in(store, tmp_path / "export.zip")
     assert summary.problems == []
     notes = [message.text for message in store.messages(summary.conversation_ids[0]) if message.role == "note"]
-    assert f"Picture: file-CAT-cat.png\n\n![file-CAT-cat.png](data:image/png;base64,{samples.PNG})" in notes
+    assert f"Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})" in notes
     assert summary.remarks["pictures and files, kept with their messages"] == 1
     assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 1
 
