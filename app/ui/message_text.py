@@ -77,6 +77,8 @@ class MessageText(QTextBrowser):
         self._is_raw = False
         self._thought: Thought | None = None
         self._begins_certainly = False
+        self._is_cut = False
+        """Whether only the beginning is shown, and how much more there is."""
         self._is_fitting = False
         self._is_cursor_placed = False
         self._link_number = -1
@@ -122,11 +124,11 @@ class MessageText(QTextBrowser):
         is_other = self._is_meant and self._thought is None and may_end_thought(self._content, len(text))
         if not self._begins_certainly or is_other:
             self._show_content()
-        elif room <= 0:
+        elif self._is_cut:
             self._markdown.write_last_block(_more(len(text) - room).strip())
         else:
-            more = _more(len(text) - room) if len(text) > room else ""
-            self._markdown.append(text[:room] + more)
+            self._is_cut = len(text) > room
+            self._markdown.append(text[:room] + (_more(len(text) - room) if self._is_cut else ""))
         self._fit()
 
     @property
@@ -174,7 +176,8 @@ class MessageText(QTextBrowser):
         if may_be_mark and self._has_caret:
             # It is not shown before it is known.
             shown = ""
-        if len(shown) > _MOST_SHOWN:
+        self._is_cut = len(shown) > _MOST_SHOWN
+        if self._is_cut:
             shown = f"{shown[:_MOST_SHOWN]}{_more(len(shown) - _MOST_SHOWN)}"
         if self._is_meant:
             self._markdown.set_source(shown)

@@ -16,6 +16,7 @@ from app.model.token_pieces import TokenPiece
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
 
 _WIDTH_PX = 296
+_MARGIN_PX = 6
 _ROW_PX = 30
 _LINE_PX = 34
 """A line of text, and a little: so far above its place it is above the token."""
@@ -44,7 +45,7 @@ class TokenPopover(QFrame):
         self._hint.setWordWrap(True)
         self._hint.setContentsMargins(4, 6, 4, 2)
         self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(6, 6, 6, 6)
+        self._column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
         self._column.setSpacing(0)
         self._column.addWidget(self._hint)
 
@@ -70,6 +71,7 @@ class TokenPopover(QFrame):
             row = AlternativeRow(choice, shown_token(words), self._theme, is_own=is_own)
             row.clicked.connect(partial(self._choose, number))
             self._column.insertWidget(number, row)
+            row.show()
             self._rows.append(row)
             if is_own:
                 self._own = number
@@ -77,8 +79,9 @@ class TokenPopover(QFrame):
         self.mark(self._own)
         self.ensurePolished()
         self._hint.ensurePolished()
-        self._column.activate()
-        self.setFixedHeight(self._column.totalHeightForWidth(_WIDTH_PX))
+        words_px = self._hint.heightForWidth(_WIDTH_PX - 2 * _MARGIN_PX) if self._hint.text() else 0
+        self._hint.setVisible(bool(words_px))
+        self.setFixedHeight(2 * _MARGIN_PX + len(self._rows) * _ROW_PX + words_px)
         self._move_to(place)
         self.show()
 

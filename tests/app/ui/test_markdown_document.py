@@ -119,7 +119,7 @@ def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> 
 
 @pytest.mark.parametrize(
     "source",
-    ["- item with **words**\n" * 60, "1. item\n\n" * 60, "word " * 8_000, "x" * 40_000, "line\n" * 8_000],
+    ["- item with **words**\n" * 60, "1. item\n\n" * 60, "word " * 5_000, "x" * 30_000, "line\n" * 4_500],
 )
 def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QApplication, source: str) -> None:
     document = _document(qapp)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -103,3 +105,24 @@ def test_a_rule_is_a_thin_line_in_the_colour_of_lines(text: MessageText) -> None
     others = [colour for colour in colours if colour != colours[0]]
     assert len(others) == round(ratio)
     assert set(others) == {theme("light").line.lower()}
+
+
+@pytest.mark.parametrize(("num_chars", "step"), [(200_000, 20_000), (2_000_000, 100_000)])
+@pytest.mark.parametrize("is_raw", [False, True])
+def test_a_word_without_end_streams_in_and_the_page_still_answers(
+    text: MessageText, qtbot: QtBot, num_chars: int, step: int, is_raw: bool
+) -> None:
+    text.set_text("", is_raw=is_raw)
+    text.set_caret(True)
+    for _ in range(num_chars // step):
+        text.append("x" * step)
+    text.set_caret(False)
+    answered: list[bool] = []
+    QTimer.singleShot(0, text, lambda: answered.append(True))
+    qtbot.waitUntil(lambda: bool(answered), timeout=30_000)
+    assert len(text.content) == num_chars
+    shown, _, more = text.toPlainText().partition("\n\n" if is_raw else "\n…")
+    assert shown.count("x") == min(num_chars, 200_000)
+    assert ("characters more" in more) is (num_chars > 200_000)
+    assert max(map(len, re.split("[\u200b\n]", shown))) <= 1_000
+    assert text.horizontalScrollBar().maximum() == 0
