@@ -6,6 +6,7 @@ A message that can't be read is set aside: it is shown as such and left as it is
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -68,6 +69,12 @@ class MessageTable:
         for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
             return self._read(row, pieces)
         raise KeyError(message_id)
+
+    def present(self, message_ids: Iterable[MessageId]) -> set[MessageId]:
+        """Return those of them that there are."""
+        given = json.dumps(sorted(message_ids))
+        rows = self._database.rows("SELECT id FROM message WHERE id IN (SELECT value FROM json_each(?))", (given,))
+        return {row[0] for row in rows}
 
     def streaming(self) -> list[Message]:
         """Return the answers that were not ended."""

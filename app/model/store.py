@@ -153,9 +153,15 @@ class Store:
                 self._messages.set(message.id, "name", message.name)
                 self._messages.set(message.id, "starred_ms", message.starred_ms)
             chosen = {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)}
-            self._conversations.choose(conversation_id, chosen)
+            # The trash may have been emptied since.
+            there = self._messages.present({step.root_id, *chosen, *(child for child in chosen.values() if child)})
+            self._conversations.choose(
+                conversation_id,
+                {up: down for up, down in chosen.items() if up in there and (down is None or down in there)},
+            )
             self._conversations.forget_choices(conversation_id, step.choices.keys() - chosen.keys())
-            self._conversations.set(conversation_id, "root_id", step.root_id)
+            if step.root_id in there:
+                self._conversations.set(conversation_id, "root_id", step.root_id)
 
     @_mending
     def set_text(self, message_id: MessageId, text: str) -> Message:

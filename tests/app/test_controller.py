@@ -463,3 +463,16 @@ def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk
     num_told = len(told)
     desk.ask("u3", "a3")
     assert len(told) == num_told
+
+
+def test_what_was_deleted_for_good_is_not_undone_and_nothing_is_wrong_with_that(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    first = desk.controller.path[-1].id
+    desk.controller.regenerate(first)
+    desk.link.finished(desk.link.asked[-1], "a2")
+    desk.controller.prune(first)
+    desk.program.conversations.empty_trash()
+    for _ in range(3):
+        desk.controller.undo()
+    assert [notice for notice in desk.notices if notice.kind == "danger"] == []
+    assert "a1" not in _tree(desk)
