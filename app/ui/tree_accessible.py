@@ -38,7 +38,14 @@ def tell_of_change(canvas: TreeCanvas) -> None:
 
 
 def _interface_of(_class_name: str, found: QObject) -> QAccessibleInterface | None:
+    # Qt deletes it with its widget.
     return _Tree(found) if isinstance(found, TreeCanvas) else None
+
+
+@cache
+def _given_away() -> list[QAccessibleInterface]:
+    """What Qt was given that belongs to no widget: it refers to it as long as the program runs."""
+    return []
 
 
 class _Tree(QAccessibleWidget):
@@ -63,6 +70,7 @@ class _Tree(QAccessibleWidget):
         if spot_id not in self._nodes:
             self._nodes[spot_id] = _Node(self, self._canvas, spot_id)
             QAccessible.registerAccessibleInterface(self._nodes[spot_id])
+            _given_away().append(self._nodes[spot_id])
         return self._nodes[spot_id]
 
     @override
@@ -117,8 +125,8 @@ class _Node(QAccessibleInterface):
         return self._tree.window() if self.isValid() else None
 
     @override
-    def parent(self) -> QAccessibleInterface:
-        return self._tree
+    def parent(self) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._tree if shiboken6.isValid(self._tree) else None
 
     @override
     def child(self, index: int) -> QAccessibleInterface | None:  # pyright: ignore[reportIncompatibleMethodOverride]
