@@ -139,6 +139,8 @@ class MessageList(GlidingArea):
         if view is None:
             view = self._views[message_id] = self._shelf.take(self.shown(message_id))
             self._column.forget(index)
+            # A screen reader finds those alone that have views; this tells where among all it is.
+            view.text.setAccessibleDescription(self.tr("Message {number}").format(number=f"{index + 1:,}"))
             if (draft := self._drafts.pop(message_id, None)) is not None:
                 view.begin_edit(draft)
             view.show()

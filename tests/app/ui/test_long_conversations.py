@@ -191,6 +191,8 @@ def test_a_screen_reader_finds_the_views_from_top_to_bottom(person: Person, tran
         _settle(person)
         children = [view for view in transcript.viewport().children() if isinstance(view, MessageView)]
         assert [view for view in children if view.isVisible()] == transcript.views
+        numbers = [transcript.message_ids.index(view.message.id) + 1 for view in transcript.views]
+        assert [view.text.accessibleDescription() for view in transcript.views] == [f"Message {n}" for n in numbers]
 
 
 def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(
