@@ -23,6 +23,7 @@ from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
 from app.ui.clipboard import leave_plain_text
+from app.ui.plurals import EnglishPlurals
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
@@ -38,6 +39,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setDesktopFileName("bough")
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(icon_file())))
+    application.installTranslator(EnglishPlurals(application))
     application.aboutToQuit.connect(leave_plain_text)
     return application
 

@@ -51,9 +51,8 @@ class TransferCommands(QObject):
         self._current_id = current_id
         self._transcript = transcript
         self._window = window
-        self._folder = Path(
-            QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation) or Path.home()
-        )
+        documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
+        self._folder = documents if documents.is_dir() else Path.home()
         self.search = SearchPanel(self._archive.searcher, theme, window)
         self.search.hit_chosen.connect(self._go_to)
         self.drop_page = DropPage(theme, window, composer)
@@ -93,6 +92,7 @@ class TransferCommands(QObject):
             sheet.what.choose(len(offers) - 1)
         elif self._transcript.selection.ids:
             sheet.what.choose(1)
+        sheet.what.focus()
         return sheet
 
     def _offers(self) -> Iterator[Offer]:

@@ -130,7 +130,7 @@ class TrashWindow(Sheet):
         box.setWindowTitle(self.tr("Delete for good"))
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setText(question)
-        goes = self.tr("%n message(s) go", "", num_messages)
+        goes = self.tr("%n message(s) would go", "", num_messages)
         box.setInformativeText(
             self.tr(
                 "{goes}: from your conversations, from their backups and from what models have read. "
