@@ -10,8 +10,8 @@ import math
 import time
 from collections.abc import Sequence
 
-from worker.branch import Drawn
 from worker.constraint import Constraint
+from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.healing import Healing, num_taken_back
 from worker.masks import Masks

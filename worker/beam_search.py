@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from worker.answer import Answer
 from worker.batch import Batch
-from worker.branch import Drawn
+from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.prompt_cache import MOST_MARKS, PromptCache, States

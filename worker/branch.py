@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
+from worker.drawn import Draw, Drawn, report
 from worker.masks import Mask, both
 from worker.prompt_cache import MOST_MARKS, States
 from worker.sampler import Sampler
@@ -31,16 +32,6 @@ class Steer(Mask, Protocol):
         ...
 
 
-class Drawn(NamedTuple):
-    """A token that was drawn; `logprob` and `top` (ids, log-probabilities) only where they were asked for."""
-
-    token_id: int
-    logprob: float | None = None
-    top: Sequence[tuple[int, float]] = ()
-    is_draft: bool = False
-    """Whether it was guessed before."""
-
-
 class Guesses(Protocol):
     """What may guess tokens that follow."""
 
@@ -55,30 +46,6 @@ class Guesses(Protocol):
     def note(self, num_right: int, length: int) -> None:
         """Say how many of the last ones came true, and how many tokens there are now."""
         ...
-
-
-class Draw(NamedTuple):
-    """A token under way."""
-
-    token: mx.array  # shape [1]
-    report: tuple[mx.array, ...]
-
-    @property
-    def arrays(self) -> tuple[mx.array, ...]:
-        return (self.token, *self.report)
-
-    def drawn(self) -> Drawn:
-        """Wait for it and return it."""
-        token_id = int(cast("int", self.token.item()))
-        if not self.report:
-            return Drawn(token_id)
-        logprob, top_ids, top_logprobs = self.report
-        top = zip(np.array(top_ids)[0].tolist(), np.array(top_logprobs)[0].tolist(), strict=True)
-        return Drawn(
-            token_id,
-            float(cast("float", logprob.item())),
-            sorted(top, key=lambda pair: (-pair[1], pair[0])),
-        )
 
 
 class Branch:
@@ -265,7 +232,7 @@ class Branch:
     def _report(self, logits: mx.array, token: mx.array) -> tuple[mx.array, ...]:
         """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
         if self._num_top:
-            return _report(logits, token, self._num_top)
+            return report(logits, token, self._num_top)
         return ()
 
     def drawn_logits(self) -> npt.NDArray[np.float32]:
@@ -335,19 +302,3 @@ def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
     start = max(0, length - _NEAR)
     start = start if one[:start] == other[:start] else 0
     return next(place for place in range(start, length) if one[place] != other[place])
-
-
-def _logprobs(logits: mx.array) -> mx.array:
-    logits = logits.astype(mx.float32)
-    return logits - mx.logsumexp(logits, axis=-1, keepdims=True)
-
-
-def _logprob_of(logprobs: mx.array, token: mx.array) -> mx.array:
-    return mx.take_along_axis(logprobs, token[:, None].astype(mx.uint32), axis=-1)
-
-
-def _report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    logprobs = _logprobs(logits)
-    num_top = min(num_top, logprobs.shape[-1])
-    top = mx.argpartition(-logprobs, kth=num_top - 1, axis=-1)[:, :num_top]
-    return (_logprob_of(logprobs, token), top, mx.take_along_axis(logprobs, top, axis=-1))

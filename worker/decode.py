@@ -17,7 +17,8 @@ from collections.abc import Sequence
 import mlx.core as mx
 
 from worker.batch import Batch
-from worker.branch import Branch, Drawn
+from worker.branch import Branch
+from worker.drawn import Drawn
 from worker.language_model import LanguageModel
 from worker.layers import held_by
 from worker.prompt_cache import PromptCache

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import mlx.core as mx
 
-from worker.branch import Branch, Drawn
+from worker.branch import Branch
 from worker.decode import MOST_GUESSES, Decoder
 from worker.draft import Draft, DraftModel, LookUp
+from worker.drawn import Drawn
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel

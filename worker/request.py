@@ -5,17 +5,18 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec import UNSET
 
 from worker.answer import Answer
-from worker.branch import Branch, Drawn
+from worker.beginning import does_not_fit, given, plans_of
+from worker.branch import Branch
 from worker.draft import Draft, Drafting
-from worker.errors import ConstraintInvalidError, HookFailedError
+from worker.drawn import Drawn
+from worker.errors import HookFailedError
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
-from worker.lead_in import with_lead_in
 from worker.prompts import Prompts
 from worker.protocol import (
     Answered,
@@ -28,13 +29,12 @@ from worker.protocol import (
     Origin,
     PrefillProgress,
     RequestId,
-    Segment,
     Timing,
     Usage,
 )
 from worker.sampler import Sampler
 from worker.steering import Steering, Taken
-from worker.writing import Plan, Writing
+from worker.writing import Writing
 from worker.written import Origin as WrittenAs
 
 _MOST_CHOICES = 64
@@ -86,14 +86,14 @@ class Request:
     ) -> None:
         """Raises a `WorkerError` where it can't be answered. `hooks`: where they are found, if not Bough's alone."""
         prompts.refuse_far_too_long(command)
-        given_ids, given_text = _given(command, prompts, model)
+        given_ids, given_text = given(command, prompts, model)
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
         self.ticket = ticket
         self.num_kept = 0
         """Tokens of the prompt that were known, and those that were read for it."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
-        plans, given_text = _plans(command, model, given_ids, given_text)
+        plans, given_text = plans_of(command, model, given_ids, given_text)
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
         self.sequence = self._prompt_ids + kept_ids
         """What the model reads before the first new token."""
@@ -102,7 +102,7 @@ class Request:
         self.writings = [Writing(model.vocabulary, plans, given_ids, given_text, max_tokens) for _ in range(command.n)]
         allowed = self.writings[0].answer.mask.mask()
         if allowed is not None and not allowed.any():
-            raise _does_not_fit()
+            raise does_not_fit()
         sampling = command.sampling
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
         self._seed = seed
@@ -296,71 +296,6 @@ class Request:
                 for figures in steering.hooks.figures
             ],
         )
-
-
-def _plans(
-    command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None
-) -> tuple[list[Plan], str | None]:
-    """Return what the segments of an answer shall be, and the given text if its seam may be healed.
-
-    Raises `ConstraintInvalidError`.
-    """
-    segments = command.segments or [Segment(constraint=command.constraint, stop=command.stop)]
-    plans = [
-        Plan(
-            segment.stop,
-            None if segment.constraint is None else model.constraints.new(segment.constraint),
-            segment.max_tokens,
-        )
-        for segment in segments
-    ]
-    form, described = plans[0].constraint, segments[0].constraint
-    if form is None or described is None:
-        return plans, given_text
-    kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
-    if described.covers == "turn":
-        if not form.consume(kept_ids):
-            raise _does_not_fit()
-        return plans, given_text
-    # The form begins behind what was given. What of that is spelled again stands in front of it.
-    again = _text_of(model.vocabulary.bytes_of(given_ids[len(kept_ids) :]))
-    if again:
-        plans[0] = replace(plans[0], constraint=model.constraints.new(with_lead_in(described, again)), bare=form)
-    else:
-        plans[0] = replace(plans[0], bare=form)
-    return plans, None if again is None else given_text
-
-
-def _text_of(data: bytes) -> str | None:
-    """The text of bytes; None where they are none, as they begin inside a character."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _does_not_fit() -> ConstraintInvalidError:
-    return ConstraintInvalidError(
-        "What the answer goes on from does not fit the constraint. Change one of them, or let it cover what is new."
-    )
-
-
-def _given(command: Generate, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
-    """What an answer goes on from; the text where it is one."""
-    continuation = command.continuation
-    if continuation is None:
-        return [], None
-    if continuation.token_ids is not UNSET:
-        prompts.check(continuation.token_ids, "continuation.token_ids")
-        return continuation.token_ids, None
-    text = continuation.text if continuation.text is not UNSET else ""
-    known = continuation.known_ids
-    prompts.check(known, "continuation.known_ids")
-    num_ids, num_chars = model.vocabulary.num_said(known, text)
-    ids = known[:num_ids]
-    if ids and num_chars == len(text):
-        return ids, None
-    return ids + model.vocabulary.encode_turn(text[num_chars:]), text
 
 
 def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:

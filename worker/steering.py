@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from worker.branch import Drawn
 from worker.decision import Decision, Splice
+from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_chain import HookChain
 from worker.masks import both

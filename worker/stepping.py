@@ -74,8 +74,8 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
-from worker.branch import Drawn
 from worker.constraint import Constraint
+from worker.drawn import Drawn
 from worker.errors import HookFailedError
 from worker.hook_chain import SLOW_S, Hook, HookChain
 from worker.masks import both

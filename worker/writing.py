@@ -13,9 +13,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from worker.answer import Answer
-from worker.branch import Drawn
 from worker.characters import split_characters
 from worker.constraint import Constraint
+from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.lineage import Lineage
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment

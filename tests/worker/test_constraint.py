@@ -14,8 +14,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.driver import StdioWorker, shown_text
-from worker.branch import Drawn
 from worker.constraint import Constraints
+from worker.drawn import Drawn
 from worker.engine import Engine
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel, UnreadModel

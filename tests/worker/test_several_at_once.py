@@ -20,8 +20,9 @@ from tokenizers import Tokenizer
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import StdioWorker, shown_text
 from worker.batch import Batch
-from worker.branch import Branch, Drawn
+from worker.branch import Branch
 from worker.disk_cache import DiskCache
+from worker.drawn import Drawn
 from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
