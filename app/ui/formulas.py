@@ -74,7 +74,12 @@ class Formulas(QObject):
     def _work(self) -> None:
         while True:
             key = self._queue.get()
-            self._came.emit(key, formula(key.latex, key.size_px, "black", is_inline=key.is_inline))
+            picture = formula(key.latex, key.size_px, "black", is_inline=key.is_inline)
+            try:
+                self._came.emit(key, picture)
+            except RuntimeError:
+                # The program has ended meanwhile.
+                return
 
     def _keep(self, key: FormulaKey, picture: Formula | None) -> None:
         self._known[key] = picture

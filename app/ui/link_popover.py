@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextOption
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextDocument, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 _SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -79,3 +81,28 @@ class LinkPopover(QFrame):
 def is_safe(url: QUrl) -> bool:
     """Whether an address is one that the system may be handed."""
     return url.scheme().lower() in _SAFE_SCHEMES
+
+
+class Link(NamedTuple):
+    """A link in a document: where it is, and where it leads."""
+
+    start: int
+    end: int
+    address: str
+
+
+def links_in(document: QTextDocument) -> list[Link]:
+    """Return the links of a document."""
+    links: list[Link] = []
+    block = document.begin()
+    while block.isValid():
+        for run in block.textFormats():
+            address = run.format.anchorHref()
+            start = block.position() + run.start
+            if address and links and links[-1][1:] == (start, address):
+                # It looks another way from here on.
+                links[-1] = links[-1]._replace(end=start + run.length)
+            elif address:
+                links.append(Link(start, start + run.length, address))
+        block = block.next()
+    return links

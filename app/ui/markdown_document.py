@@ -68,10 +68,6 @@ class MarkdownDocument:
     def source(self) -> str:
         return self._source
 
-    @property
-    def has_quotes(self) -> bool:
-        return ">" in self._source
-
     def set_source(self, source: str) -> None:
         """Show another text."""
         self._source = _normalized(source)

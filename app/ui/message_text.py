@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
@@ -18,7 +18,6 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPalette,
     QResizeEvent,
-    QTextBlock,
     QTextCharFormat,
     QTextCursor,
     QWheelEvent,
@@ -28,22 +27,18 @@ from typing_extensions import override
 
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
-from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.copied_text import copied_text
 from app.ui.frames import Frames
-from app.ui.link_popover import LinkPopover
+from app.ui.link_popover import LinkPopover, links_in
 from app.ui.markdown_document import MarkdownDocument
-from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.source_place import raw_place, source_place
+from app.ui.text_ornaments import TextOrnaments
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.token_reader import TokenReader
 
 _CARET_PX = 2
 _MOST_SHOWN = 200_000
 """Characters that are laid out; beyond them the layout takes seconds."""
-_BAR_PX = 3
-_BULLET_PX = 5
-_BULLET_GAP_PX = 9
 
 
 class MessageText(QTextBrowser):
@@ -72,6 +67,7 @@ class MessageText(QTextBrowser):
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
         self._frames = Frames(self.viewport(), theme)
+        self.ornaments = TextOrnaments(self)
         self._content = ""
         self._has_caret = False
         self._is_raw = False
@@ -248,8 +244,7 @@ class MessageText(QTextBrowser):
         context.selections = selections
         self.document().documentLayout().draw(painter, context)
         painter.setClipRect(visible)
-        self._paint_quote_bars(painter, visible)
-        self._paint_bullets(painter, visible)
+        self.ornaments.paint(painter, visible, self._theme)
         if self._tokens is not None:
             self._tokens.paint(painter, visible)
         if self.hasFocus() and self._is_cursor_placed and not self.textCursor().hasSelection():
@@ -270,77 +265,6 @@ class MessageText(QTextBrowser):
         look.setBackground(self.palette().brush(QPalette.ColorRole.Highlight))
         look.setForeground(self.palette().brush(QPalette.ColorRole.HighlightedText))
         return _painted(self.textCursor(), look)
-
-    def _paint_quote_bars(self, painter: QPainter, visible: QRect) -> None:
-        if self._markdown.has_quotes:
-            for bar in self.quote_bars(visible):
-                if bar.intersects(visible):
-                    painter.fillRect(bar, QColor(self._theme.control_line))
-
-    def quote_bars(self, visible: QRect | None = None) -> list[QRect]:
-        """One bar for each quote, beside all that stands in it; at the right where it is read from there.
-
-        `visible`: only what stands there is looked at.
-        """
-        bars: list[QRect] = []
-        num_open = 0
-        for block in self._blocks(visible):
-            depth = block.blockFormat().intProperty(QUOTE_DEPTH)
-            open_bars = bars[len(bars) - num_open :]
-            if depth or open_bars:
-                cursor = QTextCursor(block)
-                top = self.cursorRect(cursor).top()
-                cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock)
-                bottom = self.cursorRect(cursor).bottom()
-                if block.blockFormat().hasProperty(CODE_LINE):
-                    bottom += CODE_PADDING_PX
-                for bar in open_bars[:depth]:
-                    bar.setBottom(max(bar.bottom(), bottom))
-                is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
-                for level in range(min(num_open, depth), depth):
-                    x = QUOTE_INDENT_PX * level + 4
-                    left = self.viewport().width() - x - _BAR_PX if is_mirrored else x
-                    bars.append(QRect(QPoint(left, top), QPoint(left + _BAR_PX - 1, bottom)))
-                # Those that end here are out of the way of the ones that go on.
-                if depth < num_open:
-                    going_on = open_bars[:depth]
-                    bars = [bar for bar in bars if not any(bar is other for other in going_on)] + going_on
-            num_open = depth
-        return bars
-
-    def _paint_bullets(self, painter: QPainter, visible: QRect) -> None:
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for bullet, is_filled in self.bullets(visible):
-            if bullet.toAlignedRect().intersects(visible):
-                painter.setPen(QColor(self._theme.text))
-                painter.setBrush(QColor(self._theme.text) if is_filled else Qt.BrushStyle.NoBrush)
-                painter.drawEllipse(bullet)
-
-    def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool]]:
-        """Where bullets are, and whether each is filled: those of every second level are rings."""
-        bullets: list[tuple[QRectF, bool]] = []
-        for block in self._blocks(visible):
-            level = block.blockFormat().intProperty(BULLET_LEVEL)
-            line = block.layout().lineAt(0) if level else None
-            if line is not None and line.isValid():
-                text = line.naturalTextRect().translated(block.layout().position())
-                is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
-                x = text.right() + _BULLET_GAP_PX if is_mirrored else text.left() - _BULLET_GAP_PX - _BULLET_PX
-                # In the middle of the small letters.
-                middle = block.layout().position().y() + line.y() + line.ascent() - self.fontMetrics().xHeight() / 2
-                bullets.append((QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX), level % 2 == 1))
-        return bullets
-
-    def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:
-        """The blocks of the document that reach into a part of it."""
-        layout = self.document().documentLayout()
-        block = self.document().begin()
-        if visible is not None:
-            first = layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit)
-            block = self.document().findBlock(max(0, first))
-        while block.isValid() and (visible is None or layout.blockBoundingRect(block).top() <= visible.bottom()):
-            yield block
-            block = block.next()
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:
@@ -372,32 +296,17 @@ class MessageText(QTextBrowser):
 
     def walk_links(self) -> bool:
         """Show where the next link leads, the first one after the last; return whether there is any."""
-        links = self._links()
+        links = links_in(self.document())
         if not links:
             return False
         self._link_number = (self._link_number + 1) % len(links)
-        start, end, address = links[self._link_number]
+        link = links[self._link_number]
         cursor = QTextCursor(self.document())
-        cursor.setPosition(start)
-        cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(link.start)
+        cursor.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
-        self._show_link(QUrl(address), self.viewport().mapToGlobal(self.cursorRect(cursor).bottomLeft()))
+        self._show_link(QUrl(link.address), self.viewport().mapToGlobal(self.cursorRect(cursor).bottomLeft()))
         return True
-
-    def _links(self) -> list[tuple[int, int, str]]:
-        """Where links are, and where they lead."""
-        links: list[tuple[int, int, str]] = []
-        block = self.document().begin()
-        while block.isValid():
-            for run in block.textFormats():
-                address = run.format.anchorHref()
-                start = block.position() + run.start
-                if address and links and links[-1][1:] == (start, address):
-                    links[-1] = (links[-1][0], start + run.length, address)
-                elif address:
-                    links.append((start, start + run.length, address))
-            block = block.next()
-        return links
 
     def _ask_about_link(self, url: QUrl) -> None:
         self._show_link(url, QCursor.pos() + QPoint(0, 12))

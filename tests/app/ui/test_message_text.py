@@ -35,7 +35,7 @@ def _place(text: MessageText, words: str) -> QRect:
 
 def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: MessageText) -> None:
     text.set_text("- one\n  - two\n    - three\n- four\n\n1. five")
-    bullets = text.bullets()
+    bullets = text.ornaments.bullets()
     assert [is_filled for _, is_filled in bullets] == [True, False, True, True]
     for (bullet, _), words in zip(bullets, ("one", "two", "three", "four"), strict=True):
         place = _place(text, words)
@@ -45,14 +45,14 @@ def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: Mess
 
 def test_bullets_of_text_from_right_to_left_stand_at_its_right(text: MessageText) -> None:
     text.set_text("- ראשון")
-    ((bullet, _),) = text.bullets()
+    ((bullet, _),) = text.ornaments.bullets()
     assert _WIDTH_PX - LIST_INDENT_PX <= bullet.left() < bullet.right() < _WIDTH_PX
 
 
 def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:
     text.set_text("> one\n>\n> > inner\n>\n> ```\n> code\n> ```\n>\n> last\n\nafter\n\n> another")
     # Bars that end come before those that go on.
-    inner, outer, another = text.quote_bars()
+    inner, outer, another = text.ornaments.quote_bars()
     assert outer.top() <= _place(text, "one").top()
     assert outer.bottom() >= _place(text, "last").bottom() - 1
     assert outer.bottom() < _place(text, "after").top()
@@ -64,7 +64,7 @@ def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:
 
 def test_a_quote_from_right_to_left_has_its_bar_and_its_room_at_the_right(text: MessageText) -> None:
     text.set_text("> ציטוט")
-    (bar,) = text.quote_bars()
+    (bar,) = text.ornaments.quote_bars()
     assert bar.left() > _WIDTH_PX - QUOTE_INDENT_PX
     assert _place(text, "ציטוט").right() <= bar.left()
 

@@ -81,7 +81,7 @@ def test_a_table_that_streams_in_is_measured_as_the_whole(text: MessageText, qtb
 def test_boxes_of_a_task_list_are_read_out_and_stand_where_bullets_would(text: MessageText) -> None:
     text.set_text("- [ ] open\n- [x] done\n- plain [ ] text")
     assert text.toPlainText() == "☐\u2002open\n☑\u2002done\nplain [ ] text"
-    assert len(text.bullets()) == 1
+    assert len(text.ornaments.bullets()) == 1
     words = [text.document().find(word) for word in ("open", "done", "plain")]
     for cursor in words:
         cursor.setPosition(cursor.selectionStart())
