@@ -145,7 +145,7 @@ class ExportWindow(Sheet):
         row.addWidget(line)
         row.addWidget(self.preview, 1)
         self.body.addLayout(row, 1)
-        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject)
+        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.export_button = self.add_button(self.tr("Export"), self._export, is_primary=True)
 
     # --- what is chosen ------------------------------------------------------------------------------------

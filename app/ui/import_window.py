@@ -62,7 +62,7 @@ class ImportWindow(Sheet):
             whole.addWidget(part)
         whole.addStretch(1)
         self.body.addWidget(scrolled(page), 1)
-        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject)
+        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.import_button = self.add_button(self.tr("Import"), self._import, is_primary=True)
         self.import_button.setEnabled(False)
 

@@ -57,7 +57,7 @@ class ReplayWindow(Sheet):
         whole.addWidget(self._differences)
         whole.addStretch(1)
         self.body.addWidget(scrolled(page), 1)
-        self.close_button = self.add_button(self.tr("Cancel"), self.reject)
+        self.close_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.open_at(*_SIZE_PX)
 
     def follow_run(self, run: Replaying) -> None:
@@ -85,6 +85,7 @@ class ReplayWindow(Sheet):
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
         self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))
         self.close_button.setText(self.tr("Close"))
+        self.close_button.setToolTip(self.tr("Close (Esc)"))
         if verdict.differences:
             self._show_differences(verdict.differences[:_MAX_DIFFERENCES])
 

@@ -73,10 +73,14 @@ class Sheet(QDialog):
         column.addWidget(self._foot)
         self._work: Work | None = None
 
-    def add_button(self, text: str, act: Callable[[], object], *, is_primary: bool = False) -> QPushButton:
-        """Add a button to the foot; Enter presses the primary one."""
+    def add_button(
+        self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
+    ) -> QPushButton:
+        """Add a button to the foot; Enter presses the primary one, and `key` is said to press this one."""
         button = QPushButton(text)
         button.setAutoDefault(False)
+        key = self.tr("Enter") if is_primary else key
+        button.setToolTip(f"{text.removesuffix('…')} ({key})" if key else text)
         if is_primary:
             button.setObjectName("primary")
             button.setDefault(True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, QWidget
 
 from app.archive import Archive
@@ -50,7 +51,8 @@ class TrashWindow(Sheet):
         )
         self.body.addWidget(self._pages, 1)
         self.restore_button = self.add_button(self.tr("Restore"), self._restore, is_primary=True)
-        self.delete_button = self.add_button(self.tr("Delete for good…"), self._delete_chosen)
+        self.delete_button = self.add_button(self.tr("Delete for good…"), self._delete_chosen, key=self.tr("Del"))
+        self.delete_button.setShortcut(QKeySequence(Qt.Key.Key_Delete))
         self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)
         self._show_buttons()
         self.open_at(*_SIZE_PX)

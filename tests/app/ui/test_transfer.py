@@ -207,6 +207,20 @@ def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: P
     assert len(person.application.program.conversations.all) == before
 
 
+def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(person: Person, tmp_path: Path) -> None:
+    before = len(person.application.program.conversations.all)
+    sheet = person.window.transfer.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
+    _wait(person, lambda: not sheet.is_working)
+    _press(person, sheet, "Import")
+    _wait(person, lambda: "conversations" in sheet.progress_text.text())
+    person.bot.keyClick(sheet, Qt.Key.Key_Escape)
+    _wait(person, lambda: not sheet.is_working)
+    assert "taken back" in sheet.note.text()
+    assert sheet.isVisible()
+    assert sheet.import_button.isEnabled()
+    assert len(person.application.program.conversations.all) == before
+
+
 # --- search ------------------------------------------------------------------------------------------------
 
 
