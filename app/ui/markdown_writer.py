@@ -7,40 +7,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import (
     QBrush,
     QColor,
-    QFont,
     QFontMetricsF,
     QTextBlockFormat,
-    QTextCharFormat,
     QTextCursor,
     QTextFormat,
-    QTextFrameFormat,
     QTextLength,
     QTextListFormat,
     QTextTable,
-    QTextTableFormat,
 )
 
-from app.ui import markdown_math, markdown_parser
+from app.ui import markdown_math
 from app.ui.code_blocks import (
     CODE_LINE,
     CODE_PADDING_PX,
     FIRST_LINE,
-    PARAGRAPH_ENDS,
     CodeSpan,
     insert_code,
     line_format,
 )
-from app.ui.formula_object import insert_formula
 from app.ui.highlight import highlighted
-from app.ui.table_frames import INSET, MARGIN_PX
-from app.ui.text_formats import TextFormats, changed
+from app.ui.inline_writer import InlineWriter
+from app.ui.table_writer import write_table
+from app.ui.text_formats import TextFormats
 from app.ui.theme import LINE_PX, TEXT_PX, Theme, scaled
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
@@ -49,8 +44,6 @@ _TIGHT_GAP_PX = 3
 _LIST_GAP_PX = 8
 SHORT_CODE = 1_500
 """Characters of code that are coloured at once."""
-_LONG_RUN = re.compile(r"\S{1000}(?=\S)")
-"""Characters without a space; Qt's layout takes seconds for some ten thousand of them."""
 
 QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
 """A block's property: how many quotes it stands in. Who paints the document draws their bars."""
@@ -59,11 +52,8 @@ BULLET_LEVEL = QUOTE_DEPTH + 1
 QUOTE_INDENT_PX = 20
 LIST_INDENT_PX = 28
 
-_LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
 _BOX = re.compile(r"\[([ xX])\]\s")
 _UNCHECKED, _CHECKED = "☐", "☑"
-
-_LINE_SEPARATOR = "\u2028"
 
 
 class Lines(NamedTuple):
@@ -95,6 +85,7 @@ class MarkdownWriter:
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
+        self._words = InlineWriter(cursor, self._formats)
         self._quote_depth = 0
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
@@ -103,9 +94,13 @@ class MarkdownWriter:
         self.spans: list[CodeSpan] = []
         """The code that was written."""
         self.tables: list[QTextTable] = []
-        self.formula_places: list[int] = []
         self.uncoloured: list[CodeSpan] = []
         """Of it, what is too long to be coloured while somebody waits."""
+
+    @property
+    def formula_places(self) -> list[int]:
+        """Where formulas stand."""
+        return self._words.formula_places
 
     @property
     def cursor(self) -> QTextCursor:
@@ -126,11 +121,8 @@ class MarkdownWriter:
         look = self._formats.text(is_quoted=False)
         if self.is_fresh:
             self._begin_block(top_px=0)
-        # A run without a space may have begun before.
-        run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
-        before = "" if run is None else run[0]
         # What is inserted with a line break in it repeats the format of its block.
-        self._cursor.insertText(_broken(before + text)[len(before) :].translate(PARAGRAPH_ENDS), look)
+        self._words.insert_more(text, look)
 
     def _write_block(self, tokens: list[Token], index: int) -> int:
         """Write the block that begins at `index`; return where the next one does."""
@@ -139,7 +131,7 @@ class MarkdownWriter:
             case "heading_open":
                 px = _HEADING_PX.get(token.tag, TEXT_PX)
                 self._begin_block(top_px=_BLOCK_GAP_PX + 6, line_px=round(px * 1.4))
-                self._inline(tokens[index + 1], self._formats.heading(px, is_quoted=bool(self._quote_depth)))
+                self._words.write(tokens[index + 1], self._formats.heading(px, is_quoted=bool(self._quote_depth)))
                 self._mirror_margins()
                 return index + 3
             case "paragraph_open":
@@ -181,7 +173,7 @@ class MarkdownWriter:
                 self._display(token)
             case "html_block":
                 self._begin_block(top_px=_BLOCK_GAP_PX)
-                self._insert(token.content.rstrip("\n"), self._formats.text(is_quoted=bool(self._quote_depth)))
+                self._words.insert(token.content.rstrip("\n"), self._formats.text(is_quoted=bool(self._quote_depth)))
             case _:
                 pass
         return index + 1
@@ -201,23 +193,23 @@ class MarkdownWriter:
             format_.clearProperty(BULLET_LEVEL)
             format_.setTextIndent(-QFontMetricsF(look.font()).horizontalAdvance(box))
             self._cursor.setBlockFormat(format_)
-            self._insert(box, look)
+            self._words.insert(box, look)
         if self._pending_note:
-            self._insert(self._pending_note, self._formats.note_mark(look))
-            self._insert("\u2002", look)
+            self._words.insert(self._pending_note, self._formats.note_mark(look))
+            self._words.insert("\u2002", look)
             self._pending_note = ""
-        self._inline(inline, look)
+        self._words.write(inline, look)
         self._mirror_margins()
 
     def _display(self, token: Token) -> None:
         """A formula on a line of its own."""
         self._begin_block(top_px=_BLOCK_GAP_PX)
-        if self._formula(token, self._formats.text(is_quoted=bool(self._quote_depth))):
+        if self._words.formula(token, self._formats.text(is_quoted=bool(self._quote_depth))):
             format_ = self._cursor.blockFormat()
             format_.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             self._cursor.setBlockFormat(format_)
         if token.info:
-            self._insert(token.info, self._formats.text(is_quoted=bool(self._quote_depth)))
+            self._words.insert(token.info, self._formats.text(is_quoted=bool(self._quote_depth)))
 
     # --- blocks --------------------------------------------------------------------------------------------
 
@@ -318,41 +310,19 @@ class MarkdownWriter:
         return max(px, _BLOCK_GAP_PX) + CODE_PADDING_PX if is_after_code else px
 
     def _table(self, tokens: list[Token]) -> None:
-        rows = _rows_of(tokens)
-        if not rows:
+        if not any(token.type == "tr_open" for token in tokens):
             return
         self._leave_fresh_block()
-        format_ = QTextTableFormat()
-        format_.setBorderCollapse(True)
-        format_.setBorder(1)
-        format_.setBorderBrush(QBrush(QColor(self._theme.line)))
-        format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        format_.setCellPadding(5)
-        format_.setLeftMargin(self._inset_px)
-        format_.setProperty(INSET, float(self._inset_px))
-        format_.setTopMargin(self._gap_px(_BLOCK_GAP_PX))
-        format_.setBottomMargin(MARGIN_PX)
-        format_.setHeaderRowCount(1)
-        table = self._cursor.insertTable(len(rows), max(map(len, rows)), format_)
+        table, places = write_table(
+            self._cursor,
+            tokens,
+            self._theme,
+            inset_px=self._inset_px,
+            top_px=self._gap_px(_BLOCK_GAP_PX),
+            quote=(QUOTE_DEPTH, self._quote_depth),
+        )
         self.tables.append(table)
-        for row, cells in enumerate(rows):
-            for column, (inline, align) in enumerate(cells):
-                cell = table.cellAt(row, column)
-                text = self._formats.text(is_quoted=bool(self._quote_depth))
-                if row == 0:
-                    text.setFontWeight(QFont.Weight.DemiBold)
-                    look = cell.format()
-                    look.setBackground(QBrush(QColor(self._theme.sunken)))
-                    cell.setFormat(look)
-                inner = MarkdownWriter(cell.firstCursorPosition(), self._theme, is_fresh=True)
-                block = QTextBlockFormat()
-                block.setAlignment(align)
-                block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-                block.setProperty(QUOTE_DEPTH, self._quote_depth)
-                inner._cursor.setBlockFormat(block)
-                inner._inline(inline, text)
-                self.formula_places += inner.formula_places
-        self._cursor.setPosition(table.lastPosition() + 1)
+        self._words.formula_places += places
         self.is_fresh = True
 
     @property
@@ -375,58 +345,6 @@ class MarkdownWriter:
             low.setLineHeight(1, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
             self._cursor.setBlockFormat(low)
 
-    # --- inline --------------------------------------------------------------------------------------------
-
-    def _inline(self, token: Token, base: QTextCharFormat) -> None:
-        formats = [base]
-        for child in token.children or []:
-            match child.type:
-                case "text" | "html_inline":
-                    self._insert(child.content, formats[-1])
-                case "code_inline":
-                    self._insert(child.content, self._formats.code_inline(formats[-1]))
-                case markdown_math.INLINE | markdown_math.DISPLAY:
-                    self._formula(child, formats[-1])
-                case markdown_parser.NOTE_MARK:
-                    self._insert(child.content, self._formats.note_mark(formats[-1]))
-                case "softbreak":
-                    self._insert(" ", formats[-1])
-                case "hardbreak":
-                    self._insert(_LINE_SEPARATOR, formats[-1])
-                case "image":
-                    self._insert(f"[image: {child.content or child.attrs.get('src', '')}]", formats[-1])
-                case "strong_open":
-                    formats.append(changed(formats[-1], lambda f: f.setFontWeight(QFont.Weight.Bold)))
-                case "em_open":
-                    formats.append(changed(formats[-1], lambda f: f.setFontItalic(True)))
-                case "s_open":
-                    formats.append(changed(formats[-1], lambda f: f.setFontStrikeOut(True)))
-                case "link_open":
-                    formats.append(self._formats.link(formats[-1], str(child.attrs.get("href", ""))))
-                case "strong_close" | "em_close" | "s_close" | "link_close":
-                    formats.pop()
-                case _:
-                    pass
-
-    def _formula(self, token: Token, look: QTextCharFormat) -> bool:
-        """Write a formula; return whether it is a picture. One that is no LaTeX is text."""
-        is_inline = token.type == markdown_math.INLINE
-        place = self._cursor.position()
-        if insert_formula(self._cursor, token.content, look, is_inline=is_inline):
-            self.formula_places.append(place)
-            return True
-        mark = "$" if is_inline else "$$"
-        self._insert(f"{mark}{token.content}{mark}", self._formats.code_inline(look))
-        return False
-
-    def _insert(self, text: str, format_: QTextCharFormat) -> None:
-        self._cursor.insertText(_broken(text).translate(PARAGRAPH_ENDS), format_)
-
-
-def _broken(text: str) -> str:
-    """Let Qt break runs without a space: a zero-width space after every thousand characters of one."""
-    return text if len(text) <= 1_000 else _LONG_RUN.sub("\\g<0>\u200b", text)
-
 
 def _box(inline: Token) -> str:
     """Take the box away with which an item of a task list begins; return it as a character that is read out."""
@@ -447,18 +365,3 @@ def _end_of(tokens: list[Token], start: int, kind: str) -> int:
     level = tokens[start].level
     ends = (i for i in range(start, len(tokens)) if tokens[i].type == kind and tokens[i].level == level)
     return next(ends, len(tokens) - 1)
-
-
-def _rows_of(tokens: list[Token]) -> list[list[tuple[Token, Any]]]:
-    alignments = {
-        "text-align:right": Qt.AlignmentFlag.AlignRight,
-        "text-align:center": Qt.AlignmentFlag.AlignHCenter,
-    }
-    rows: list[list[tuple[Token, Any]]] = []
-    for index, token in enumerate(tokens):
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type in {"th_open", "td_open"}:
-            align = alignments.get(str(token.attrs.get("style", "")), Qt.AlignmentFlag.AlignLeft)
-            rows[-1].append((tokens[index + 1], align))
-    return rows

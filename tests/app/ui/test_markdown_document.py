@@ -142,6 +142,12 @@ def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QAppli
     assert shown.count("x") == source.count("x")
 
 
+def test_lines_of_a_script_without_spaces_are_joined_without_one(qapp: QApplication) -> None:
+    document = _document(qapp)
+    document.set_source("東京は\n日本の首都\nTokyo is\na city")
+    assert document.document.toPlainText() == "東京は日本の首都 Tokyo is a city"
+
+
 def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("a <b>bold</b> ![a cat](https://example.org/cat.png)\n\n<img src='file:///etc/passwd'>")
