@@ -44,6 +44,9 @@ def rows() -> list[Row]:
             signs = [_ms(lambda: store.search("->", limit=20)) for _ in range(_ROUNDS)]
             short, long = _appended(store, 0), _appended(store, 400_000)
             rebuilt = [_ms(store.rebuild_search) / 1e3]
+            for number in numbers:
+                store.trash(number)
+            emptied = [_ms(store.empty_trash)]
         starts = [_ms(lambda: Store(path).close()) for _ in range(_ROUNDS)]
         size = path.stat().st_size / 1e6
     return [
@@ -57,6 +60,7 @@ def rows() -> list[Row]:
         alone(_AREA, "the same into 400,000 characters, p95, ms", [_p95(long)], "<= 1"),
         alone(_AREA, "opening the store, ms", starts),
         alone(_AREA, "making the search index again, s", rebuilt),
+        alone(_AREA, "emptying the trash of it all, what the window waits, ms", emptied),
         alone(_AREA, "writing it all, s", [filled_s]),
         alone(_AREA, "the file, MB", [size]),
     ]

@@ -138,6 +138,23 @@ def test_fields_that_a_later_bough_added_are_told(tmp_path: Path) -> None:
     there.close()
 
 
+def test_what_was_pruned_is_in_no_export_and_a_conversation_keeps_its_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path / "here" / "c.sqlite3")
+    planted = plant(store, "u1-a1-u2 | u1-a2")
+    store.prune([planted.ids["a1"]])
+    store.put_into_folder(planted.conversation_id, "Work/Trips")
+    store.archive(planted.conversation_id)
+    data = _written(whole_tree(store, planted.conversation_id), tmp_path / "out.bough").decode()
+    assert [line for line in data.splitlines() if '"a1"' in line or '"u2"' in line] == []
+    there = Store(tmp_path / "there" / "c.sqlite3")
+    brought_in(there, tmp_path / "out.bough")
+    (conversation,) = there.conversations()
+    assert drawn(there.messages(conversation.id)) == "u1-a2"
+    assert conversation == store.conversation(planted.conversation_id)
+    store.close()
+    there.close()
+
+
 def test_an_answer_that_streamed_when_it_was_exported_is_a_stopped_one(tmp_path: Path) -> None:
     root = Message(id=1, parent_id=None, role="root", text="")
     answer = Message(id=2, parent_id=1, role="assistant", text="half", state="streaming")
