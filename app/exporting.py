@@ -88,9 +88,11 @@ def exported(store: Store, order: Order, path: Path) -> Generator[Progress, None
         return (yield from _exported_each(store, order, path))
     if order.scope.is_one:
         part = _part(store, order.scope, ids[0])
+        num_messages = len(part.messages)
         with contextlib.closing(export(part, order.format, path, order.options)) as steps:
             for step in steps:
-                yield Progress(step.done, step.total, is_of_messages=True)
+                # Laying out and painting are counted, too.
+                yield Progress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
         return Written(path, 1)
     problems: list[str] = []
     parts = _parts(store, order.scope, problems)
