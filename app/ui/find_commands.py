@@ -14,6 +14,7 @@ from app.model.message import MessageId
 from app.ui.find_bar import FindBar
 from app.ui.finding import Finding, occurrences
 from app.ui.hit_looks import HitLooks
+from app.ui.message_text import MessageText
 from app.ui.message_view import MessageView
 from app.ui.text_place import top_of
 from app.ui.theme import Theme
@@ -137,25 +138,41 @@ class FindCommands(QObject):
         if self._finding.num_hits:
             message_id, number = self._finding.hit(self._current)
             view = self._transcript.reveal(message_id, part=(0, 0))
-            if view is not None and (cursors := self._hits_in(view)):
-                cursor = cursors[min(number, len(cursors) - 1)]
-                place = top_of(view, cursor.selectionStart())
-                self._transcript.reveal(message_id, part=(place - _AROUND_PX, place + _AROUND_PX))
+            if view is not None:
+                self._open_thought(view, number)
+                hits = self._hits_in(view)
+                if (index := self._index(view, len(hits))) is not None:
+                    text, cursor = hits[index]
+                    place = top_of(view, text, cursor.selectionStart())
+                    self._transcript.reveal(message_id, part=(place - _AROUND_PX, place + _AROUND_PX))
         self._light_all()
 
-    def _hits_in(self, view: MessageView) -> list[QTextCursor]:
-        """What is found in a message as it is shown, as selections of its document."""
-        text = view.text.toPlainText()
-        found = occurrences(text, self._finding.wanted)
-        # Qt counts in halves of characters beyond the first 65,536.
-        is_plain = not found or max(text) <= "\uffff"
-        cursors: list[QTextCursor] = []
-        for start, end in found:
-            cursor = QTextCursor(view.text.document())
-            cursor.setPosition(start if is_plain else _utf16(text[:start]))
-            cursor.setPosition(end if is_plain else _utf16(text[:end]), QTextCursor.MoveMode.KeepAnchor)
-            cursors.append(cursor)
-        return cursors
+    def _open_thought(self, view: MessageView, number: int) -> None:
+        """Unfold what was thought before an answer, where the hit at hand stands in it."""
+        if view.thought is not None and not view.thought.is_open and number < self._num_in_thought(view):
+            view.toggle_thought()
+            self._transcript.arrange()
+
+    def _hits_in(self, view: MessageView) -> list[tuple[MessageText, QTextCursor]]:
+        """What is found in a message as it is shown, as selections of its texts from top to bottom."""
+        thought = view.thought
+        above = thought.text if thought is not None and thought.is_open else None
+        texts = [view.text] if above is None else [above, view.text]
+        return [(text, cursor) for text in texts for cursor in _selections(text, self._finding.wanted)]
+
+    def _index(self, view: MessageView, num_shown: int) -> int | None:
+        """Which of the hits shown in a view is the one at hand, if any is."""
+        message_id, number = self._finding.hit(self._current) if self._finding.num_hits else (0, 0)
+        if message_id != view.message.id or not num_shown:
+            return None
+        if view.thought is None or not view.thought.is_open:
+            # Those in a thought that is folded are not shown.
+            number = max(0, number - self._num_in_thought(view))
+        return min(number, num_shown - 1)
+
+    def _num_in_thought(self, view: MessageView) -> int:
+        thought = view.text.thought
+        return 0 if thought is None else len(occurrences(thought.text, self._finding.wanted))
 
     def _light_all(self) -> None:
         for view in self._transcript.views:
@@ -167,14 +184,27 @@ class FindCommands(QObject):
             self._light(view)
 
     def _light(self, view: MessageView) -> None:
-        cursors = self._hits_in(view)
-        if not cursors:
-            if view.text.extraSelections():
-                view.text.setExtraSelections([])
-            return
-        message_id, number = self._finding.hit(self._current) if self._finding.num_hits else (0, 0)
-        current = min(number, len(cursors) - 1) if message_id == view.message.id else None
-        view.text.setExtraSelections(self._looks.lit(cursors, current))
+        hits = self._hits_in(view)
+        lit = self._looks.lit([cursor for _, cursor in hits], self._index(view, len(hits)))
+        for text in (view.text, *([view.thought.text] if view.thought is not None and view.thought.text else [])):
+            of_text = [selection for (owner, _), selection in zip(hits, lit, strict=True) if owner is text]
+            if of_text or text.extraSelections():
+                text.setExtraSelections(of_text)
+
+
+def _selections(text: MessageText, wanted: str) -> list[QTextCursor]:
+    """Return what is found in a text, selected."""
+    shown = text.toPlainText() if wanted else ""
+    found = occurrences(shown, wanted)
+    # Qt counts in halves of characters beyond the first 65,536.
+    is_plain = not found or max(shown) <= "\uffff"
+    cursors: list[QTextCursor] = []
+    for start, end in found:
+        cursor = QTextCursor(text.document())
+        cursor.setPosition(start if is_plain else _utf16(shown[:start]))
+        cursor.setPosition(end if is_plain else _utf16(shown[:end]), QTextCursor.MoveMode.KeepAnchor)
+        cursors.append(cursor)
+    return cursors
 
 
 def _utf16(text: str) -> int:

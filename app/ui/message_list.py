@@ -310,5 +310,5 @@ class MessageList(GlidingArea):
     def _hold_line(self, message_id: MessageId, position: int) -> None:
         view = self._views.get(message_id)
         if view is not None:
-            self._sight.hold(self._index[message_id], -top_of(view, position))
+            self._sight.hold(self._index[message_id], -top_of(view, view.text, position))
             self.arrange()

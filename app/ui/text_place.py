@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QTextCursor
 
+from app.ui.message_text import MessageText
 from app.ui.message_view import MessageView
 
 
@@ -13,8 +14,8 @@ def position_at(view: MessageView, y: int) -> int:
     return view.text.cursorForPosition(view.text.viewport().mapFrom(view, QPoint(1, y))).position()
 
 
-def top_of(view: MessageView, position: int) -> int:
-    """Return how far below the view's top the line with this position begins."""
-    cursor = QTextCursor(view.text.document())
+def top_of(view: MessageView, text: MessageText, position: int) -> int:
+    """Return how far below the view's top the line with this position of one of its texts begins."""
+    cursor = QTextCursor(text.document())
     cursor.setPosition(position)
-    return view.text.viewport().mapTo(view, view.text.cursorRect(cursor).topLeft()).y()
+    return text.viewport().mapTo(view, text.cursorRect(cursor).topLeft()).y()

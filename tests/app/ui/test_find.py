@@ -127,6 +127,30 @@ def test_hits_on_other_branches_are_counted_and_one_goes_there(
     assert person.controller.path[-1].id not in planted
 
 
+def test_a_hit_in_a_thought_unfolds_it(person: Person, bar: FindBar) -> None:
+    store = person.application.store
+    conversation, question = store.create_conversation("Thought", "", "And?")
+    text = "<think>\nA needle in a haystack.\n</think>\n\nNo needle here."
+    answer = store.add(conversation.id, question.id, "assistant", text)
+    person.controller.open_conversation(conversation.id)
+    _settle(person)
+    thought = person.view(answer.id).thought
+    assert thought is not None
+    assert not thought.is_open
+    bar.field.setText("needle here")
+    assert not thought.is_open
+    assert _lit(person, answer.id) == [("needle here", True)]
+    bar.field.setText("needle")
+    assert thought.is_open
+    assert thought.text is not None
+    assert [selection.cursor.selectedText() for selection in thought.text.extraSelections()] == ["needle"]  # pyright: ignore[reportAttributeAccessIssue]
+    assert _lit(person, answer.id) == [("needle", False)]
+    person.bot.keyClick(bar.field, Qt.Key.Key_Return)
+    assert _lit(person, answer.id) == [("needle", True)]
+    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    assert thought.text.extraSelections() == []
+
+
 def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(person: Person, bar: FindBar) -> None:
     bar.field.setText("needle")
     _settle(person)
