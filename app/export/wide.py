@@ -1,11 +1,13 @@
-"""Characters beyond 16 bits on paper: drawn as shapes, with their text unseen under them for who copies or searches.
+"""Characters that a PDF would lose: drawn as shapes, with their text unseen under them for who copies or searches.
 
-A PDF that Qt writes names no such character. Each is an object in the document: its shape is drawn as lines, and under
-it lies a blank character (`blank_font.py`) that the PDF then gives the meaning of the one that is seen.
+Qt names no character beyond 16 bits in a PDF, and none that no font here can draw. Each is an object in the document:
+its shape is drawn as lines, and under it lies a blank character (`blank_font.py`) that the PDF then gives the meaning
+of the one that is seen.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 
 from PySide6.QtCore import QByteArray, QPointF, QRect, QRectF, QSizeF, Qt, QTextBoundaryFinder
@@ -29,6 +31,7 @@ from app.export.blank_font import FAMILY, FIRST, NUM, blank_font
 
 _OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _SAID = QTextFormat.Property.UserProperty.value + 1
+_STANDS_FOR_AN_OBJECT = "\ufffc"
 _NARROW = 0xFFFF
 _BLANK_PX = 12
 
@@ -40,6 +43,8 @@ class WideCharacters(QPyTextObject):
         super().__init__(document)
         self._document = document
         self._codes: dict[str, int] = {}
+        self._is_lost: dict[str, bool] = {}
+        self._metrics = QFontMetricsF(document.defaultFont())
         self._is_possible = FAMILY in QFontDatabase.families() or (
             QFontDatabase.addApplicationFontFromData(QByteArray(blank_font())) >= 0
         )
@@ -54,9 +59,36 @@ class WideCharacters(QPyTextObject):
         """Make objects of them in the document's text from `start` on."""
         block = self._document.findBlock(start)
         while self._is_possible and block.isValid():
-            for place, length, said in _wide_in(block):
+            for place, length, said in self._lost_in(block):
                 self._replace(block.position() + place, length, said)
             block = block.next()
+
+    def _lost_in(self, block: QTextBlock) -> Iterator[tuple[int, int, str]]:
+        """Yield what a person takes for one character and has a lost one in it, the last first: place, length.
+
+        Both count Qt's units of 16 bits.
+        """
+        text = block.text()
+        if text.isascii() or not any(map(self._loses, set(text))):
+            return
+        units = text.encode("utf-16-le", "surrogatepass")
+        finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, text)
+        finder.toEnd()
+        end = finder.position()
+        while (start := finder.toPreviousBoundary()) >= 0:
+            said = units[2 * start : 2 * end].decode("utf-16-le", "replace")
+            if any(map(self._loses, said)):
+                yield start, end - start, said
+            end = start
+
+    def _loses(self, character: str) -> bool:
+        """Whether a PDF would lose a character."""
+        found = self._is_lost.get(character)
+        if found is None:
+            is_seen = unicodedata.category(character)[0] in "LMNPS" and character != _STANDS_FOR_AN_OBJECT
+            found = ord(character) > _NARROW or (is_seen and not self._metrics.inFontUcs4(ord(character)))
+            self._is_lost[character] = found
+        return found
 
     def _replace(self, position: int, length: int, said: str) -> None:
         if len(self._codes) >= NUM and said not in self._codes:
@@ -68,7 +100,7 @@ class WideCharacters(QPyTextObject):
         look = cursor.charFormat()
         look.setObjectType(_OBJECT)
         look.setProperty(_SAID, said)
-        cursor.insertText("\ufffc", look)
+        cursor.insertText(_STANDS_FOR_AN_OBJECT, look)
 
     def _font(self, look: QTextFormat) -> QFont:
         return look.toCharFormat().font().resolve(self._document.defaultFont())
@@ -109,22 +141,3 @@ class WideCharacters(QPyTextObject):
 def meant(look: QTextFormat) -> str:
     """Return what an object stands for that looks so."""
     return str(look.property(_SAID))
-
-
-def _wide_in(block: QTextBlock) -> Iterator[tuple[int, int, str]]:
-    """Yield what a person takes for one character and has one beyond 16 bits in it, the last first: place, length.
-
-    Both count Qt's units of 16 bits.
-    """
-    text = block.text()
-    if not any(ord(character) > _NARROW for character in text):
-        return
-    units = text.encode("utf-16-le", "surrogatepass")
-    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, text)
-    finder.toEnd()
-    end = finder.position()
-    while (start := finder.toPreviousBoundary()) >= 0:
-        said = units[2 * start : 2 * end].decode("utf-16-le", "replace")
-        if any(ord(character) > _NARROW for character in said):
-            yield start, end - start, said
-        end = start
