@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 
 from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
 from app.ui.side_scroll import SideScroll
+from app.ui.text_places import float_x
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _CORNER_PX = 10
@@ -55,6 +56,21 @@ class CodeFrame:
         if self.span is not None and self.span.scroll_px != value:
             self.span.scroll_px = value
             self._viewport.update(self.rect)
+
+    def reveal(self, block: QTextBlock, position: int) -> None:
+        """Scroll so that a place in a line of this code is seen."""
+        bar = self.bar
+        number = block.blockNumber() - self.span.first.blockNumber() if self.span is not None else -1
+        if bar is None or self.span is None or not 0 <= number < self.span.num_lines:
+            return
+        line = block.layout().lineForTextPosition(position)
+        # Qt tells no place left of a line's beginning, so it is asked while the line is not scrolled.
+        line.setPosition(QPointF(0, line.y()))
+        x = round(float_x(line.cursorToX(position)))
+        margin = self.inner.width() // 4
+        if not bar.value() + 8 <= x <= bar.value() + self.inner.width() - 8:
+            bar.setValue(x - margin)
+        self._viewport.update(self.rect)
 
     def remove(self) -> None:
         self._scroll.remove()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QPainter, QRegion, QTextTable
+from PySide6.QtGui import QPainter, QRegion, QTextCursor, QTextTable
 from PySide6.QtWidgets import QWidget
 
 from app.ui.code_blocks import CodeSpan
@@ -70,6 +70,11 @@ class Frames:
                 band = QRect(visible.left(), frame.rect.top(), visible.width(), frame.rect.height())
                 region = region.subtracted(band).united(frame.inner.intersected(visible))
         return region
+
+    def reveal(self, cursor: QTextCursor) -> None:
+        """Scroll the frame in which a cursor is so that its place is seen."""
+        for frame in self.code:
+            frame.reveal(cursor.block(), cursor.positionInBlock())
 
     def at(self, place: QPoint) -> CodeFrame | TableFrame | None:
         """Return the frame at a place."""

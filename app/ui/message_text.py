@@ -319,6 +319,7 @@ class MessageText(QTextBrowser):
     def setTextCursor(self, cursor: QTextCursor) -> None:
         self._is_cursor_placed = True
         super().setTextCursor(cursor)
+        self._frames.reveal(cursor)
 
     @override
     def mousePressEvent(self, e: QMouseEvent) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDocument
@@ -12,6 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDo
 from app.model.message import ORIGINS
 from app.model.token_pieces import TokenPiece
 from app.ui.code_blocks import num_units
+from app.ui.text_places import float_x
 from app.ui.theme import Theme
 
 _THINNEST_PX, _THICKEST_PX = 1.5, 4.5
@@ -92,8 +92,8 @@ class TokenTint:
             is_last = number == layout.lineCount() - 1
             index = max(0, bisect.bisect_right(self._ends, start))
             while index < len(self._starts) and (self._starts[index] < end or (is_last and self._starts[index] == end)):
-                left = _x(line.cursorToX(max(self._starts[index], start) - begin))
-                right = _x(line.cursorToX(min(self._ends[index], end) - begin))
+                left = float_x(line.cursorToX(max(self._starts[index], start) - begin))
+                right = float_x(line.cursorToX(min(self._ends[index], end) - begin))
                 left, right = min(left, right), max(left, right)
                 yield (
                     index,
@@ -140,8 +140,3 @@ def _places(shown: str, text: str) -> list[int] | None:
             index += 1
         unit += num_units(character)
     return [*places, unit]
-
-
-def _x(found: Any) -> float:
-    # Qt tells the character's place, too.
-    return float(found[0] if isinstance(found, tuple) else found)

@@ -128,6 +128,18 @@ def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: Me
     qtbot.waitUntil(lambda: frame.bar is None, timeout=_PATIENCE_MS)
 
 
+def test_what_is_found_far_in_a_line_is_brought_into_its_frame(text: MessageText) -> None:
+    text.set_text("```\n" + "x = 1; " * 60 + "found\n```")
+    (frame,) = text.frames.code
+    text.setTextCursor(text.document().find("found"))
+    assert frame.bar is not None
+    assert frame.bar.value() > 1_000
+    text.grab()
+    assert frame.inner.contains(text.cursorRect().center())
+    text.setTextCursor(text.document().find("x"))
+    assert frame.bar.value() == 0
+
+
 def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> None:
     text.set_text("```\ncode\n```")
     (frame,) = text.frames.code
