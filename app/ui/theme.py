@@ -90,7 +90,7 @@ class Theme(Struct, frozen=True, kw_only=True):
         names = {name: getattr(self, name) for name in self.__struct_fields__}
         # A style sheet takes no icon in a theme's colour, so the one mark that it needs is there in both.
         shade = "light" if QColor(self.on_accent).lightnessF() > 0.5 else "dark"
-        names["checked"] = _resource(f"icons/checked-{shade}.svg").as_posix()
+        names["checked"] = _resource(f"themes/checked-{shade}.svg").as_posix()
         sheet = _FONT_SIZE.sub(
             lambda found: f"font-size: {round(int(found[1]) * self.text_scale)}px",
             string.Template(source).substitute(names),
