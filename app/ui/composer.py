@@ -12,6 +12,7 @@ from typing_extensions import override
 from app.ui.chips import Chips
 from app.ui.context_gauge import ContextGauge
 from app.ui.message_history import MessageHistory
+from app.ui.plain import as_label, as_tool_tip
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
 from app.ui.writing_field import WritingField, files_in
 
@@ -22,6 +23,10 @@ _BUTTON_PX = 32
 _LEAST_TARGET_PX = 28
 _TERSE_PX = 560
 """Narrower than this the row has no room for words that can be left out."""
+_GAP_PX = 4
+_AROUND_WORDS_PX = 110
+"""The card's margins, and a button's icon, arrow and padding."""
+_LEAST_WORDS_PX = 40
 
 
 class Composer(QWidget):
@@ -76,12 +81,12 @@ class Composer(QWidget):
         self.send_button.clicked.connect(self._on_button)
 
         row = QHBoxLayout()
-        row.setSpacing(4)
+        row.setSpacing(_GAP_PX)
         for button in (self.attach_button, self.system_button, self.format_button, self.sampling_button):
             row.addWidget(button)
         row.addStretch(1)
         row.addWidget(self.gauge)
-        row.addSpacing(4)
+        row.addSpacing(_GAP_PX)
         row.addWidget(self.send_button)
         inner = QVBoxLayout(self._card)
         inner.setContentsMargins(12, 8, 8, 8)
@@ -137,6 +142,7 @@ class Composer(QWidget):
         """Say which form the next answer has."""
         self.format_button.setText(f"{words} ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
+        self._show_asking()
 
     def show_asking(self, name: str, more: str, tip: str) -> None:
         """Say what the next answer is drawn with: what matters most, and more where there is room."""
@@ -175,7 +181,8 @@ class Composer(QWidget):
         return bool(self.text.content.strip()) or bool(self.attachments.buttons)
 
     def _mark(self, button: QToolButton, tip: str, *, is_set: bool, kind: str = "") -> None:
-        button.setToolTip(tip)
+        # What a person wrote may look like markup.
+        button.setToolTip(as_tool_tip(tip))
         button.setAccessibleDescription(tip)
         if (button.property("set"), button.property("kind")) != (is_set, kind):
             button.setProperty("set", is_set)
@@ -187,8 +194,15 @@ class Composer(QWidget):
     def _show_asking(self) -> None:
         name, more = self._asking
         text = name if self._is_terse or not more else f"{name} · {more}"
-        self.sampling_button.setText(f"{text} ▾")
         self.gauge.set_terse(self._is_terse)
+        shown = self.sampling_button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, self._asking_room_px())
+        self.sampling_button.setText(as_label(f"{shown} ▾"))
+
+    def _asking_room_px(self) -> int:
+        """How wide the words on the sampling's button may be beside all else in the row."""
+        others = (self.attach_button, self.system_button, self.format_button, self.gauge, self.send_button)
+        taken = sum(other.sizeHint().width() + _GAP_PX for other in others)
+        return max(min(self.width(), COLUMN_PX) - taken - _AROUND_WORDS_PX, _LEAST_WORDS_PX)
 
     @property
     def _is_terse(self) -> bool:

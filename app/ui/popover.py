@@ -84,9 +84,9 @@ class Popover(QFrame):
         """Make the page so wide; return how high all of it is then."""
         self._page.setFixedWidth(width - _FRAME_PX)
         self.column.activate()
-        return (
-            max(self.column.totalHeightForWidth(width - _FRAME_PX), self.column.totalMinimumSize().height()) + _FRAME_PX
-        )
+        inner, column = width - _FRAME_PX, self.column
+        height = column.totalHeightForWidth(inner) if column.hasHeightForWidth() else column.totalSizeHint().height()
+        return height + _FRAME_PX
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import TypeVar
@@ -388,6 +389,30 @@ def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much
 
 
 # --- how it looks --------------------------------------------------------------------------------------------
+
+
+def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_likes(person: Person) -> None:
+    composer = person.window.composer
+    person.controller.preparation.ask_so(
+        Asking(
+            sampling=Sampling(stop=("a", "b"), seed=2**63 - 1, temperature=0.123),
+            hooks=("no repeats",),
+            n=4,
+            format=AnswerFormat(kind="regex", text="("),
+        )
+    )
+    person.bot.waitUntil(lambda: "can't" in composer.format_button.text(), timeout=PATIENCE_MS)
+    row = (composer.attach_button, composer.format_button, composer.sampling_button, composer.send_button)
+
+    def all_fits() -> bool:
+        is_apart = all(left.geometry().right() < right.geometry().left() for left, right in itertools.pairwise(row))
+        return is_apart and all(part.width() >= part.fontMetrics().horizontalAdvance(part.text()) for part in row)
+
+    for width in (1100, 700, 520):
+        person.window.resize(width, 700)
+        person.bot.waitUntil(lambda width=width: person.window.width() == width and all_fits(), timeout=10_000)
+    assert composer.sampling_button.text() == "T 0.123 ▾"
+    person.window.resize(1100, 760)
 
 
 @pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
