@@ -31,6 +31,8 @@ _LEAST_DETAIL_PX = 8
 _GAP_PX = 12
 """Between a dot and its words."""
 _LEAST_WORDS_PX = 48
+_GOOD_WORDS_PX = 96
+"""Where there is less room behind the last dot, words may stand before the second one."""
 _MOST_HERE_PX = 100
 _MOST_COLUMNS = 4
 """Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
@@ -109,20 +111,31 @@ class TreePicture:
         if abs(self.scale.place(spot.lane, row).x() - place.x()) <= max(self.scale.lane_px, 28) / 2:
             return spot
         owner = self._labelled(layout, row)
-        if self.scale.num_path_lines and owner is not None and place.x() >= self._words_left(layout, row) - _GAP_PX:
-            return owner
-        return None
+        left, right = self._words_between(layout, row)
+        is_on_words = bool(self.scale.num_path_lines) and left - _GAP_PX <= place.x() <= right + _GAP_PX
+        return owner if is_on_words else None
 
     def _labelled(self, layout: TreeLayout, row: int) -> Spot | None:
         """The spot that the words beside a row of dots are of: of the visible branch, or the only one."""
         spots = layout.rows[row]
         return spots[0] if row < len(layout.path) or (len(spots) == 1 and not spots[0].num_folded) else None
 
-    def _words_left(self, layout: TreeLayout, row: int) -> float:
-        last = layout.rows[row][-1]
-        column = min(layout.num_lanes, _MOST_COLUMNS) - 1
-        edge = self.scale.place(max(last.lane, column), row).x() + self.scale.dot_px / 2 + _GAP_PX
-        return edge + (chip_width(_fold(last)) / 2 if last.num_folded else 0)
+    def _words_between(self, layout: TreeLayout, row: int) -> tuple[float, float]:
+        """Where the words beside a row of dots begin and must end: behind the last dot, else before the second."""
+        spots = layout.rows[row]
+        last, column = spots[-1], min(layout.num_lanes, _MOST_COLUMNS) - 1
+        left = self._behind(max(last.lane, column))
+        left += chip_width(_fold(last)) / 2 if last.num_folded else 0
+        right = self.right - _GAP_PX
+        if right - left < _GOOD_WORDS_PX and len(spots) > 1 and self.scale.num_path_lines == 1:
+            before = min(self.scale.place(spots[1].lane, row).x() - self.scale.dot_px / 2 - _GAP_PX, right)
+            if before - self._behind(spots[0].lane) > right - left:
+                return self._behind(spots[0].lane), before
+        return left, right
+
+    def _behind(self, lane: int) -> float:
+        """Where words may begin right of a dot."""
+        return self.scale.place(lane, 0).x() + self.scale.dot_px / 2 + _GAP_PX
 
     def _moved(self, spot: Spot) -> tuple[float, float]:
         """Where a spot is on its way, and where the one above it is."""
@@ -218,7 +231,7 @@ class TreePicture:
             following = layout.beside(spot, 1)
             end = self.right if following is None else self.scale.place(following.lane, 0).x() - px
             if self.scale.num_path_lines and following is None:
-                end = min(end, self._words_left(layout, spot.row) - 4)
+                end = min(end, self._words_between(layout, spot.row)[0] - 4)
             room = min(end, self.right - 4) - at.x() - px
             if room >= _LEAST_WORDS_PX:
                 draw_chip(painter, at + QPointF(px, 0), message.name, room, self._name_colours)
@@ -234,8 +247,8 @@ class TreePicture:
         if spot is None or not (self.scale.num_path_lines or is_leaf):
             return
         middle = self.scale.place(0, row).y()
-        left = self._words_left(layout, row)
-        room = self.right - left - _GAP_PX
+        left, right = self._words_between(layout, row)
+        room = right - left
         if room < _LEAST_WORDS_PX:
             if is_leaf and layout.below(spot) is None:
                 # Nothing stands in the first lane below it.
