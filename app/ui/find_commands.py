@@ -143,6 +143,7 @@ class FindCommands(QObject):
                 hits = self._hits_in(view)
                 if (index := self._index(view, len(hits))) is not None:
                     text, cursor = hits[index]
+                    text.frames.reveal(cursor)
                     place = top_of(view, text, cursor.selectionStart())
                     self._transcript.reveal(message_id, part=(place - _AROUND_PX, place + _AROUND_PX))
         self._light_all()

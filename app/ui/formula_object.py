@@ -63,6 +63,11 @@ def is_formula(document: QTextDocument, position: int, key: FormulaKey) -> bool:
     return look.objectType() == FORMULA and formula_key(look) == key
 
 
+def formula_at(document: QTextDocument, position: int) -> str:
+    """Return how the formula at a place is written."""
+    return source_of(_character(document, position).charFormat())
+
+
 def fit_formula(document: QTextDocument, position: int, key: FormulaKey) -> None:
     """Give the formula at a place the room of its picture, which is there now."""
     cursor = _character(document, position)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTab
 
 from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
 from app.ui.code_colours import CodeColours
-from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, is_formula
+from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, formula_at, is_formula
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
 from app.ui.markdown_parser import parsed
@@ -67,6 +67,11 @@ class MarkdownDocument:
     @property
     def source(self) -> str:
         return self._source
+
+    @property
+    def formulas(self) -> list[str]:
+        """The formulas in it, as they are written."""
+        return [formula_at(self.document, place) for place in self.formula_places]
 
     def set_source(self, source: str) -> None:
         """Show another text."""

@@ -179,7 +179,15 @@ class MessageText(QTextBrowser):
             self._markdown.set_source(shown)
         else:
             self._markdown.set_plain(shown)
+        self._describe()
         self._fit()
+
+    def _describe(self) -> None:
+        """Tell who reads the text aloud what the formulas are, which are pictures in it."""
+        formulas = "; ".join(self._markdown.formulas)
+        self.setAccessibleDescription(
+            self.tr("With the formulas {formulas}").format(formulas=formulas) if formulas else ""
+        )
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -195,6 +203,7 @@ class MessageText(QTextBrowser):
             self._has_caret = shown
             if not shown and self._begins_certainly:
                 self._markdown.finish()
+                self._describe()
             elif not shown:
                 self._show_content()
             self.viewport().update()

@@ -134,3 +134,15 @@ def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: 
     assert _all_of(grown.document) == _all_of(whole.document)
     assert grown.formula_places == whole.formula_places
     assert len(grown.formula_places) == 5
+
+
+def test_formulas_are_told_to_who_reads_aloud(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("so $x^2$ and")
+    assert text.accessibleDescription() == "With the formulas $x^2$"
+    text.set_text("none")
+    assert text.accessibleDescription() == ""
+    text.set_caret(True)
+    text.append(" then $y$")
+    text.set_caret(False)
+    assert text.accessibleDescription() == "With the formulas $y$"
+    _wait(qtbot)
