@@ -14,8 +14,9 @@ from msgspec import Struct, structs
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId
-from app.model.reach import in_sight, whole
+from app.model.reach import in_sight
 from app.model.rows import CONVERSATION_COLUMNS, conversations_in, encoded
+from app.model.trash import Trash
 from app.model.tree import Choices
 from app.model.words import indexed
 
@@ -104,16 +105,13 @@ class Grafts:
         """Take imported conversations out again, with every message that no other conversation reaches."""
         given = json.dumps(list(conversation_ids))
         with self._database.durably():
-            ours = "id IN (SELECT value FROM json_each(?1))"
-            doomed = self._ids(whole(ours), given)
-            others = "id NOT IN (SELECT value FROM json_each(?1)) AND root_id IN (SELECT value FROM json_each(?2))"
-            doomed -= self._ids(whole(others), given, json.dumps(sorted(doomed)))
+            doomed = Trash(self._database).doomed(conversation_ids, ())
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
             self._database.write_many(
                 "INSERT INTO erased (conversation_id) VALUES (?)", [(found,) for found in conversation_ids]
             )
-            self._database.write(f"DELETE FROM conversation WHERE {ours}", (given,))
+            self._database.write("DELETE FROM conversation WHERE id IN (SELECT value FROM json_each(?))", (given,))
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
         self._openings = None
 
@@ -182,9 +180,6 @@ class Grafts:
         if wanted is None or not 0 < wanted <= _MAX_ID:
             return None
         return None if self._database.rows("SELECT 1 FROM conversation WHERE id = ?", (wanted,)) else wanted
-
-    def _ids(self, reached: str, *parameters: object) -> set[MessageId]:
-        return {row[0] for row in self._database.rows(f"{reached} SELECT id FROM reached", parameters)}
 
     def _known_openings(self) -> dict[bytes, list[int]]:
         if self._openings is None:

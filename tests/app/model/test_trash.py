@@ -159,3 +159,14 @@ def test_what_another_program_began_there_meanwhile_stays(store: Store, monkeypa
         set_up(database)
         assert delete_marked(database) == 0
     assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2"
+
+
+def test_an_import_is_taken_out_again_but_for_the_past_that_another_fork_shares(store: Store) -> None:
+    planted = plant(store, "u1-a1-u2-a2 | a1-u3-a3")
+    one = store.fork_conversation("one", planted.ids["a2"])
+    other = store.fork_conversation("other", planted.ids["a3"])
+    store.trash(planted.conversation_id)
+    assert store.empty_trash() == 0
+    store.grafts.take_out([one.id])
+    assert [conversation.id for conversation in store.conversations()] == [other.id]
+    assert drawn(store.messages(other.id)) == "u1-a1-u3-a3"
