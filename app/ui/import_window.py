@@ -171,6 +171,7 @@ class ImportWindow(Sheet):
 def _names(files: Sequence[Path]) -> str:
     shown = ", ".join(file.name for file in files[:3])
     if len(files) > 3:
-        more = QCoreApplication.translate("Import", "{files} and %n more", "", len(files) - 3)
+        num_more = len(files) - 3
+        more = QCoreApplication.translate("Import", "{files} and %n more", "", num_more)
         return more.format(files=shown)
     return shown

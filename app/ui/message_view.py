@@ -425,7 +425,8 @@ class MessageView(QFrame):
                 self._inset.addWidget(self._figures)
             words = statistics(record)
             if self.text.tokens is not None and not self.text.tokens.pieces:
-                words = f"{words} · {self.tr('its tokens are not known')}"
+                unknown = self.tr("its tokens are not known")
+                words = f"{words} · {unknown}"
             self._figures.setText(words)
         if self._figures is not None:
             self._figures.setVisible(has_figures)

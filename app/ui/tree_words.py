@@ -75,7 +75,8 @@ def cost_in_words(cost: Cost | None) -> str:
     # One token is read of whatever is kept whole.
     if cost.num_read <= 1:
         return " · ".join((QCoreApplication.translate("Tree", "nothing to read"), kept))
-    read = QCoreApplication.translate("Tree", "would read {count} tokens", None, cost.num_read)
+    num_read = cost.num_read
+    read = QCoreApplication.translate("Tree", "would read {count} tokens", "", num_read)
     parts = [read.format(count=f"{cost.num_read:,}")]
     if cost.seconds is not None:
         parts.append(_seconds_in_words(cost.seconds))

@@ -15,6 +15,7 @@ from typing_extensions import override
 from app.controller import Controller
 from app.model.message import MessageId
 from app.notices import Notice
+from app.ui.announcements import Announcements
 from app.ui.asking_commands import AskingCommands
 from app.ui.banner import Banner
 from app.ui.compare_commands import CompareCommands
@@ -73,6 +74,7 @@ class MainWindow(QMainWindow):
         self._program_commands = ProgramCommands(controller.program, self._menus, self)
         WaitingAnswers(controller, self.transcript)
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
+        self.announcements = Announcements(controller, self)
         self._palette_commands = PaletteCommands(controller, self._menus, self)
         self.transfer = TransferCommands(
             controller, self._message_commands.current_id, self.transcript, self._theme, self, self.composer

@@ -77,3 +77,19 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     again.window.close()
     assert not again.link.is_started
     again.window.deleteLater()
+
+
+def test_another_language_is_spoken_at_once(folder: Path, qtbot: QtBot) -> None:
+    application = _start(folder, qtbot)
+    try:
+        assert application.window.action("quit").text() == "Quit"
+        application.controller.send("What is a branch?")
+        application.window.action("settings").trigger()
+        application.preferences.change(language="de")
+        assert application.window.action("quit").text() == "Beenden"
+        assert "What is a branch?" in [message.text for message in application.controller.path]
+        application.preferences.change(language="en")
+        assert application.window.action("quit").text() == "Quit"
+    finally:
+        application.preferences.change(language="en")
+        _end(application)

@@ -1,0 +1,3391 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="de" sourcelanguage="en">
+<context>
+    <name>AlternativeRow</name>
+    <message>
+        <source>end here</source>
+        <translation>hier enden</translation>
+    </message>
+    <message>
+        <source>{token}, {percent}</source>
+        <translation>{token}, {percent}</translation>
+    </message>
+    <message>
+        <source>{row}, chosen</source>
+        <translation>{row}, gewählt</translation>
+    </message>
+</context>
+<context>
+    <name>Announcements</name>
+    <message>
+        <source>Answer finished</source>
+        <translation>Antwort fertig</translation>
+    </message>
+    <message>
+        <source>Answer stopped</source>
+        <translation>Antwort angehalten</translation>
+    </message>
+    <message>
+        <source>Answer cut at the maximum of tokens</source>
+        <translation>Antwort bei der Höchstzahl der Token abgeschnitten</translation>
+    </message>
+    <message>
+        <source>The answer failed. {}</source>
+        <translation>Die Antwort ist gescheitert. {}</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerWords</name>
+    <message>
+        <source>Stopped.</source>
+        <translation>Angehalten.</translation>
+    </message>
+    <message>
+        <source>Cut at the maximum of tokens. Continue goes on from here.</source>
+        <translation>Bei der Höchstzahl der Token abgeschnitten. „Fortsetzen“ schreibt hier weiter.</translation>
+    </message>
+    <message>
+        <source>This answer was interrupted. What was written is kept.</source>
+        <translation>Diese Antwort wurde unterbrochen. Was geschrieben war, ist noch da.</translation>
+    </message>
+    <message>
+        <source>No system prompt. Edit gives the model a role or rules, in a branch of its own.</source>
+        <translation>Kein Systemprompt. „Bearbeiten“ gibt dem Modell eine Rolle oder Regeln, in einem eigenen Zweig.</translation>
+    </message>
+    <message>
+        <source>{tokens} tokens, {kept} kept</source>
+        <translation>{tokens} Token, {kept} behalten</translation>
+    </message>
+    <message>
+        <source>{tokens} read</source>
+        <translation>{tokens} gelesen</translation>
+    </message>
+    <message>
+        <source>first word {seconds} s</source>
+        <translation>erstes Wort nach {seconds} s</translation>
+    </message>
+    <message>
+        <source>{tokens} tokens/s</source>
+        <translation>{tokens} Token/s</translation>
+    </message>
+    <message>
+        <source>{accepted} of {drafted} guesses right</source>
+        <translation>{accepted} von {drafted} Vermutungen richtig</translation>
+    </message>
+    <message>
+        <source>{tokens} forced</source>
+        <translation>{tokens} erzwungen</translation>
+    </message>
+    <message>
+        <source>hooks {ms} ms</source>
+        <translation>Hooks {ms} ms</translation>
+    </message>
+    <message>
+        <source>{hook} switched off: too slow</source>
+        <translation>{hook} abgeschaltet: zu langsam</translation>
+    </message>
+    <message>
+        <source>The model did not see the oldest message: the conversation is longer than its context.</source>
+        <translation>Das Modell hat die älteste Nachricht nicht gesehen: Das Gespräch ist länger als sein Kontext.</translation>
+    </message>
+    <message>
+        <source>The model did not see the {messages} oldest messages: the conversation is longer than its context.</source>
+        <translation>Das Modell hat die {messages} ältesten Nachrichten nicht gesehen: Das Gespräch ist länger als sein Kontext.</translation>
+    </message>
+</context>
+<context>
+    <name>AnswersPage</name>
+    <message>
+        <source>When a conversation is longer than the model&apos;s context</source>
+        <translation>Wenn ein Gespräch länger ist als der Kontext des Modells</translation>
+    </message>
+    <message>
+        <source>Say so and stop</source>
+        <translation>Es sagen und anhalten</translation>
+    </message>
+    <message>
+        <source>You shorten the message, or go on from an earlier one.</source>
+        <translation>Sie kürzen die Nachricht oder machen bei einer früheren weiter.</translation>
+    </message>
+    <message>
+        <source>Leave out the oldest messages</source>
+        <translation>Die ältesten Nachrichten weglassen</translation>
+    </message>
+    <message>
+        <source>The system prompt and your last question stay. Nothing is deleted: the model does not see what is left out, and the answer says how much that is.</source>
+        <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nicht, was weggelassen ist, und die Antwort sagt, wie viel das ist.</translation>
+    </message>
+    <message>
+        <source>How answers are drawn</source>
+        <translation>Wie Antworten gezogen werden</translation>
+    </message>
+    <message>
+        <source>Temperature, length, stop strings and the like belong to a conversation: they are set with the button under the field where you write, and can be kept there as a preset.</source>
+        <translation>Temperatur, Länge, Stoppfolgen und Ähnliches gehören zu einem Gespräch: Sie werden mit dem Knopf unter dem Schreibfeld eingestellt und lassen sich dort als Vorgabe behalten.</translation>
+    </message>
+    <message>
+        <source>A model reads only so much, its answer included; a word is one or two tokens.</source>
+        <translation>Ein Modell liest nur so viel, seine Antwort eingerechnet; ein Wort sind ein oder zwei Token.</translation>
+    </message>
+    <message>
+        <source>The model that is loaded reads {:,} tokens at most, its answer included; a word is one or two.</source>
+        <translation>Das geladene Modell liest höchstens {:,} Token, seine Antwort eingerechnet; ein Wort sind ein oder zwei.</translation>
+    </message>
+</context>
+<context>
+    <name>AskingCommands</name>
+    <message>
+        <source>System prompt: {text}</source>
+        <translation>Systemprompt: {text}</translation>
+    </message>
+    <message>
+        <source>System prompt: none</source>
+        <translation>Systemprompt: keiner</translation>
+    </message>
+    <message>
+        <source>This conversation began without a system prompt</source>
+        <translation>Dieses Gespräch begann ohne Systemprompt</translation>
+    </message>
+    <message>
+        <source>Answer format: {name}</source>
+        <translation>Antwortform: {name}</translation>
+    </message>
+    <message>
+        <source>This can&apos;t be used: {problem}</source>
+        <translation>Das geht so nicht: {problem}</translation>
+    </message>
+    <message>
+        <source>{name}: can&apos;t be used</source>
+        <translation>{name}: geht so nicht</translation>
+    </message>
+    <message>
+        <source>{name}, changed</source>
+        <translation>{name}, geändert</translation>
+    </message>
+    <message>
+        <source>Sampling, stop strings, seed, hooks: {name}</source>
+        <translation>Ziehung, Stoppfolgen, Startwert, Hooks: {name}</translation>
+    </message>
+    <message>
+        <source>{num} answers</source>
+        <translation>{num} Antworten</translation>
+    </message>
+    <message>
+        <source>1 stop</source>
+        <translation>1 Stoppfolge</translation>
+    </message>
+    <message>
+        <source>{num} stops</source>
+        <translation>{num} Stoppfolgen</translation>
+    </message>
+    <message>
+        <source>seed {seed}</source>
+        <translation>Startwert {seed}</translation>
+    </message>
+    <message>
+        <source>1 hook</source>
+        <translation>1 Hook</translation>
+    </message>
+    <message>
+        <source>{num} hooks</source>
+        <translation>{num} Hooks</translation>
+    </message>
+    <message>
+        <source>thinking</source>
+        <translation>mit Nachdenken</translation>
+    </message>
+    <message>
+        <source>no thinking</source>
+        <translation>ohne Nachdenken</translation>
+    </message>
+</context>
+<context>
+    <name>AskingPanel</name>
+    <message>
+        <source>How the next answers are asked for</source>
+        <translation>Wie die nächsten Antworten erfragt werden</translation>
+    </message>
+    <message>
+        <source>all</source>
+        <translation>alle</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>aus</translation>
+    </message>
+    <message>
+        <source>a new one</source>
+        <translation>jedes Mal ein neuer</translation>
+    </message>
+    <message>
+        <source>A seed is a whole number from 0 to 9,223,372,036,854,775,807.</source>
+        <translation>Ein Startwert ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
+    </message>
+    <message>
+        <source>By {model}</source>
+        <translation>Von {model}</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>Automatisch</translation>
+    </message>
+    <message>
+        <source>From the tree</source>
+        <translation>Aus dem Baum</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>Stop strings</source>
+        <translation>Stoppfolgen</translation>
+    </message>
+    <message>
+        <source>How tokens are drawn</source>
+        <translation>Wie Token gezogen werden</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>0 always takes the likeliest token; more is freer.</source>
+        <translation>0 nimmt immer das wahrscheinlichste Token; mehr ist freier.</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Draw from the likeliest tokens that together have this share.</source>
+        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diesen Anteil haben.</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Draw from so many of the likeliest tokens.</source>
+        <translation>Aus so vielen der wahrscheinlichsten Token ziehen.</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Leave out what is less likely than this share of the likeliest.</source>
+        <translation>Weglassen, was unwahrscheinlicher ist als dieser Anteil des wahrscheinlichsten.</translation>
+    </message>
+    <message>
+        <source>Repetition penalty</source>
+        <translation>Wiederholungsstrafe</translation>
+    </message>
+    <message>
+        <source>Make what was said lately less likely to be said again.</source>
+        <translation>Was eben gesagt wurde, unwahrscheinlicher machen.</translation>
+    </message>
+    <message>
+        <source>The answer</source>
+        <translation>Die Antwort</translation>
+    </message>
+    <message>
+        <source>Maximum tokens</source>
+        <translation>Höchstzahl der Token</translation>
+    </message>
+    <message>
+        <source>The answer is cut there; Continue goes on.</source>
+        <translation>Dort wird die Antwort abgeschnitten; „Fortsetzen“ schreibt weiter.</translation>
+    </message>
+    <message>
+        <source>Answers at once</source>
+        <translation>Antworten auf einmal</translation>
+    </message>
+    <message>
+        <source>Side by side, to keep one or all.</source>
+        <translation>Nebeneinander, um eine oder alle zu behalten.</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>Startwert</translation>
+    </message>
+    <message>
+        <source>The same seed and question give the same answer.</source>
+        <translation>Gleicher Startwert und gleiche Frage ergeben die gleiche Antwort.</translation>
+    </message>
+    <message>
+        <source>Think first</source>
+        <translation>Erst nachdenken</translation>
+    </message>
+    <message>
+        <source>Drafts</source>
+        <translation>Entwürfe</translation>
+    </message>
+    <message>
+        <source>Guesses of what comes next, looked at all at once. They change the speed, not the answer.</source>
+        <translation>Vermutungen darüber, was folgt, auf einmal geprüft. Sie ändern das Tempo, nicht die Antwort.</translation>
+    </message>
+    <message>
+        <source>Where one of these comes, the answer ends.</source>
+        <translation>Wo eine davon kommt, endet die Antwort.</translation>
+    </message>
+    <message>
+        <source>Hooks</source>
+        <translation>Hooks</translation>
+    </message>
+    <message>
+        <source>Python that looks at each token and may take it back. Asked from the top.</source>
+        <translation>Python, das jedes Token ansieht und zurücknehmen kann. Gefragt von oben nach unten.</translation>
+    </message>
+    <message>
+        <source>All this holds in this conversation, from the next answer on.</source>
+        <translation>All das gilt in diesem Gespräch, von der nächsten Antwort an.</translation>
+    </message>
+    <message>
+        <source>As in new ones</source>
+        <translation>Wie in neuen</translation>
+    </message>
+    <message>
+        <source>Ask here as new conversations do</source>
+        <translation>Hier fragen wie in neuen Gesprächen</translation>
+    </message>
+    <message>
+        <source>Use in new ones</source>
+        <translation>Auch in neuen</translation>
+    </message>
+    <message>
+        <source>Let new conversations ask as this one does</source>
+        <translation>Neue Gespräche fragen lassen wie dieses</translation>
+    </message>
+    <message>
+        <source>As it is (on)</source>
+        <translation>Wie es ist (an)</translation>
+    </message>
+    <message>
+        <source>As it is (off)</source>
+        <translation>Wie es ist (aus)</translation>
+    </message>
+    <message>
+        <source>No switch</source>
+        <translation>Kein Schalter</translation>
+    </message>
+    <message>
+        <source>On</source>
+        <translation>An</translation>
+    </message>
+    <message>
+        <source>This model&apos;s template has no switch for it.</source>
+        <translation>Die Vorlage dieses Modells hat keinen Schalter dafür.</translation>
+    </message>
+    <message>
+        <source>Whether the model thinks before it answers.</source>
+        <translation>Ob das Modell nachdenkt, bevor es antwortet.</translation>
+    </message>
+</context>
+<context>
+    <name>AttachedFiles</name>
+    <message>
+        <source>Attach text files</source>
+        <translation>Textdateien anhängen</translation>
+    </message>
+    <message>
+        <source>Attach to the message</source>
+        <translation>An die Nachricht anhängen</translation>
+    </message>
+    <message>
+        <source>Import as conversations…</source>
+        <translation>Als Gespräche importieren…</translation>
+    </message>
+    <message>
+        <source>1 token</source>
+        <translation>1 Token</translation>
+    </message>
+    <message>
+        <source>{num:,} tokens</source>
+        <translation>{num:,} Token</translation>
+    </message>
+</context>
+<context>
+    <name>BackupsWindow</name>
+    <message>
+        <source>Backups</source>
+        <translation>Sicherungen</translation>
+    </message>
+    <message>
+        <source>There is no backup yet. Bough makes one a day, soon after it starts, and keeps the last seven.</source>
+        <translation>Es gibt noch keine Sicherung. Bough macht täglich eine, bald nach dem Start, und behält die letzten sieben.</translation>
+    </message>
+    <message>
+        <source>Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts it in the place of your conversations; these are kept beside it as a file.</source>
+        <translation>Bough macht täglich und vor jeder eigenen Aktualisierung eine Sicherung und prüft sie. Wer eine zurückspielt, setzt sie an die Stelle der Gespräche; diese werden daneben als Datei behalten.</translation>
+    </message>
+    <message>
+        <source>Show folder</source>
+        <translation>Ordner zeigen</translation>
+    </message>
+    <message>
+        <source>Restore…</source>
+        <translation>Zurückspielen…</translation>
+    </message>
+    <message>
+        <source>sound</source>
+        <translation>heil</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n Gespräch</numerusform>
+            <numerusform>%n Gespräche</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>damaged; it can&apos;t be put back</source>
+        <translation>beschädigt; lässt sich nicht zurückspielen</translation>
+    </message>
+    <message>
+        <source>being checked …</source>
+        <translation>wird geprüft …</translation>
+    </message>
+    <message>
+        <source>made before an update</source>
+        <translation>vor einer Aktualisierung gemacht</translation>
+    </message>
+    <message>
+        <source>They are in {folder}. Nothing here can show folders.</source>
+        <translation>Sie sind in {folder}. Hier kann nichts Ordner zeigen.</translation>
+    </message>
+    <message>
+        <source>Restore a backup</source>
+        <translation>Eine Sicherung zurückspielen</translation>
+    </message>
+    <message>
+        <source>Restore the backup of {time}?</source>
+        <translation>Die Sicherung von {time} zurückspielen?</translation>
+    </message>
+    <message>
+        <source>Bough closes its windows and opens them again with what was there then. What is there now is kept as a file in {folder}. Answers that are under way are stopped.</source>
+        <translation>Bough schließt seine Fenster und öffnet sie wieder mit dem, was damals da war. Was jetzt da ist, wird als Datei in {folder} behalten. Antworten, die gerade entstehen, werden angehalten.</translation>
+    </message>
+    <message>
+        <source>Restore</source>
+        <translation>Zurückspielen</translation>
+    </message>
+</context>
+<context>
+    <name>Banner</name>
+    <message>
+        <source>Close the notice</source>
+        <translation>Mitteilung schließen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Open the guide</source>
+        <translation>Den Guide öffnen</translation>
+    </message>
+    <message>
+        <source>Open Settings</source>
+        <translation>Einstellungen öffnen</translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation>Im Ordner zeigen</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>Chips</name>
+    <message>
+        <source>Remove {what}</source>
+        <translation>{what} entfernen</translation>
+    </message>
+    <message>
+        <source>Remove (Delete)</source>
+        <translation>Entfernen (Entf)</translation>
+    </message>
+</context>
+<context>
+    <name>CodeFrame</name>
+    <message>
+        <source>Scroll the code sideways</source>
+        <translation>Den Code seitwärts rollen</translation>
+    </message>
+</context>
+<context>
+    <name>CompareCommands</name>
+    <message>
+        <source>The visible branch</source>
+        <translation>Der sichtbare Zweig</translation>
+    </message>
+    <message>
+        <source>The other branch</source>
+        <translation>Der andere Zweig</translation>
+    </message>
+    <message>
+        <source>Version {number} of {count}</source>
+        <translation>Fassung {number} von {count}</translation>
+    </message>
+</context>
+<context>
+    <name>CompareWindow</name>
+    <message>
+        <source>Compare</source>
+        <translation>Vergleichen</translation>
+    </message>
+    <message>
+        <source>Left text</source>
+        <translation>Linker Text</translation>
+    </message>
+    <message>
+        <source>Right text</source>
+        <translation>Rechter Text</translation>
+    </message>
+    <message>
+        <source>Previous difference</source>
+        <translation>Voriger Unterschied</translation>
+    </message>
+    <message>
+        <source>Previous difference (Shift+F7)</source>
+        <translation>Voriger Unterschied (Umschalt+F7)</translation>
+    </message>
+    <message>
+        <source>Next difference</source>
+        <translation>Nächster Unterschied</translation>
+    </message>
+    <message>
+        <source>Next difference (F7)</source>
+        <translation>Nächster Unterschied (F7)</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message numerus="yes">
+        <source>{count} differences</source>
+        <translation>
+            <numerusform>{count} Unterschied</numerusform>
+            <numerusform>{count} Unterschiede</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Both are the same.</source>
+        <translation>Beide sind gleich.</translation>
+    </message>
+    <message>
+        <source>Difference {number} of {count}</source>
+        <translation>Unterschied {number} von {count}</translation>
+    </message>
+    <message>
+        <source>nothing</source>
+        <translation>nichts</translation>
+    </message>
+    <message>
+        <source>{where}: left {left}, right {right}</source>
+        <translation>{where}: links {left}, rechts {right}</translation>
+    </message>
+</context>
+<context>
+    <name>Composer</name>
+    <message>
+        <source>Message</source>
+        <translation>Nachricht</translation>
+    </message>
+    <message>
+        <source>Attached files</source>
+        <translation>Angehängte Dateien</translation>
+    </message>
+    <message>
+        <source>Attach files</source>
+        <translation>Dateien anhängen</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>Answer format</source>
+        <translation>Antwortform</translation>
+    </message>
+    <message>
+        <source>Sampling</source>
+        <translation>Ziehung</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Stop (Esc)</source>
+        <translation>Anhalten (Esc)</translation>
+    </message>
+    <message>
+        <source>Send (Enter; Shift+Enter breaks the line)</source>
+        <translation>Senden (Eingabe; Umschalt+Eingabe bricht die Zeile um)</translation>
+    </message>
+</context>
+<context>
+    <name>ContextGauge</name>
+    <message>
+        <source>oldest left out</source>
+        <translation>älteste weggelassen</translation>
+    </message>
+    <message>
+        <source>too long</source>
+        <translation>zu lang</translation>
+    </message>
+    <message>
+        <source>nearly full</source>
+        <translation>fast voll</translation>
+    </message>
+    <message>
+        <source>Context: {share} used</source>
+        <translation>Kontext: {share} belegt</translation>
+    </message>
+    <message>
+        <source>With what is written here {used:,} of {limit:,} tokens: {kept:,} kept, {read:,} to read</source>
+        <translation>Mit dem, was hier steht, {used:,} von {limit:,} Token: {kept:,} behalten, {read:,} zu lesen</translation>
+    </message>
+    <message>
+        <source> (about {seconds:.0f} s)</source>
+        <translation> (etwa {seconds:.0f} s)</translation>
+    </message>
+    <message>
+        <source>, {free:,} free for the answer.</source>
+        <translation>, {free:,} frei für die Antwort.</translation>
+    </message>
+    <message>
+        <source>, {over:,} too many. </source>
+        <translation>, {over:,} zu viele. </translation>
+    </message>
+    <message>
+        <source>The oldest messages will be left out.</source>
+        <translation>Die ältesten Nachrichten werden weggelassen.</translation>
+    </message>
+    <message>
+        <source>The answer would fail: shorten the message, or go on from an earlier one.</source>
+        <translation>Die Antwort würde scheitern: Kürzen Sie die Nachricht oder machen Sie bei einer früheren weiter.</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationCommands</name>
+    <message>
+        <source>Open in a new window</source>
+        <translation>In neuem Fenster öffnen</translation>
+    </message>
+    <message>
+        <source>Rename</source>
+        <translation>Umbenennen</translation>
+    </message>
+    <message>
+        <source>Pinned</source>
+        <translation>Angeheftet</translation>
+    </message>
+    <message>
+        <source>Move to folder</source>
+        <translation>In Ordner legen</translation>
+    </message>
+    <message>
+        <source>Archived</source>
+        <translation>Archiviert</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Rename folder…</source>
+        <translation>Ordner umbenennen…</translation>
+    </message>
+    <message>
+        <source>Take all out of it</source>
+        <translation>Alles herausnehmen</translation>
+    </message>
+    <message>
+        <source>New folder…</source>
+        <translation>Neuer Ordner…</translation>
+    </message>
+    <message>
+        <source>No folder</source>
+        <translation>Kein Ordner</translation>
+    </message>
+    <message>
+        <source>Everything is in {}. Nothing here can show folders.</source>
+        <translation>Alles ist in {}. Hier kann nichts Ordner zeigen.</translation>
+    </message>
+</context>
+<context>
+    <name>ConversationList</name>
+    <message>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+</context>
+<context>
+    <name>Conversations</name>
+    <message>
+        <source>“{}” was deleted.</source>
+        <translation>„{}“ wurde gelöscht.</translation>
+    </message>
+    <message>
+        <source>There was nothing in the trash.</source>
+        <translation>Im Papierkorb war nichts.</translation>
+    </message>
+    <message>
+        <source>It was deleted. Other conversations share its messages; these stay.</source>
+        <translation>Es wurde gelöscht. Andere Gespräche teilen seine Nachrichten; diese bleiben.</translation>
+    </message>
+</context>
+<context>
+    <name>CopyButton</name>
+    <message>
+        <source>Copy code in {language}</source>
+        <translation>Code in {language} kopieren</translation>
+    </message>
+    <message>
+        <source>Copy code</source>
+        <translation>Code kopieren</translation>
+    </message>
+    <message>
+        <source>Copy this code</source>
+        <translation>Diesen Code kopieren</translation>
+    </message>
+    <message>
+        <source>Copied</source>
+        <translation>Kopiert</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+</context>
+<context>
+    <name>CostWords</name>
+    <message>
+        <source>would read {read:,} of {tokens:,} tokens</source>
+        <translation>würde {read:,} von {tokens:,} Token lesen</translation>
+    </message>
+    <message>
+        <source> · about {seconds:.0f} s</source>
+        <translation> · etwa {seconds:.0f} s</translation>
+    </message>
+</context>
+<context>
+    <name>DataPage</name>
+    <message>
+        <source>In and out</source>
+        <translation>Herein und hinaus</translation>
+    </message>
+    <message>
+        <source>Conversations come in from other programs, and go out as files that others can read.</source>
+        <translation>Gespräche kommen aus anderen Programmen herein und gehen als Dateien hinaus, die andere lesen können.</translation>
+    </message>
+    <message>
+        <source>Backups and trash</source>
+        <translation>Sicherungen und Papierkorb</translation>
+    </message>
+    <message>
+        <source>A backup is made once a day. What you delete lies in the trash for thirty days.</source>
+        <translation>Täglich wird eine Sicherung gemacht. Was Sie löschen, liegt dreißig Tage im Papierkorb.</translation>
+    </message>
+    <message>
+        <source>Where it is kept</source>
+        <translation>Wo es liegt</translation>
+    </message>
+    <message>
+        <source>Everything you write stays on this computer, in one folder.</source>
+        <translation>Alles, was Sie schreiben, bleibt auf diesem Rechner, in einem Ordner.</translation>
+    </message>
+</context>
+<context>
+    <name>Dialogs</name>
+    <message>
+        <source>Rename conversation</source>
+        <translation>Gespräch umbenennen</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Name branch</source>
+        <translation>Zweig benennen</translation>
+    </message>
+    <message>
+        <source>Name; empty: none</source>
+        <translation>Name; leer: keiner</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Ordner</translation>
+    </message>
+    <message>
+        <source>Name; empty: no folder</source>
+        <translation>Name; leer: kein Ordner</translation>
+    </message>
+    <message>
+        <source>Open a model&apos;s folder</source>
+        <translation>Den Ordner eines Modells öffnen</translation>
+    </message>
+    <message>
+        <source>Empty trash</source>
+        <translation>Papierkorb leeren</translation>
+    </message>
+    <message>
+        <source>Delete for good what lies in the trash?</source>
+        <translation>Endgültig löschen, was im Papierkorb liegt?</translation>
+    </message>
+    <message>
+        <source>Its text goes from your conversations, from their backups and from what models have read. What another conversation shares stays. Models read again what they need.</source>
+        <translation>Der Text verschwindet aus Ihren Gesprächen, aus deren Sicherungen und aus dem, was Modelle gelesen haben. Was ein anderes Gespräch teilt, bleibt. Modelle lesen wieder, was sie brauchen.</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>Endgültig löschen</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation>Neue Zeile</translation>
+    </message>
+    <message>
+        <source>Single letters work on the message that has the focus.</source>
+        <translation>Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>About Bough</source>
+        <translation>Über Bough</translation>
+    </message>
+    <message>
+        <source>Bough is a chat program for local models in which a conversation is a tree.</source>
+        <translation>Bough ist ein Chatprogramm für lokale Modelle, in dem ein Gespräch ein Baum ist.</translation>
+    </message>
+    <message>
+        <source>Free software under the MIT licence. Nothing you write leaves this computer.</source>
+        <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Rechner.</translation>
+    </message>
+</context>
+<context>
+    <name>DockCommands</name>
+    <message>
+        <source>Go there</source>
+        <translation>Dorthin gehen</translation>
+    </message>
+    <message>
+        <source>Enter</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>Compare with the visible branch</source>
+        <translation>Mit dem sichtbaren Zweig vergleichen</translation>
+    </message>
+</context>
+<context>
+    <name>DropPage</name>
+    <message numerus="yes">
+        <source>Drop to import %n file(s)</source>
+        <translation>
+            <numerusform>Hier ablegen, um %n Datei zu importieren</numerusform>
+            <numerusform>Hier ablegen, um %n Dateien zu importieren</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>First you see what is in there. Nothing is imported before you say so.</source>
+        <translation>Zuerst sehen Sie, was darin ist. Nichts wird importiert, bevor Sie es sagen.</translation>
+    </message>
+    <message>
+        <source>Left out, for Bough can&apos;t read that: {names}</source>
+        <translation>Weggelassen, denn das kann Bough nicht lesen: {names}</translation>
+    </message>
+    <message>
+        <source>This can&apos;t be imported</source>
+        <translation>Das lässt sich nicht importieren</translation>
+    </message>
+    <message>
+        <source>{names}: Bough imports {endings}, and folders of them.</source>
+        <translation>{names}: Bough importiert {endings} und Ordner davon.</translation>
+    </message>
+</context>
+<context>
+    <name>Export</name>
+    <message>
+        <source>Markdown</source>
+        <translation>Markdown</translation>
+    </message>
+    <message>
+        <source>Web page</source>
+        <translation>Webseite</translation>
+    </message>
+    <message>
+        <source>PDF</source>
+        <translation>PDF</translation>
+    </message>
+    <message>
+        <source>Plain text</source>
+        <translation>Reiner Text</translation>
+    </message>
+    <message>
+        <source>OpenDocument</source>
+        <translation>OpenDocument</translation>
+    </message>
+    <message>
+        <source>OpenAI JSON Lines</source>
+        <translation>OpenAI JSON Lines</translation>
+    </message>
+    <message>
+        <source>ShareGPT JSON Lines</source>
+        <translation>ShareGPT JSON Lines</translation>
+    </message>
+    <message>
+        <source>Preference pairs</source>
+        <translation>Präferenzpaare</translation>
+    </message>
+    <message>
+        <source>Bough</source>
+        <translation>Bough</translation>
+    </message>
+    <message>
+        <source>Text with headings; Bough reads it back.</source>
+        <translation>Text mit Überschriften; Bough liest ihn wieder ein.</translation>
+    </message>
+    <message>
+        <source>One file that needs nothing else; branches fold.</source>
+        <translation>Eine Datei, die sonst nichts braucht; Zweige klappen ein.</translation>
+    </message>
+    <message>
+        <source>Pages with numbers, and an outline of the messages.</source>
+        <translation>Seiten mit Nummern und einer Gliederung der Nachrichten.</translation>
+    </message>
+    <message>
+        <source>Nothing is marked up, nothing is changed.</source>
+        <translation>Nichts ist ausgezeichnet, nichts ist geändert.</translation>
+    </message>
+    <message>
+        <source>For word processors; formulas are pictures.</source>
+        <translation>Für Textverarbeitungen; Formeln sind Bilder.</translation>
+    </message>
+    <message>
+        <source>For fine-tuning: one chat a line, one for each branch.</source>
+        <translation>Zum Feinabstimmen: ein Chat je Zeile, einer für jeden Zweig.</translation>
+    </message>
+    <message>
+        <source>For fine-tuning: the form that many tools read.</source>
+        <translation>Zum Feinabstimmen: die Form, die viele Werkzeuge lesen.</translation>
+    </message>
+    <message>
+        <source>For fine-tuning: the answer shown, and each one beside it.</source>
+        <translation>Zum Feinabstimmen: die gezeigte Antwort, und jede andere daneben.</translation>
+    </message>
+    <message>
+        <source>Everything, nothing lost: all that Bough knows of it.</source>
+        <translation>Alles, ohne Verlust: was immer Bough davon weiß.</translation>
+    </message>
+</context>
+<context>
+    <name>ExportPreview</name>
+    <message>
+        <source>Preview: how the file begins</source>
+        <translation>Vorschau: wie die Datei beginnt</translation>
+    </message>
+    <message>
+        <source>Preview: the first page</source>
+        <translation>Vorschau: die erste Seite</translation>
+    </message>
+    <message>
+        <source>All of it.</source>
+        <translation>Alles davon.</translation>
+    </message>
+    <message>
+        <source>The first page.</source>
+        <translation>Die erste Seite.</translation>
+    </message>
+    <message>
+        <source>Nothing of this would be in the file.</source>
+        <translation>Nichts davon stünde in der Datei.</translation>
+    </message>
+    <message>
+        <source>The beginning.</source>
+        <translation>Der Anfang.</translation>
+    </message>
+</context>
+<context>
+    <name>ExportWindow</name>
+    <message>
+        <source>Export</source>
+        <translation>Exportieren</translation>
+    </message>
+    <message>
+        <source>What</source>
+        <translation>Was</translation>
+    </message>
+    <message>
+        <source>Format</source>
+        <translation>Format</translation>
+    </message>
+    <message>
+        <source>Reasoning</source>
+        <translation>Gedanken</translation>
+    </message>
+    <message>
+        <source>What models thought before they answered</source>
+        <translation>Was Modelle dachten, bevor sie antworteten</translation>
+    </message>
+    <message>
+        <source>System prompts</source>
+        <translation>Systemprompts</translation>
+    </message>
+    <message>
+        <source>Statistics of each answer</source>
+        <translation>Statistik jeder Antwort</translation>
+    </message>
+    <message>
+        <source>Colours of the page</source>
+        <translation>Farben der Seite</translation>
+    </message>
+    <message>
+        <source>Colours as the reader&apos;s system</source>
+        <translation>Farben wie das System der Lesenden</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Name of the file</source>
+        <translation>Name der Datei</translation>
+    </message>
+    <message>
+        <source>Choose folder…</source>
+        <translation>Ordner wählen…</translation>
+    </message>
+    <message>
+        <source>With</source>
+        <translation>Mit</translation>
+    </message>
+    <message>
+        <source>Where to</source>
+        <translation>Wohin</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>a folder</source>
+        <translation>ein Ordner</translation>
+    </message>
+    <message>
+        <source>in {folder}</source>
+        <translation>in {folder}</translation>
+    </message>
+    <message>
+        <source>That folder is there. The files are put beside what lies in it.</source>
+        <translation>Den Ordner gibt es schon. Die Dateien kommen zu dem, was darin liegt.</translation>
+    </message>
+    <message>
+        <source>A file of that name is there. It will be replaced.</source>
+        <translation>Eine Datei dieses Namens gibt es schon. Sie wird ersetzt.</translation>
+    </message>
+    <message>
+        <source>Export to</source>
+        <translation>Exportieren nach</translation>
+    </message>
+    <message>
+        <source>Exporting …</source>
+        <translation>Wird exportiert …</translation>
+    </message>
+    <message>
+        <source>{done} of {total} messages</source>
+        <translation>{done} von {total} Nachrichten</translation>
+    </message>
+    <message>
+        <source>{done} of {total} conversations</source>
+        <translation>{done} von {total} Gesprächen</translation>
+    </message>
+    <message>
+        <source>Cancelled. Nothing was written.</source>
+        <translation>Abgebrochen. Nichts wurde geschrieben.</translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message>
+        <source>Find in conversation</source>
+        <translation>Im Gespräch suchen</translation>
+    </message>
+    <message>
+        <source>Previous hit</source>
+        <translation>Voriger Treffer</translation>
+    </message>
+    <message>
+        <source>Next hit</source>
+        <translation>Nächster Treffer</translation>
+    </message>
+    <message>
+        <source>Go to the next one on another branch</source>
+        <translation>Zum nächsten auf einem anderen Zweig gehen</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>{number} of {num}</source>
+        <translation>{number} von {num}</translation>
+    </message>
+    <message>
+        <source>Not found here</source>
+        <translation>Hier nicht gefunden</translation>
+    </message>
+    <message>
+        <source>Not found</source>
+        <translation>Nicht gefunden</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n on other branches</source>
+        <translation>
+            <numerusform>%n auf anderen Zweigen</numerusform>
+            <numerusform>%n auf anderen Zweigen</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Folded</name>
+    <message numerus="yes">
+        <source>… and %n more</source>
+        <translation>
+            <numerusform>… und %n weiteres</numerusform>
+            <numerusform>… und %n weitere</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Fold it away</source>
+        <translation>Einklappen</translation>
+    </message>
+    <message>
+        <source>Show what that is</source>
+        <translation>Zeigen, was das ist</translation>
+    </message>
+</context>
+<context>
+    <name>FormatPopover</name>
+    <message>
+        <source>Answer format</source>
+        <translation>Antwortform</translation>
+    </message>
+    <message>
+        <source>Examples</source>
+        <translation>Beispiele</translation>
+    </message>
+    <message>
+        <source>Begin with one of these</source>
+        <translation>Mit einem davon anfangen</translation>
+    </message>
+    <message>
+        <source>Answers are free until something stands here.</source>
+        <translation>Antworten sind frei, bis hier etwas steht.</translation>
+    </message>
+    <message>
+        <source>Looking at it …</source>
+        <translation>Wird angesehen …</translation>
+    </message>
+    <message>
+        <source>✓ This can be used.</source>
+        <translation>✓ Das geht so.</translation>
+    </message>
+    <message>
+        <source>Free</source>
+        <translation>Frei</translation>
+    </message>
+    <message>
+        <source>JSON schema</source>
+        <translation>JSON-Schema</translation>
+    </message>
+    <message>
+        <source>Regex</source>
+        <translation>Regex</translation>
+    </message>
+    <message>
+        <source>Choices</source>
+        <translation>Auswahl</translation>
+    </message>
+    <message>
+        <source>Grammar</source>
+        <translation>Grammatik</translation>
+    </message>
+    <message>
+        <source>The model answers as it likes. Any other form is kept to, token by token, whatever the model likes.</source>
+        <translation>Das Modell antwortet, wie es will. Jede andere Form wird Token für Token eingehalten, was das Modell auch will.</translation>
+    </message>
+    <message>
+        <source>The answer is JSON that this schema allows.</source>
+        <translation>Die Antwort ist JSON, das dieses Schema erlaubt.</translation>
+    </message>
+    <message>
+        <source>The whole answer matches this regular expression.</source>
+        <translation>Die ganze Antwort passt auf diesen regulären Ausdruck.</translation>
+    </message>
+    <message>
+        <source>The answer is one of these lines, to the letter.</source>
+        <translation>Die Antwort ist eine dieser Zeilen, auf den Buchstaben genau.</translation>
+    </message>
+    <message>
+        <source>The answer is what this grammar makes of “start”, written as Lark has it.</source>
+        <translation>Die Antwort ist, was diese Grammatik aus „start“ macht, geschrieben wie bei Lark.</translation>
+    </message>
+    <message>
+        <source>A person</source>
+        <translation>Eine Person</translation>
+    </message>
+    <message>
+        <source>A date</source>
+        <translation>Ein Datum</translation>
+    </message>
+    <message>
+        <source>Yes or no</source>
+        <translation>Ja oder nein</translation>
+    </message>
+    <message>
+        <source>A sum</source>
+        <translation>Eine Rechnung</translation>
+    </message>
+    <message>
+        <source>A short list</source>
+        <translation>Eine kurze Liste</translation>
+    </message>
+    <message>
+        <source>A number from 1 to 10</source>
+        <translation>Eine Zahl von 1 bis 10</translation>
+    </message>
+    <message>
+        <source>A mood</source>
+        <translation>Eine Stimmung</translation>
+    </message>
+    <message>
+        <source>Three lines</source>
+        <translation>Drei Zeilen</translation>
+    </message>
+    <message>
+        <source>Reasons and a verdict</source>
+        <translation>Gründe und ein Urteil</translation>
+    </message>
+    <message>
+        <source>Three capitals</source>
+        <translation>Drei Hauptstädte</translation>
+    </message>
+</context>
+<context>
+    <name>GeneralPage</name>
+    <message>
+        <source>Language</source>
+        <translation>Sprache</translation>
+    </message>
+    <message>
+        <source>As the system says</source>
+        <translation>Wie das System</translation>
+    </message>
+    <message>
+        <source>Theme</source>
+        <translation>Farben</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Size of text</source>
+        <translation>Schriftgröße</translation>
+    </message>
+    <message>
+        <source>Motion</source>
+        <translation>Bewegung</translation>
+    </message>
+    <message>
+        <source>Less</source>
+        <translation>Weniger</translation>
+    </message>
+    <message>
+        <source>Nothing glides; what changes is there at once.</source>
+        <translation>Nichts gleitet; was sich ändert, ist sofort da.</translation>
+    </message>
+    <message>
+        <source>Names of conversations</source>
+        <translation>Namen der Gespräche</translation>
+    </message>
+    <message>
+        <source>After the first exchange</source>
+        <translation>Nach dem ersten Austausch</translation>
+    </message>
+    <message>
+        <source>What the first question asks for; where it only greets, what the answer says.</source>
+        <translation>Was die erste Frage will; wo sie nur grüßt, was die Antwort sagt.</translation>
+    </message>
+    <message>
+        <source>As the first question begins</source>
+        <translation>Wie die erste Frage beginnt</translation>
+    </message>
+</context>
+<context>
+    <name>Header</name>
+    <message>
+        <source>Show or hide the conversations</source>
+        <translation>Gespräche zeigen oder verbergen</translation>
+    </message>
+    <message>
+        <source>Sidebar (Ctrl+B)</source>
+        <translation>Seitenleiste (Strg+B)</translation>
+    </message>
+    <message>
+        <source>Show or hide the tree</source>
+        <translation>Baum zeigen oder verbergen</translation>
+    </message>
+    <message>
+        <source>Tree (Ctrl+T)</source>
+        <translation>Baum (Strg+T)</translation>
+    </message>
+    <message>
+        <source> · not loaded</source>
+        <translation> · nicht geladen</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation>Modell: {}</translation>
+    </message>
+    <message>
+        <source> · {} · {:,.1f} M parameters · context {:,} tokens</source>
+        <translation> · {} · {:,.1f} Mio. Parameter · Kontext {:,} Token</translation>
+    </message>
+    <message>
+        <source>Guide</source>
+        <translation>Guide</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>startet</translation>
+    </message>
+    <message>
+        <source>reading</source>
+        <translation>liest</translation>
+    </message>
+    <message>
+        <source>loading</source>
+        <translation>lädt</translation>
+    </message>
+</context>
+<context>
+    <name>HookRows</name>
+    <message>
+        <source>Looking for hooks …</source>
+        <translation>Hooks werden gesucht …</translation>
+    </message>
+    <message>
+        <source>It is not in the folder of hooks any more. Switch it off.</source>
+        <translation>Er ist nicht mehr im Ordner der Hooks. Schalten Sie ihn ab.</translation>
+    </message>
+    <message>
+        <source>There are none.</source>
+        <translation>Es gibt keine.</translation>
+    </message>
+    <message>
+        <source>Ask {name} earlier</source>
+        <translation>{name} früher fragen</translation>
+    </message>
+    <message>
+        <source>Ask {name} later</source>
+        <translation>{name} später fragen</translation>
+    </message>
+    <message>
+        <source>needed</source>
+        <translation>nötig</translation>
+    </message>
+</context>
+<context>
+    <name>Import</name>
+    <message>
+        <source>{files} and %n more</source>
+        <translation>{files} und %n weitere</translation>
+    </message>
+</context>
+<context>
+    <name>ImportWindow</name>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Looking at what is in there …</source>
+        <translation>Es wird angesehen, was darin ist …</translation>
+    </message>
+    <message>
+        <source>Nothing is imported yet.</source>
+        <translation>Noch ist nichts importiert.</translation>
+    </message>
+    <message>
+        <source>{conversations} with {messages} in {branches}</source>
+        <translation>{conversations} mit {messages} in {branches}</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n Gespräch</numerusform>
+            <numerusform>%n Gespräche</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s)</source>
+        <translation>
+            <numerusform>%n Nachricht</numerusform>
+            <numerusform>%n Nachrichten</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n branch(es)</source>
+        <translation>
+            <numerusform>%n Zweig</numerusform>
+            <numerusform>%n Zweigen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Nothing here can be imported</source>
+        <translation>Hier lässt sich nichts importieren</translation>
+    </message>
+    <message>
+        <source>Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown.</source>
+        <translation>Bough liest .bough-Dateien, Exporte von ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp und LM Studio, JSON Lines von OpenAI und ShareGPT und sein eigenes Markdown.</translation>
+    </message>
+    <message>
+        <source>All of it is here already.</source>
+        <translation>Alles davon ist schon hier.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n can&apos;t be imported</source>
+        <translation>
+            <numerusform>%n lässt sich nicht importieren</numerusform>
+            <numerusform>%n lassen sich nicht importieren</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) already here; left out</source>
+        <translation>
+            <numerusform>%n Gespräch ist schon hier; es wird weggelassen</numerusform>
+            <numerusform>%n Gespräche sind schon hier; sie werden weggelassen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{name}, here “{there}”</source>
+        <translation>{name}, hier „{there}“</translation>
+    </message>
+    <message>
+        <source>What will not be as it was</source>
+        <translation>Was nicht sein wird, wie es war</translation>
+    </message>
+    <message>
+        <source>Importing …</source>
+        <translation>Wird importiert …</translation>
+    </message>
+    <message>
+        <source>{conversations} conversations, {messages} messages</source>
+        <translation>{conversations} Gespräche, {messages} Nachrichten</translation>
+    </message>
+    <message>
+        <source>That could not be read</source>
+        <translation>Das ließ sich nicht lesen</translation>
+    </message>
+    <message>
+        <source>Cancelled. What was begun was taken back.</source>
+        <translation>Abgebrochen. Was begonnen war, wurde zurückgenommen.</translation>
+    </message>
+</context>
+<context>
+    <name>KeysPage</name>
+    <message>
+        <source>Actions and their keys</source>
+        <translation>Befehle und ihre Tasten</translation>
+    </message>
+    <message>
+        <source>Action</source>
+        <translation>Befehl</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>Taste</translation>
+    </message>
+    <message>
+        <source>Key of the chosen action</source>
+        <translation>Taste des gewählten Befehls</translation>
+    </message>
+    <message>
+        <source>Its own key</source>
+        <translation>Eigene Taste</translation>
+    </message>
+    <message>
+        <source>All as they were</source>
+        <translation>Alle wie zuvor</translation>
+    </message>
+    <message>
+        <source>Letters alone work on the message that has the focus. They stay, also beside a key of yours.</source>
+        <translation>Buchstaben allein wirken auf die Nachricht, die den Fokus hat. Sie bleiben, auch neben einer Taste von Ihnen.</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Tasten</translation>
+    </message>
+    <message>
+        <source>Choose an action, then press the key that it is to work by.</source>
+        <translation>Wählen Sie einen Befehl, und drücken Sie dann die Taste, auf die er hören soll.</translation>
+    </message>
+    <message>
+        <source>{} is needed where text is written. Choose another one.</source>
+        <translation>{} wird gebraucht, wo geschrieben wird. Wählen Sie eine andere.</translation>
+    </message>
+    <message>
+        <source>{} alone is typed into texts. Hold Ctrl or Alt with it.</source>
+        <translation>{} allein wird in Texte getippt. Halten Sie Strg oder Alt dazu.</translation>
+    </message>
+    <message>
+        <source>{} is the key of “{}” already. Give that one another key first.</source>
+        <translation>{} ist schon die Taste von „{}“. Geben Sie diesem erst eine andere.</translation>
+    </message>
+</context>
+<context>
+    <name>LinkPopover</name>
+    <message>
+        <source>Link</source>
+        <translation>Link</translation>
+    </message>
+    <message>
+        <source>Where the link leads</source>
+        <translation>Wohin der Link führt</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>Öffnen</translation>
+    </message>
+    <message>
+        <source>Bough opens web and mail addresses alone. This is another one; it can be copied.</source>
+        <translation>Bough öffnet nur Web- und Mailadressen. Dies ist eine andere; sie lässt sich kopieren.</translation>
+    </message>
+</context>
+<context>
+    <name>MainWindow</name>
+    <message>
+        <source>New conversation</source>
+        <translation>Neues Gespräch</translation>
+    </message>
+    <message>
+        <source>Ask the guide about Bough</source>
+        <translation>Fragen Sie den Guide nach Bough (auf Englisch)</translation>
+    </message>
+    <message>
+        <source>Ask anything</source>
+        <translation>Fragen Sie, was Sie wollen</translation>
+    </message>
+</context>
+<context>
+    <name>MemoryPage</name>
+    <message>
+        <source>Memory for what models have read</source>
+        <translation>Speicher für Gelesenes</translation>
+    </message>
+    <message>
+        <source>What is kept on disk</source>
+        <translation>Was auf der Platte bleibt</translation>
+    </message>
+    <message>
+        <source>10 GiB for all models together, or a tenth of what is free where that is less.</source>
+        <translation>10 GiB für alle Modelle zusammen, oder ein Zehntel des freien Platzes, wo das weniger ist.</translation>
+    </message>
+    <message>
+        <source>Keep nothing on disk</source>
+        <translation>Nichts auf der Platte behalten</translation>
+    </message>
+    <message>
+        <source>What is there already stays until you empty it.</source>
+        <translation>Was schon dort ist, bleibt, bis Sie es leeren.</translation>
+    </message>
+    <message>
+        <source>Precision of what is kept</source>
+        <translation>Genauigkeit des Behaltenen</translation>
+    </message>
+    <message>
+        <source>As the model computes</source>
+        <translation>Wie das Modell rechnet</translation>
+    </message>
+    <message>
+        <source>Nothing is lost.</source>
+        <translation>Nichts geht verloren.</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 Bit</translation>
+    </message>
+    <message>
+        <source>About half the memory. Answers hardly change.</source>
+        <translation>Etwa die Hälfte des Speichers. Antworten ändern sich kaum.</translation>
+    </message>
+    <message>
+        <source>4 bits</source>
+        <translation>4 Bit</translation>
+    </message>
+    <message>
+        <source>About a quarter. Answers can get worse, most of all in long conversations.</source>
+        <translation>Etwa ein Viertel. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
+    </message>
+    <message>
+        <source>Empty</source>
+        <translation>Leeren</translation>
+    </message>
+    <message>
+        <source>Apply</source>
+        <translation>Anwenden</translation>
+    </message>
+    <message>
+        <source>Before a model answers, it reads the conversation. What it has read is kept, so that the next answer, or another branch, begins at once. More memory keeps more conversations at hand.</source>
+        <translation>Bevor ein Modell antwortet, liest es das Gespräch. Was es gelesen hat, wird behalten, damit die nächste Antwort oder ein anderer Zweig sofort beginnt. Mehr Speicher hält mehr Gespräche bereit.</translation>
+    </message>
+    <message>
+        <source>Show folder</source>
+        <translation>Ordner zeigen</translation>
+    </message>
+    <message>
+        <source>Removes what models have read from disk and from memory. Your conversations stay.</source>
+        <translation>Entfernt, was Modelle gelesen haben, von der Platte und aus dem Speicher. Ihre Gespräche bleiben.</translation>
+    </message>
+    <message>
+        <source>Keep it on disk, too</source>
+        <translation>Auch auf der Platte behalten</translation>
+    </message>
+    <message>
+        <source>What is on disk is still there when Bough is opened again, or another model was used meanwhile.</source>
+        <translation>Was auf der Platte ist, ist noch da, wenn Bough wieder geöffnet wird oder inzwischen ein anderes Modell lief.</translation>
+    </message>
+    <message>
+        <source>Fewer bits keep more in the same memory, less exactly. Not every model can do that.</source>
+        <translation>Weniger Bit behalten mehr im gleichen Speicher, weniger genau. Nicht jedes Modell kann das.</translation>
+    </message>
+    <message>
+        <source>The model will be loaded again, once no answer is under way; {}</source>
+        <translation>Das Modell wird neu geladen, sobald keine Antwort mehr entsteht; {}</translation>
+    </message>
+    <message>
+        <source>what it has read comes back from disk.</source>
+        <translation>was es gelesen hat, kommt von der Platte zurück.</translation>
+    </message>
+    <message>
+        <source>it reads again what it needs.</source>
+        <translation>es liest wieder, was es braucht.</translation>
+    </message>
+    <message>
+        <source>The model that is loaded can&apos;t do that: it keeps what it reads as it computes.</source>
+        <translation>Das geladene Modell kann das nicht: Es behält Gelesenes, wie es rechnet.</translation>
+    </message>
+    <message>
+        <source>{} for the model that is loaded.</source>
+        <translation>{} für das geladene Modell.</translation>
+    </message>
+    <message>
+        <source>As the model and this computer&apos;s memory allow.</source>
+        <translation>Wie das Modell und der Speicher dieses Rechners es erlauben.</translation>
+    </message>
+    <message>
+        <source>No model is loaded.</source>
+        <translation>Kein Modell ist geladen.</translation>
+    </message>
+    <message>
+        <source>Now: …</source>
+        <translation>Jetzt: …</translation>
+    </message>
+    <message>
+        <source>Now: {} ({:,} tokens).</source>
+        <translation>Jetzt: {} ({:,} Token).</translation>
+    </message>
+    <message>
+        <source>Now: nothing.</source>
+        <translation>Jetzt: nichts.</translation>
+    </message>
+    <message>
+        <source>Now: {}.</source>
+        <translation>Jetzt: {}.</translation>
+    </message>
+    <message>
+        <source>Now: {}, all of it of this model ({:,} tokens).</source>
+        <translation>Jetzt: {}, alles davon von diesem Modell ({:,} Token).</translation>
+    </message>
+    <message>
+        <source>Now: {}, {} of it of this model ({:,} tokens).</source>
+        <translation>Jetzt: {}, davon {} von diesem Modell ({:,} Token).</translation>
+    </message>
+    <message>
+        <source>It is kept in {}. Nothing here can show folders.</source>
+        <translation>Es liegt in {}. Hier kann nichts Ordner zeigen.</translation>
+    </message>
+</context>
+<context>
+    <name>Menus</name>
+    <message>
+        <source>&amp;File</source>
+        <translation>&amp;Datei</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>&amp;Bearbeiten</translation>
+    </message>
+    <message>
+        <source>&amp;Message</source>
+        <translation>&amp;Nachricht</translation>
+    </message>
+    <message>
+        <source>&amp;Ask</source>
+        <translation>&amp;Fragen</translation>
+    </message>
+    <message>
+        <source>M&amp;odels</source>
+        <translation>M&amp;odelle</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>&amp;Ansicht</translation>
+    </message>
+    <message>
+        <source>Theme</source>
+        <translation>Farben</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>&amp;Hilfe</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neues Gespräch</translation>
+    </message>
+    <message>
+        <source>New window</source>
+        <translation>Neues Fenster</translation>
+    </message>
+    <message>
+        <source>Rename conversation…</source>
+        <translation>Gespräch umbenennen…</translation>
+    </message>
+    <message>
+        <source>Pin conversation</source>
+        <translation>Gespräch anheften</translation>
+    </message>
+    <message>
+        <source>Move to folder…</source>
+        <translation>In Ordner legen…</translation>
+    </message>
+    <message>
+        <source>Archive conversation</source>
+        <translation>Gespräch archivieren</translation>
+    </message>
+    <message>
+        <source>Delete conversation</source>
+        <translation>Gespräch löschen</translation>
+    </message>
+    <message>
+        <source>Trash…</source>
+        <translation>Papierkorb…</translation>
+    </message>
+    <message>
+        <source>Empty trash…</source>
+        <translation>Papierkorb leeren…</translation>
+    </message>
+    <message>
+        <source>Import…</source>
+        <translation>Importieren…</translation>
+    </message>
+    <message>
+        <source>Export branch…</source>
+        <translation>Zweig exportieren…</translation>
+    </message>
+    <message>
+        <source>Export conversations…</source>
+        <translation>Gespräche exportieren…</translation>
+    </message>
+    <message>
+        <source>Backups…</source>
+        <translation>Sicherungen…</translation>
+    </message>
+    <message>
+        <source>Show data folder</source>
+        <translation>Datenordner zeigen</translation>
+    </message>
+    <message>
+        <source>Settings…</source>
+        <translation>Einstellungen…</translation>
+    </message>
+    <message>
+        <source>Close window</source>
+        <translation>Fenster schließen</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>Beenden</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederholen</translation>
+    </message>
+    <message>
+        <source>Select message above</source>
+        <translation>Nachricht darüber auswählen</translation>
+    </message>
+    <message>
+        <source>Select message below</source>
+        <translation>Nachricht darunter auswählen</translation>
+    </message>
+    <message>
+        <source>Select all messages</source>
+        <translation>Alle Nachrichten auswählen</translation>
+    </message>
+    <message>
+        <source>Copy selected messages</source>
+        <translation>Ausgewählte Nachrichten kopieren</translation>
+    </message>
+    <message>
+        <source>Find in conversation</source>
+        <translation>Im Gespräch suchen</translation>
+    </message>
+    <message>
+        <source>Find next</source>
+        <translation>Weitersuchen</translation>
+    </message>
+    <message>
+        <source>Find previous</source>
+        <translation>Rückwärts suchen</translation>
+    </message>
+    <message>
+        <source>Search everything…</source>
+        <translation>Alles durchsuchen…</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Fork</source>
+        <translation>Abzweigen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Copy message</source>
+        <translation>Nachricht kopieren</translation>
+    </message>
+    <message>
+        <source>Star</source>
+        <translation>Stern</translation>
+    </message>
+    <message>
+        <source>Name branch…</source>
+        <translation>Zweig benennen…</translation>
+    </message>
+    <message>
+        <source>Prune</source>
+        <translation>Stutzen</translation>
+    </message>
+    <message>
+        <source>Versions side by side</source>
+        <translation>Fassungen nebeneinander</translation>
+    </message>
+    <message>
+        <source>Compare versions</source>
+        <translation>Fassungen vergleichen</translation>
+    </message>
+    <message>
+        <source>Keep only this version</source>
+        <translation>Nur diese Fassung behalten</translation>
+    </message>
+    <message>
+        <source>Go on from here</source>
+        <translation>Von hier weiterschreiben</translation>
+    </message>
+    <message>
+        <source>Text as it was written</source>
+        <translation>Text, wie er geschrieben wurde</translation>
+    </message>
+    <message>
+        <source>Show or fold the thought</source>
+        <translation>Gedanken zeigen oder einklappen</translation>
+    </message>
+    <message>
+        <source>Links…</source>
+        <translation>Links…</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>Vorige Fassung</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>Nächste Fassung</translation>
+    </message>
+    <message>
+        <source>Previous message</source>
+        <translation>Vorige Nachricht</translation>
+    </message>
+    <message>
+        <source>Next message</source>
+        <translation>Nächste Nachricht</translation>
+    </message>
+    <message>
+        <source>Run again and compare</source>
+        <translation>Noch einmal rechnen und vergleichen</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Write a message</source>
+        <translation>Eine Nachricht schreiben</translation>
+    </message>
+    <message>
+        <source>Attach files…</source>
+        <translation>Dateien anhängen…</translation>
+    </message>
+    <message>
+        <source>System prompt…</source>
+        <translation>Systemprompt…</translation>
+    </message>
+    <message>
+        <source>Answer format…</source>
+        <translation>Antwortform…</translation>
+    </message>
+    <message>
+        <source>Sampling and hooks…</source>
+        <translation>Ziehung und Hooks…</translation>
+    </message>
+    <message>
+        <source>Open folder…</source>
+        <translation>Ordner öffnen…</translation>
+    </message>
+    <message>
+        <source>Command palette…</source>
+        <translation>Befehlspalette…</translation>
+    </message>
+    <message>
+        <source>Sidebar</source>
+        <translation>Seitenleiste</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>Tree</source>
+        <translation>Baum</translation>
+    </message>
+    <message>
+        <source>Walk the tree</source>
+        <translation>Durch den Baum gehen</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>System</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>Hell</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>Dunkel</translation>
+    </message>
+    <message>
+        <source>Larger text</source>
+        <translation>Größere Schrift</translation>
+    </message>
+    <message>
+        <source>Smaller text</source>
+        <translation>Kleinere Schrift</translation>
+    </message>
+    <message>
+        <source>Usual size of text</source>
+        <translation>Übliche Schriftgröße</translation>
+    </message>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>About Bough</source>
+        <translation>Über Bough</translation>
+    </message>
+</context>
+<context>
+    <name>MessageActions</name>
+    <message>
+        <source>Version {} of {}</source>
+        <translation>Fassung {} von {}</translation>
+    </message>
+    <message>
+        <source>Starred</source>
+        <translation>Mit Stern</translation>
+    </message>
+    <message>
+        <source>More actions</source>
+        <translation>Weitere Befehle</translation>
+    </message>
+    <message>
+        <source>Previous version (Alt+Left)</source>
+        <translation>Vorige Fassung (Alt+Links)</translation>
+    </message>
+    <message>
+        <source>Next version (Alt+Right)</source>
+        <translation>Nächste Fassung (Alt+Rechts)</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Fork</source>
+        <translation>Abzweigen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+</context>
+<context>
+    <name>MessageEditor</name>
+    <message>
+        <source>New version</source>
+        <translation>Neue Fassung</translation>
+    </message>
+    <message>
+        <source>The old version stays beside it.</source>
+        <translation>Die alte Fassung bleibt daneben.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Ask again</source>
+        <translation>Noch einmal fragen</translation>
+    </message>
+    <message>
+        <source>Save as new version</source>
+        <translation>Als neue Fassung sichern</translation>
+    </message>
+    <message>
+        <source>Replace</source>
+        <translation>Ersetzen</translation>
+    </message>
+    <message>
+        <source>Put it in the old version&apos;s place (Ctrl+Enter); Undo brings that back</source>
+        <translation>An die Stelle der alten Fassung setzen (Strg+Eingabe); „Rückgängig“ bringt sie zurück</translation>
+    </message>
+</context>
+<context>
+    <name>MessageList</name>
+    <message>
+        <source>Message {number}</source>
+        <translation>Nachricht {number}</translation>
+    </message>
+</context>
+<context>
+    <name>MessageText</name>
+    <message>
+        <source>With the formulas {formulas}</source>
+        <translation>Mit den Formeln {formulas}</translation>
+    </message>
+</context>
+<context>
+    <name>MessageView</name>
+    <message>
+        <source>{}, version {} of {}</source>
+        <translation>{}, Fassung {} von {}</translation>
+    </message>
+    <message>
+        <source>its tokens are not known</source>
+        <translation>seine Token sind nicht bekannt</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Notiz</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Open folder…</source>
+        <translation>Ordner öffnen…</translation>
+    </message>
+    <message>
+        <source>Forget the others</source>
+        <translation>Die anderen vergessen</translation>
+    </message>
+    <message>
+        <source>Takes them out of this list. Their files stay where they are.</source>
+        <translation>Nimmt sie aus dieser Liste. Ihre Dateien bleiben, wo sie sind.</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Knows Bough and nothing else.</source>
+        <translation>Kennt Bough und sonst nichts.</translation>
+    </message>
+    <message>
+        <source>{} · {:,.1f} M parameters · context {:,} tokens</source>
+        <translation>{} · {:,.1f} Mio. Parameter · Kontext {:,} Token</translation>
+    </message>
+    <message>
+        <source>Loading {} …</source>
+        <translation>{} wird geladen …</translation>
+    </message>
+    <message>
+        <source>No model is loaded.</source>
+        <translation>Kein Modell ist geladen.</translation>
+    </message>
+</context>
+<context>
+    <name>NoteView</name>
+    <message>
+        <source>What it holds</source>
+        <translation>Was sie enthält</translation>
+    </message>
+    <message>
+        <source>Show or fold what this note holds</source>
+        <translation>Zeigen oder einklappen, was diese Notiz enthält</translation>
+    </message>
+    <message>
+        <source>Save “{name}” ({size})…</source>
+        <translation>„{name}“ sichern ({size})…</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Sichern</translation>
+    </message>
+    <message>
+        <source>{file} could not be written ({why}).</source>
+        <translation>{file} ließ sich nicht schreiben ({why}).</translation>
+    </message>
+</context>
+<context>
+    <name>Palette</name>
+    <message>
+        <source>Command palette</source>
+        <translation>Befehlspalette</translation>
+    </message>
+    <message>
+        <source>A command, a conversation, a model, a preset</source>
+        <translation>Ein Befehl, ein Gespräch, ein Modell, eine Vorgabe</translation>
+    </message>
+    <message>
+        <source>What fits</source>
+        <translation>Was passt</translation>
+    </message>
+    <message>
+        <source>Nothing is called so. Fewer letters find more.</source>
+        <translation>So heißt nichts. Weniger Buchstaben finden mehr.</translation>
+    </message>
+</context>
+<context>
+    <name>PaletteCommands</name>
+    <message>
+        <source>Conversation</source>
+        <translation>Gespräch</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>Preset</source>
+        <translation>Vorgabe</translation>
+    </message>
+</context>
+<context>
+    <name>PresetBar</name>
+    <message>
+        <source>Preset</source>
+        <translation>Vorgabe</translation>
+    </message>
+    <message>
+        <source>A way of asking under a name</source>
+        <translation>Eine Art zu fragen, unter einem Namen</translation>
+    </message>
+    <message>
+        <source>Save as…</source>
+        <translation>Sichern als…</translation>
+    </message>
+    <message>
+        <source>Keep all that is set here under a name</source>
+        <translation>Alles, was hier eingestellt ist, unter einem Namen behalten</translation>
+    </message>
+    <message>
+        <source>Update</source>
+        <translation>Erneuern</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>Löschen</translation>
+    </message>
+    <message>
+        <source>Name of the preset</source>
+        <translation>Name der Vorgabe</translation>
+    </message>
+    <message>
+        <source>A name for what is set here</source>
+        <translation>Ein Name für das, was hier eingestellt ist</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Sichern</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>As set here</source>
+        <translation>Wie hier eingestellt</translation>
+    </message>
+    <message>
+        <source>{name}, changed</source>
+        <translation>{name}, geändert</translation>
+    </message>
+    <message>
+        <source>Keep what is set here under “{name}”</source>
+        <translation>Was hier eingestellt ist, unter „{name}“ behalten</translation>
+    </message>
+    <message>
+        <source>Delete “{name}”; what is set here stays</source>
+        <translation>„{name}“ löschen; was hier eingestellt ist, bleibt</translation>
+    </message>
+    <message>
+        <source>Replace</source>
+        <translation>Ersetzen</translation>
+    </message>
+    <message>
+        <source>That one comes with Bough; take another name</source>
+        <translation>Diese kommt mit Bough; nehmen Sie einen anderen Namen</translation>
+    </message>
+    <message>
+        <source>Precise</source>
+        <translation>Genau</translation>
+    </message>
+    <message>
+        <source>Balanced</source>
+        <translation>Ausgewogen</translation>
+    </message>
+    <message>
+        <source>Creative</source>
+        <translation>Einfallsreich</translation>
+    </message>
+    <message>
+        <source>Wild</source>
+        <translation>Wild</translation>
+    </message>
+</context>
+<context>
+    <name>Program</name>
+    <message>
+        <source>Everything is stored again.</source>
+        <translation>Alles ist wieder gespeichert.</translation>
+    </message>
+</context>
+<context>
+    <name>ReadingProgress</name>
+    <message>
+        <source>reading {done:,} of {total:,} · {kept:,} kept</source>
+        <translation>liest {done:,} von {total:,} · {kept:,} behalten</translation>
+    </message>
+    <message>
+        <source> · about {seconds:.0f} s</source>
+        <translation> · etwa {seconds:.0f} s</translation>
+    </message>
+    <message>
+        <source>Reading</source>
+        <translation>Lesen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Give this answer up; your message stays (Esc)</source>
+        <translation>Diese Antwort aufgeben; Ihre Nachricht bleibt (Esc)</translation>
+    </message>
+</context>
+<context>
+    <name>ReplayWindow</name>
+    <message>
+        <source>Run again</source>
+        <translation>Noch einmal rechnen</translation>
+    </message>
+    <message>
+        <source>Running the answer again …</source>
+        <translation>Die Antwort wird noch einmal gerechnet …</translation>
+    </message>
+    <message>
+        <source>Each token is drawn again behind the stored ones before it, with the same seed and settings. Nothing of the conversation is changed.</source>
+        <translation>Jedes Token wird hinter den gespeicherten davor noch einmal gezogen, mit gleichem Startwert und gleichen Einstellungen. Am Gespräch ändert sich nichts.</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Drawing …</source>
+        <translation>Wird gezogen …</translation>
+    </message>
+    <message>
+        <source>The same model, libraries, seed and settings.</source>
+        <translation>Gleiches Modell, gleiche Bibliotheken, gleicher Startwert, gleiche Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
+        <source>Close (Esc)</source>
+        <translation>Schließen (Esc)</translation>
+    </message>
+    <message>
+        <source>Token</source>
+        <translation>Token</translation>
+    </message>
+    <message>
+        <source>There stood</source>
+        <translation>Da stand</translation>
+    </message>
+    <message>
+        <source>Now came</source>
+        <translation>Jetzt kam</translation>
+    </message>
+    <message>
+        <source>the end</source>
+        <translation>das Ende</translation>
+    </message>
+</context>
+<context>
+    <name>Search</name>
+    <message>
+        <source>Messages that were found</source>
+        <translation>Gefundene Nachrichten</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Notiz</translation>
+    </message>
+    <message>
+        <source>version {number} of {all}</source>
+        <translation>Fassung {number} von {all}</translation>
+    </message>
+    <message>
+        <source>branch “{name}”</source>
+        <translation>Zweig „{name}“</translation>
+    </message>
+</context>
+<context>
+    <name>SearchChips</name>
+    <message>
+        <source>Who said it</source>
+        <translation>Wer es gesagt hat</translation>
+    </message>
+    <message>
+        <source>When it was said</source>
+        <translation>Wann es gesagt wurde</translation>
+    </message>
+    <message>
+        <source>Which model said it</source>
+        <translation>Welches Modell es gesagt hat</translation>
+    </message>
+    <message>
+        <source>Starred</source>
+        <translation>Mit Stern</translation>
+    </message>
+    <message>
+        <source>Starred messages alone (is:starred)</source>
+        <translation>Nur Nachrichten mit Stern (is:starred)</translation>
+    </message>
+    <message>
+        <source>Anyone</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>Antworten</translation>
+    </message>
+    <message>
+        <source>System prompts</source>
+        <translation>Systemprompts</translation>
+    </message>
+    <message>
+        <source>Notes</source>
+        <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>Any time</source>
+        <translation>Jederzeit</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Last seven days</source>
+        <translation>Letzte sieben Tage</translation>
+    </message>
+    <message>
+        <source>Last 30 days</source>
+        <translation>Letzte 30 Tage</translation>
+    </message>
+    <message>
+        <source>Last year</source>
+        <translation>Letztes Jahr</translation>
+    </message>
+    <message>
+        <source>before {day}</source>
+        <translation>vor dem {day}</translation>
+    </message>
+    <message>
+        <source>Any model</source>
+        <translation>Jedes Modell</translation>
+    </message>
+    <message>
+        <source>since {day}</source>
+        <translation>seit dem {day}</translation>
+    </message>
+</context>
+<context>
+    <name>SearchPanel</name>
+    <message>
+        <source>Search everything</source>
+        <translation>Alles durchsuchen</translation>
+    </message>
+    <message>
+        <source>Search every message of every branch</source>
+        <translation>Jede Nachricht jedes Zweigs durchsuchen</translation>
+    </message>
+    <message>
+        <source>Close the search</source>
+        <translation>Suche schließen</translation>
+    </message>
+    <message>
+        <source>Close (Esc)</source>
+        <translation>Schließen (Esc)</translation>
+    </message>
+    <message numerus="yes">
+        <source>The first %n message(s); more words find fewer.</source>
+        <translation>
+            <numerusform>Die erste Nachricht; mehr Wörter finden weniger.</numerusform>
+            <numerusform>Die ersten %n Nachrichten; mehr Wörter finden weniger.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s). Enter goes there.</source>
+        <translation>
+            <numerusform>%n Nachricht. Eingabe führt hin.</numerusform>
+            <numerusform>%n Nachrichten. Eingabe führt hin.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>No message with these filters says that. Take a filter away to find more.</source>
+        <translation>Keine Nachricht mit diesen Filtern sagt das. Nehmen Sie einen Filter weg, um mehr zu finden.</translation>
+    </message>
+    <message>
+        <source>No message says that. Every message of every branch was looked at; what is in the trash was not.</source>
+        <translation>Keine Nachricht sagt das. Jede Nachricht jedes Zweigs wurde angesehen; was im Papierkorb liegt, nicht.</translation>
+    </message>
+    <message>
+        <source>Looks at every message of every branch, in all conversations but those in the trash.
+
+Words, “a phrase”, the beginn* of a word; any script.
+from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03-01 narrow it.</source>
+        <translation>Sieht jede Nachricht jedes Zweigs an, in allen Gesprächen außer denen im Papierkorb.
+
+Wörter, „eine Folge“, der Anfa* eines Worts; jede Schrift.
+from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03-01 engen es ein.</translation>
+    </message>
+</context>
+<context>
+    <name>Sections</name>
+    <message>
+        <source>Pinned</source>
+        <translation>Angeheftet</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>Heute</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>Gestern</translation>
+    </message>
+    <message>
+        <source>This week</source>
+        <translation>Diese Woche</translation>
+    </message>
+    <message>
+        <source>Older</source>
+        <translation>Älter</translation>
+    </message>
+    <message>
+        <source>Archive</source>
+        <translation>Archiv</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsWindow</name>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Pages</source>
+        <translation>Seiten</translation>
+    </message>
+    <message>
+        <source>General</source>
+        <translation>Allgemein</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>Antworten</translation>
+    </message>
+    <message>
+        <source>Memory and disk</source>
+        <translation>Speicher und Platte</translation>
+    </message>
+    <message>
+        <source>Keys</source>
+        <translation>Tasten</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Daten</translation>
+    </message>
+</context>
+<context>
+    <name>Sheet</name>
+    <message>
+        <source>Progress</source>
+        <translation>Fortschritt</translation>
+    </message>
+    <message>
+        <source>Enter</source>
+        <translation>Eingabe</translation>
+    </message>
+    <message>
+        <source>Cancelling …</source>
+        <translation>Wird abgebrochen …</translation>
+    </message>
+</context>
+<context>
+    <name>SideBySide</name>
+    <message>
+        <source>Close, keep all</source>
+        <translation>Schließen, alle behalten</translation>
+    </message>
+    <message>
+        <source>Close, keep all (Esc)</source>
+        <translation>Schließen, alle behalten (Esc)</translation>
+    </message>
+    <message>
+        <source>Answers to “{}”</source>
+        <translation>Antworten auf „{}“</translation>
+    </message>
+    <message>
+        <source>Version {} of {}</source>
+        <translation>Fassung {} von {}</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
+        <source>New conversation</source>
+        <translation>Neues Gespräch</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Conversations appear here once you have asked something.</source>
+        <translation>Hier erscheinen Gespräche, sobald Sie etwas gefragt haben.</translation>
+    </message>
+</context>
+<context>
+    <name>SizeChoice</name>
+    <message>
+        <source>{}, at most</source>
+        <translation>{}, höchstens</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>Automatisch</translation>
+    </message>
+    <message>
+        <source>At most</source>
+        <translation>Höchstens</translation>
+    </message>
+</context>
+<context>
+    <name>Steps</name>
+    <message>
+        <source>Send</source>
+        <translation>Senden</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Replace</source>
+        <translation>Ersetzen</translation>
+    </message>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Fork at token</source>
+        <translation>Am Token abzweigen</translation>
+    </message>
+    <message>
+        <source>Go on from here</source>
+        <translation>Von hier weiterschreiben</translation>
+    </message>
+    <message>
+        <source>Star</source>
+        <translation>Stern</translation>
+    </message>
+    <message>
+        <source>Unstar</source>
+        <translation>Stern wegnehmen</translation>
+    </message>
+    <message>
+        <source>Name branch</source>
+        <translation>Zweig benennen</translation>
+    </message>
+    <message>
+        <source>Prune</source>
+        <translation>Stutzen</translation>
+    </message>
+</context>
+<context>
+    <name>SystemPromptPopover</name>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>Another system prompt is a branch of its own, in which your first question is asked again.</source>
+        <translation>Ein anderer Systemprompt ist ein eigener Zweig, in dem Ihre erste Frage noch einmal gestellt wird.</translation>
+    </message>
+    <message>
+        <source>A role or rules that the model reads before your first message.</source>
+        <translation>Eine Rolle oder Regeln, die das Modell vor Ihrer ersten Nachricht liest.</translation>
+    </message>
+    <message>
+        <source>You answer briefly, and say when you are not sure.</source>
+        <translation>Du antwortest kurz und sagst, wenn du unsicher bist.</translation>
+    </message>
+    <message>
+        <source>Save as new branch</source>
+        <translation>Als neuen Zweig sichern</translation>
+    </message>
+    <message>
+        <source>The branch that you see stays beside it (Ctrl+Enter)</source>
+        <translation>Der Zweig, den Sie sehen, bleibt daneben (Strg+Eingabe)</translation>
+    </message>
+</context>
+<context>
+    <name>TableFrame</name>
+    <message>
+        <source>Scroll the table sideways</source>
+        <translation>Die Tabelle seitwärts rollen</translation>
+    </message>
+</context>
+<context>
+    <name>TextChips</name>
+    <message>
+        <source>Type, then Enter; \n is a line break</source>
+        <translation>Schreiben, dann Eingabe; \n ist ein Zeilenumbruch</translation>
+    </message>
+    <message>
+        <source>Add</source>
+        <translation>Hinzufügen</translation>
+    </message>
+    <message>
+        <source>Add (Enter)</source>
+        <translation>Hinzufügen (Eingabe)</translation>
+    </message>
+</context>
+<context>
+    <name>ThoughtView</name>
+    <message>
+        <source>Thinking…</source>
+        <translation>Denkt nach…</translation>
+    </message>
+    <message>
+        <source>Thought</source>
+        <translation>Gedanken</translation>
+    </message>
+    <message>
+        <source>Thought for {minutes} min {seconds} s</source>
+        <translation>{minutes} min {seconds} s nachgedacht</translation>
+    </message>
+    <message>
+        <source>Thought for {seconds} s</source>
+        <translation>{seconds} s nachgedacht</translation>
+    </message>
+</context>
+<context>
+    <name>Times</name>
+    <message>
+        <source>at an unknown time</source>
+        <translation>zu unbekannter Zeit</translation>
+    </message>
+    <message>
+        <source>today, {time}</source>
+        <translation>heute, {time}</translation>
+    </message>
+    <message>
+        <source>yesterday, {time}</source>
+        <translation>gestern, {time}</translation>
+    </message>
+</context>
+<context>
+    <name>TokenLegend</name>
+    <message>
+        <source>expected – surprising</source>
+        <translation>erwartet – überraschend</translation>
+    </message>
+    <message>
+        <source>forced</source>
+        <translation>erzwungen</translation>
+    </message>
+    <message>
+        <source>healed</source>
+        <translation>geheilt</translation>
+    </message>
+    <message>
+        <source>drafted</source>
+        <translation>vorgeschlagen</translation>
+    </message>
+    <message>
+        <source>chosen by you</source>
+        <translation>von Ihnen gewählt</translation>
+    </message>
+</context>
+<context>
+    <name>TokenPopover</name>
+    <message>
+        <source>Forced: nothing else could stand here, or a hook put it here.</source>
+        <translation>Erzwungen: Nichts anderes konnte hier stehen, oder ein Hook hat es gesetzt.</translation>
+    </message>
+    <message>
+        <source>Healed: it begins with the end of the text before it.</source>
+        <translation>Geheilt: Es beginnt mit dem Ende des Texts davor.</translation>
+    </message>
+    <message>
+        <source>Drafted: it was guessed, and the model agreed.</source>
+        <translation>Vorgeschlagen: Es wurde vermutet, und das Modell stimmte zu.</translation>
+    </message>
+    <message>
+        <source>Chosen by you.</source>
+        <translation>Von Ihnen gewählt.</translation>
+    </message>
+    <message>
+        <source>It was there before the model went on.</source>
+        <translation>Es war da, bevor das Modell weiterschrieb.</translation>
+    </message>
+    <message>
+        <source>The answer ended inside a token: its end was cut anew.</source>
+        <translation>Die Antwort endete in einem Token: Ihr Ende wurde neu zerlegt.</translation>
+    </message>
+    <message>
+        <source>No alternatives are known. Answers asked for in this mode have them.</source>
+        <translation>Es sind keine anderen Möglichkeiten bekannt. Antworten, die in dieser Ansicht erfragt werden, haben welche.</translation>
+    </message>
+    <message>
+        <source>↑ ↓ and Enter, or a click, go on from another one.</source>
+        <translation>↑ ↓ und Eingabe oder ein Klick machen mit einem anderen weiter.</translation>
+    </message>
+</context>
+<context>
+    <name>Transcript</name>
+    <message>
+        <source>Conversation</source>
+        <translation>Gespräch</translation>
+    </message>
+</context>
+<context>
+    <name>TransferCommands</name>
+    <message>
+        <source>There is nothing to export yet.</source>
+        <translation>Noch gibt es nichts zu exportieren.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s)</source>
+        <translation>
+            <numerusform>%n Nachricht</numerusform>
+            <numerusform>%n Nachrichten</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>This branch</source>
+        <translation>Dieser Zweig</translation>
+    </message>
+    <message>
+        <source>The selected messages</source>
+        <translation>Die ausgewählten Nachrichten</translation>
+    </message>
+    <message>
+        <source>This message</source>
+        <translation>Diese Nachricht</translation>
+    </message>
+    <message>
+        <source>The whole tree</source>
+        <translation>Der ganze Baum</translation>
+    </message>
+    <message>
+        <source>Every branch</source>
+        <translation>Jeder Zweig</translation>
+    </message>
+    <message>
+        <source>This folder</source>
+        <translation>Dieser Ordner</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) in “{folder}”</source>
+        <translation>
+            <numerusform>%n Gespräch in „{folder}“</numerusform>
+            <numerusform>%n Gespräche in „{folder}“</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Alles</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s), with every branch</source>
+        <translation>
+            <numerusform>%n Gespräch, mit jedem Zweig</numerusform>
+            <numerusform>%n Gespräche, mit jedem Zweig</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+    <message>
+        <source>{num} files are in {path}.</source>
+        <translation>{num} Dateien sind in {path}.</translation>
+    </message>
+    <message>
+        <source>{path} is written.</source>
+        <translation>{path} ist geschrieben.</translation>
+    </message>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>Conversations ({})</source>
+        <translation>Gespräche ({})</translation>
+    </message>
+    <message>
+        <source>{conversations} with {messages} imported.</source>
+        <translation>{conversations} mit {messages} importiert.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n Gespräch</numerusform>
+            <numerusform>%n Gespräche</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n could not be imported.</source>
+        <translation>
+            <numerusform>%n ließ sich nicht importieren.</numerusform>
+            <numerusform>%n ließen sich nicht importieren.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>It is in {}. Nothing here can show folders.</source>
+        <translation>Es ist in {}. Hier kann nichts Ordner zeigen.</translation>
+    </message>
+</context>
+<context>
+    <name>TrashWindow</name>
+    <message>
+        <source>Trash</source>
+        <translation>Papierkorb</translation>
+    </message>
+    <message>
+        <source>What lies in the trash</source>
+        <translation>Was im Papierkorb liegt</translation>
+    </message>
+    <message>
+        <source>The trash is empty.
+
+Conversations that you delete and branches that you prune lie here for thirty days. Until then you can take them back.</source>
+        <translation>Der Papierkorb ist leer.
+
+Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig Tage. So lange können Sie sie zurücknehmen.</translation>
+    </message>
+    <message>
+        <source>What lies here is deleted after thirty days. No search and no export finds it.</source>
+        <translation>Was hier liegt, wird nach dreißig Tagen gelöscht. Keine Suche und kein Export findet es.</translation>
+    </message>
+    <message>
+        <source>Restore</source>
+        <translation>Zurückspielen</translation>
+    </message>
+    <message>
+        <source>Delete for good…</source>
+        <translation>Endgültig löschen…</translation>
+    </message>
+    <message>
+        <source>Del</source>
+        <translation>Entf</translation>
+    </message>
+    <message>
+        <source>Empty trash…</source>
+        <translation>Papierkorb leeren…</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s) would go</source>
+        <translation>
+            <numerusform>%n Nachricht ginge verloren</numerusform>
+            <numerusform>%n Nachrichten gingen verloren</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Deleted {time} · {goes}</source>
+        <translation>Gelöscht {time} · {goes}</translation>
+    </message>
+    <message>
+        <source>An empty message</source>
+        <translation>Eine leere Nachricht</translation>
+    </message>
+    <message>
+        <source>Pruned {time} in “{name}” · {goes}</source>
+        <translation>Gestutzt {time} in „{name}“ · {goes}</translation>
+    </message>
+    <message>
+        <source>Delete “{name}” for good?</source>
+        <translation>„{name}“ endgültig löschen?</translation>
+    </message>
+    <message numerus="yes">
+        <source>Delete %n of these for good?</source>
+        <translation>
+            <numerusform>%n davon endgültig löschen?</numerusform>
+            <numerusform>%n davon endgültig löschen?</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Delete for good what lies in the trash?</source>
+        <translation>Endgültig löschen, was im Papierkorb liegt?</translation>
+    </message>
+    <message>
+        <source>Delete for good</source>
+        <translation>Endgültig löschen</translation>
+    </message>
+    <message>
+        <source>{goes}: from your conversations, from their backups and from what models have read. What another conversation shares stays. Models read again what they need.</source>
+        <translation>{goes}: aus Ihren Gesprächen, aus deren Sicherungen und aus dem, was Modelle gelesen haben. Was ein anderes Gespräch teilt, bleibt. Modelle lesen wieder, was sie brauchen.</translation>
+    </message>
+</context>
+<context>
+    <name>Tree</name>
+    <message>
+        <source>You</source>
+        <translation>Sie</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Antwort</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>Note</source>
+        <translation>Notiz</translation>
+    </message>
+    <message>
+        <source>Beginning</source>
+        <translation>Anfang</translation>
+    </message>
+    <message>
+        <source>No system prompt</source>
+        <translation>Kein Systemprompt</translation>
+    </message>
+    <message>
+        <source>Being written</source>
+        <translation>Wird geschrieben</translation>
+    </message>
+    <message>
+        <source>Nothing yet</source>
+        <translation>Noch nichts</translation>
+    </message>
+    <message>
+        <source>version {number} of {count}</source>
+        <translation>Fassung {number} von {count}</translation>
+    </message>
+    <message>
+        <source>starred</source>
+        <translation>mit Stern</translation>
+    </message>
+    <message>
+        <source>{count} more versions</source>
+        <translation>{count} weitere Fassungen</translation>
+    </message>
+    <message>
+        <source>Its cost is not known yet</source>
+        <translation>Was es kostet, ist noch nicht bekannt</translation>
+    </message>
+    <message>
+        <source>{count} kept</source>
+        <translation>{count} behalten</translation>
+    </message>
+    <message>
+        <source>nothing to read</source>
+        <translation>nichts zu lesen</translation>
+    </message>
+    <message>
+        <source>would read {count} tokens</source>
+        <translation>würde {count} Token lesen</translation>
+    </message>
+    <message>
+        <source>kept in memory</source>
+        <translation>im Speicher behalten</translation>
+    </message>
+    <message>
+        <source>kept on disk</source>
+        <translation>auf der Platte behalten</translation>
+    </message>
+    <message>
+        <source>not kept</source>
+        <translation>nicht behalten</translation>
+    </message>
+    <message>
+        <source>no time</source>
+        <translation>keine Zeit</translation>
+    </message>
+    <message>
+        <source>about {seconds} s</source>
+        <translation>etwa {seconds} s</translation>
+    </message>
+    <message>
+        <source>about {minutes} min</source>
+        <translation>etwa {minutes} min</translation>
+    </message>
+    <message>
+        <source>here</source>
+        <translation>hier</translation>
+    </message>
+</context>
+<context>
+    <name>TreeCard</name>
+    <message>
+        <source>Enter or a click shows them.</source>
+        <translation>Eingabe oder ein Klick zeigt sie.</translation>
+    </message>
+</context>
+<context>
+    <name>TreeCommands</name>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederholen</translation>
+    </message>
+</context>
+<context>
+    <name>TreeDock</name>
+    <message>
+        <source>Fit the tree into view</source>
+        <translation>Den Baum einpassen</translation>
+    </message>
+    <message>
+        <source>Fit the tree into view (0)</source>
+        <translation>Den Baum einpassen (0)</translation>
+    </message>
+    <message>
+        <source>Close the tree</source>
+        <translation>Baum schließen</translation>
+    </message>
+    <message>
+        <source>Close the tree (Ctrl+T)</source>
+        <translation>Baum schließen (Strg+T)</translation>
+    </message>
+    <message>
+        <source>Tree</source>
+        <translation>Baum</translation>
+    </message>
+    <message numerus="yes">
+        <source>{count} branches</source>
+        <translation>
+            <numerusform>{count} Zweig</numerusform>
+            <numerusform>{count} Zweige</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TreeOverview</name>
+    <message>
+        <source>Overview of the tree</source>
+        <translation>Übersicht des Baums</translation>
+    </message>
+    <message>
+        <source>Drag to see another part of the tree</source>
+        <translation>Ziehen, um einen anderen Teil des Baums zu sehen</translation>
+    </message>
+</context>
+<context>
+    <name>TreeSample</name>
+    <message>
+        <source>Every message will be a dot here</source>
+        <translation>Jede Nachricht wird hier ein Punkt</translation>
+    </message>
+    <message>
+        <source>Edit a question or regenerate an answer, and the conversation branches: nothing that was said is lost. Double-click a dot to go there.</source>
+        <translation>Bearbeiten Sie eine Frage oder erzeugen Sie eine Antwort neu, und das Gespräch verzweigt sich: Nichts, was gesagt wurde, geht verloren. Ein Doppelklick auf einen Punkt führt dorthin.</translation>
+    </message>
+</context>
+<context>
+    <name>TreeView</name>
+    <message>
+        <source>Tree of the conversation</source>
+        <translation>Baum des Gesprächs</translation>
+    </message>
+</context>
+<context>
+    <name>WaitingAnswers</name>
+    <message>
+        <source>waits for the model to be loaded</source>
+        <translation>wartet, bis das Modell geladen ist</translation>
+    </message>
+    <message>
+        <source>waits for the answer in “{name}”</source>
+        <translation>wartet auf die Antwort in „{name}“</translation>
+    </message>
+</context>
+<context>
+    <name>Welcome</name>
+    <message>
+        <source>A conversation is a tree</source>
+        <translation>Ein Gespräch ist ein Baum</translation>
+    </message>
+    <message>
+        <source>Ask, then edit, regenerate or fork any message: every version stays. The guide is a tiny model that knows Bough and nothing else; it speaks English.</source>
+        <translation>Fragen Sie; dann bearbeiten Sie eine Nachricht, erzeugen sie neu oder zweigen ab: Jede Fassung bleibt. Der Guide ist ein winziges Modell, das Bough kennt und sonst nichts; er spricht Englisch.</translation>
+    </message>
+    <message>
+        <source>Ask, then edit, regenerate or fork any message: every version stays.</source>
+        <translation>Fragen Sie; dann bearbeiten Sie eine Nachricht, erzeugen sie neu oder zweigen ab: Jede Fassung bleibt.</translation>
+    </message>
+</context>
+<context>
+    <name>WritingField</name>
+    <message>
+        <source>The text would have {chars:,} characters, the longest stretch without a space {run:,}. A message takes {most:,} and {longest:,}. Nothing was pasted; paste a part of it.</source>
+        <translation>Der Text hätte {chars:,} Zeichen, die längste Strecke ohne Leerzeichen {run:,}. Eine Nachricht nimmt {most:,} und {longest:,}. Nichts wurde eingefügt; fügen Sie einen Teil davon ein.</translation>
+    </message>
+</context>
+<context>
+    <name>_Card</name>
+    <message>
+        <source>Go on with this</source>
+        <translation>Hiermit weitermachen</translation>
+    </message>
+    <message>
+        <source>Go on with {}</source>
+        <translation>Mit {} weitermachen</translation>
+    </message>
+    <message>
+        <source>Keep only this</source>
+        <translation>Nur diese behalten</translation>
+    </message>
+    <message>
+        <source>Keep only {}</source>
+        <translation>Nur {} behalten</translation>
+    </message>
+    <message>
+        <source>Prunes the other versions; Undo brings them back</source>
+        <translation>Stutzt die anderen Fassungen; „Rückgängig“ bringt sie zurück</translation>
+    </message>
+</context>
+<context>
+    <name>_FoldButton</name>
+    <message>
+        <source>Show or fold what the model thought (T)</source>
+        <translation>Zeigen oder einklappen, was das Modell gedacht hat (T)</translation>
+    </message>
+</context>
+<context>
+    <name>_Legend</name>
+    <message>
+        <source>kept in memory: goes on at once</source>
+        <translation>im Speicher behalten: geht sofort weiter</translation>
+    </message>
+    <message>
+        <source>kept on disk: loaded first</source>
+        <translation>auf der Platte behalten: wird erst geladen</translation>
+    </message>
+    <message>
+        <source>not kept: read again first</source>
+        <translation>nicht behalten: wird erst wieder gelesen</translation>
+    </message>
+    <message>
+        <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>
+        <translation>Voller Punkt: im Speicher behalten. Halber Punkt: auf der Platte. Leerer Punkt: nicht behalten, wird wieder gelesen.</translation>
+    </message>
+</context>
+<context>
+    <name>_Picture</name>
+    <message>
+        <source>A question</source>
+        <translation>Eine Frage</translation>
+    </message>
+    <message>
+        <source>Its answer</source>
+        <translation>Ihre Antwort</translation>
+    </message>
+    <message>
+        <source>Another answer</source>
+        <translation>Eine andere Antwort</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>The next question</source>
+        <translation>Die nächste Frage</translation>
+    </message>
+    <message>
+        <source>A tree of two questions, one of them with two answers</source>
+        <translation>Ein Baum aus zwei Fragen, eine davon mit zwei Antworten</translation>
+    </message>
+</context>
+</TS>
