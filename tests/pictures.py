@@ -21,7 +21,7 @@ from app.model.store import Store
 from app.notices import Notice
 from app.ui.settings_window import SettingsWindow
 from app.ui.sheet import Sheet
-from tests import pictures_of_transfer
+from tests import pictures_of_transfer, pictures_of_trees
 
 _SIZES = ((1280, 800), (820, 640))
 _FIGURES = Figures(
@@ -94,6 +94,8 @@ def _states(theme: Theme) -> Iterator[tuple[str, Application, int, int]]:
         ("exporting", _with(pictures_of_transfer.exporting)),
         ("importing", _with(pictures_of_transfer.importing)),
         ("trash", _with(pictures_of_transfer.trash)),
+        *((f"tree-{num}", pictures_of_trees.tree(num, _wait)) for num in (0, 3, 300, 10_000)),
+        ("comparing", _with(pictures_of_trees.comparing)),
         ("running-again", _with(pictures_of_transfer.running_again)),
     ):
         with tempfile.TemporaryDirectory() as folder:
