@@ -80,7 +80,9 @@ class CompareWindow(Sheet):
         has_any = self.panes.num_differences > 0
         for button in (self.previous_button, self.next_button):
             button.setEnabled(has_any)
-        if has_any:
+        if self.panes.num_differences == 1:
+            self.say(self.tr("1 difference"))
+        elif has_any:
             self.say(self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count))
         else:
             self.say(self.tr("Both are the same."))

@@ -64,6 +64,8 @@ def name_in_words(message: Message, siblings: Sequence[MessageId]) -> str:
 
 def fold_in_words(num_folded: int) -> str:
     """Return what stands for siblings that are not shown."""
+    if num_folded == 1:
+        return QCoreApplication.translate("Tree", "1 more version")
     return QCoreApplication.translate("Tree", "{count} more versions", None, num_folded).format(count=num_folded)
 
 
