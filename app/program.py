@@ -101,7 +101,9 @@ class Program(QObject):
         self.set_asking(msgspec.structs.replace(self.settings.asking, sampling=sampling))
 
     def set_presets(self, presets: tuple[Preset, ...]) -> None:
-        self.preferences.change(presets=presets)
+        """Keep these as the person's own."""
+        cleaned = [msgspec.structs.replace(preset, asking=preset.asking.cleaned) for preset in presets]
+        self.preferences.change(presets=tuple(cleaned))
 
     def set_overflow(self, overflow: Overflow) -> None:
         """Say what the next answers do where their conversation is longer than the model's context."""

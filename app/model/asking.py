@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta, Struct, structs
@@ -93,11 +93,25 @@ class Asking(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The same as text that can be stored and sent."""
         stop = tuple(clean(text) for text in self.sampling.stop)
         format_ = None if self.format is None else structs.replace(self.format, text=clean(self.format.text))
-        return structs.replace(self, sampling=structs.replace(self.sampling, stop=stop), format=format_)
+        sampling = structs.replace(self.sampling, stop=stop)
+        return structs.replace(self, sampling=sampling, format=format_, hook_options=_cleaned(self.hook_options))
 
     @property
     def _used_options(self) -> dict[str, dict[str, Any]]:
         return {name: options for name, options in self.hook_options.items() if name in self.hooks and options}
+
+
+def _cleaned(value: Any) -> Any:
+    """The same with every text in it fit to be stored."""
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(part) for part in cast("list[Any]", value)]
+        case dict():
+            return {_cleaned(name): _cleaned(part) for name, part in cast("dict[Any, Any]", value).items()}
+        case _:
+            return value
 
 
 def _json(text: str) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -14,9 +17,11 @@ from msgspec import UNSET, structs
 from app.model.asking import AnswerFormat, Asking
 from app.model.message import Constraint, Sampling
 from app.model.presets import OURS, Preset, current, deleted, named, saved
+from app.model.settings import load_settings
 from app.model.store import Store
 from app.model.unsent import Attachment, Unsent
 from tests.app.desk import Desk
+from tests.driver import ROOT
 from worker.protocol import Constraint as AskedConstraint
 from worker.protocol import ModelLoaded
 
@@ -122,6 +127,43 @@ def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> Non
     with_another = Store(desk.path)
     assert with_another.preparations.get(first.id).unsent == kept
     with_another.close()
+
+
+def test_what_is_written_survives_a_kill(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from PySide6.QtCore import QCoreApplication
+from app.model.unsent import Unsent
+from tests.app.desk import Desk
+from tests.driver import ROOT
+application = QCoreApplication([])
+desk = Desk(Path(sys.argv[1]))
+desk.controller.preparation.keep(Unsent(text="half a thought", system_prompt="Be brief."))
+desk.controller.preparation._timer.timeout.connect(lambda: os.kill(os.getpid(), signal.SIGKILL))
+application.exec()
+"""
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    store = Store(tmp_path / "conversations.sqlite3")
+    assert store.preparations.get(None).unsent == Unsent(text="half a thought", system_prompt="Be brief.")
+    store.close()
+
+
+def test_half_a_character_in_what_is_set_is_stored_as_a_mark(desk: Desk) -> None:
+    sampling = Sampling(stop=("a\ud83d",))
+    options = {"h": {"phrases": ["b\ud83d", 3], "more": {"c": "\ud83d"}}}
+    form = AnswerFormat(kind="regex", text="\ud83d")
+    asking = Asking(sampling=sampling, hooks=("h",), hook_options=options, format=form)
+    desk.controller.preparation.ask_so(asking)
+    desk.controller.preparation.save()
+    desk.program.set_presets(saved((), "Mine", asking))
+    desk.preferences.save()
+    kept = desk.store.preparations.get(None).asking
+    assert kept is not None
+    assert (kept.sampling.stop, kept.format) == (("a\ufffd",), AnswerFormat(kind="regex", text="\ufffd"))
+    assert kept.hook_options == {"h": {"phrases": ["b\ufffd", 3], "more": {"c": "\ufffd"}}}
+    assert load_settings(desk.folder / "settings.json").presets[0].asking == kept
 
 
 def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLabel
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.reading_progress import ReadingProgress
@@ -50,3 +50,16 @@ def test_a_few_tokens_are_not_worth_a_line(qtbot: QtBot):
     qtbot.addWidget(progress)
     progress.show_progress(10, 60, 0)
     assert progress.isHidden()
+
+
+def test_it_says_who_is_waited_for_and_lets_the_answer_be_given_up(qtbot: QtBot):
+    progress = ReadingProgress()
+    qtbot.addWidget(progress)
+    progress.show_waiting("waits for the answer in “Trip plans”")
+    assert text_of(progress) == "waits for the answer in “Trip plans”"
+    assert progress.findChildren(QProgressBar)[0].isHidden()
+    with qtbot.waitSignal(progress.cancelled, timeout=30_000):
+        progress.findChildren(QPushButton)[0].click()
+    progress.show_progress(100, 3_880, 0)
+    assert not progress.findChildren(QProgressBar)[0].isHidden()
+    assert text_of(progress) == "reading 100 of 3,880 · 0 kept"
