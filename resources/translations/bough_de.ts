@@ -570,6 +570,10 @@
         <source>Close</source>
         <translation>Schließen</translation>
     </message>
+    <message>
+        <source>1 difference</source>
+        <translation>1 Unterschied</translation>
+    </message>
     <message numerus="yes">
         <source>{count} differences</source>
         <translation>
@@ -3152,6 +3156,10 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>starred</source>
         <translation>mit Stern</translation>
+    </message>
+    <message>
+        <source>1 more version</source>
+        <translation>1 weitere Version</translation>
     </message>
     <message>
         <source>{count} more versions</source>
