@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QTextCursor, QTextDocument
 
 from app.ui.code_blocks import CodeSpan, num_units
 from app.ui.highlight import Piece, pieces
@@ -31,8 +31,9 @@ class _Job:
 class CodeColours(QObject):
     """Takes code and colours it whenever there is nothing else to do."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
+    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        # With the document it goes, and its work with it.
+        super().__init__(document)
         self._theme = theme
         self._jobs: deque[_Job] = deque()
         self._timer = QTimer(self, interval=0)

@@ -54,7 +54,7 @@ class MarkdownDocument:
         self._line_before = ""
         self._num_final_spans = self._num_final_tables = 0
         self._growing: GrowingCode | None = None
-        self.colours = CodeColours(theme)
+        self.colours = CodeColours(document, theme)
         self.spans: list[CodeSpan] = []
         """The frames of code, from top to bottom."""
         self.tables: list[QTextTable] = []

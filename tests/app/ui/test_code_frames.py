@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QTextDocument, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -62,6 +62,23 @@ def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: Qt
         qtbot.waitUntil(lambda document=document: document.colours.is_idle, timeout=_PATIENCE_MS)
     assert look_of(grown.document) == look_of(whole.document)
     assert len({run[5] for block in look_of(whole.document) for run in block[6]}) >= 4  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def test_a_message_that_goes_while_its_code_is_coloured_takes_the_work_with_it(
+    qapp: QApplication, qtbot: QtBot
+) -> None:
+    assert qapp is not None
+    kept: list[MessageText] = []
+    for _ in range(3):
+        text = MessageText(theme("light"), is_markdown=True)
+        text.show()
+        text.set_text(f"```python\n{_LONG * 5}```\n\nafter")
+        kept.append(text)
+        text.deleteLater()
+        QApplication.sendPostedEvents(text, QEvent.Type.DeferredDelete.value)
+    other = _document()
+    other.set_source(f"```python\n{_LONG}```\n\nafter")
+    qtbot.waitUntil(lambda: other.colours.is_idle, timeout=_PATIENCE_MS)
 
 
 def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:
