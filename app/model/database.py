@@ -90,6 +90,11 @@ class Database:
         with _saying_why(self._path):
             return self._connection.execute(query, parameters).fetchall()
 
+    def each(self, query: str, parameters: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
+        """Yield all rows of a query, of which only one at a time is needed: the garbage collector has less to do."""
+        with _saying_why(self._path):
+            yield from self._connection.execute(query, parameters)
+
     def write(self, statement: str, parameters: Sequence[object] = ()) -> int:
         """Change something within a transaction; return the id of the row that an INSERT made."""
         with _saying_why(self._path):

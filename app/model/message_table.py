@@ -40,7 +40,7 @@ class MessageTable:
         reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
         pieces = self._pieces.read()
         try:
-            rows = self._database.rows(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
+            rows = self._database.each(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
             return [self._read(row, pieces) for row in rows]
         except DamagedError:
             # The links alone, from an index of theirs; then each message by itself.
