@@ -26,7 +26,7 @@ from app.ui.theme import COLUMN_PX, Theme, icon
 
 _MARGIN_PX = 24
 _HEIGHT_PX = 620
-_LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
+_LIST_KEYS = frozenset({Qt.Key.Key_Down, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 
 
@@ -166,7 +166,17 @@ class SearchPanel(Overlay):
                 self._go_to(self.list.currentIndex())
                 return True
             if watched is self.field and event.key() in _LIST_KEYS:
-                QApplication.sendEvent(self.list, event)
+                # With the focus on it, a hit is also read aloud.
+                if self.list.chosen is not None:
+                    self.list.setFocus(Qt.FocusReason.TabFocusReason)
+                    QApplication.sendEvent(self.list, event)
+                return True
+            if watched is self.list and event.key() == Qt.Key.Key_Up and self.list.currentIndex().row() <= 0:
+                self.field.setFocus(Qt.FocusReason.BacktabFocusReason)
+                return True
+            if watched is self.list and _is_typed(event):
+                self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+                QApplication.sendEvent(self.field, event)
                 return True
         return super().eventFilter(watched, event)
 
@@ -182,3 +192,9 @@ class SearchPanel(Overlay):
         there = round_trip[(place + (1 if next else -1)) % len(round_trip)]
         there.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
         return True
+
+
+def _is_typed(event: QKeyEvent) -> bool:
+    """Whether a key that is pressed in the list is meant for the field."""
+    is_text = bool(event.text()) and event.text().isprintable()
+    return is_text or event.key() == Qt.Key.Key_Backspace

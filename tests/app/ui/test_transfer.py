@@ -261,6 +261,14 @@ def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_
     panel = _search(person, "zebra")
     person.bot.keyClick(panel.field, Qt.Key.Key_Down)
     assert panel.list.currentIndex().row() == 1
+    assert person.window.focusWidget() is panel.list
+    person.bot.keyClick(panel.list, Qt.Key.Key_Up)
+    person.bot.keyClick(panel.list, Qt.Key.Key_Up)
+    assert person.window.focusWidget() is panel.field
+    person.bot.keyClick(panel.field, Qt.Key.Key_Down)
+    person.bot.keyClicks(panel.list, "s")
+    assert person.window.focusWidget() is panel.field
+    assert panel.field.text() == "zebras"
     person.bot.keyClick(panel.field, Qt.Key.Key_Escape)
     assert not panel.isVisible()
     assert person.window.focusWidget() is person.window.composer.text
