@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QTextCursor, QTextDocument
 
 from app.ui.code_blocks import CodeSpan, num_units
-from app.ui.highlight import Piece, pieces
+from app.ui.highlight import Piece, highlighted, pieces
 from app.ui.text_formats import TextFormats
 from app.ui.theme import Theme
 
@@ -79,6 +79,15 @@ class CodeColours(QObject):
         else:
             self._jobs.popleft()
         cursor.endEditBlock()
+
+
+def colour_now(span: CodeSpan, theme: Theme) -> None:
+    """Colour the code of a span while somebody waits; it is short."""
+    cursor = QTextCursor(span.start.document())
+    cursor.beginEditBlock()
+    found = highlighted(span.code, span.language, theme.code_style, theme.sunken)
+    coloured(cursor, span.start.position(), found, TextFormats(theme))
+    cursor.endEditBlock()
 
 
 def coloured(cursor: QTextCursor, position: int, found: Sequence[Piece], formats: TextFormats) -> int:

@@ -14,7 +14,7 @@ from app.ui.text_formats import TextFormats
 from app.ui.theme import Theme
 
 _OPENING = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
-_WINDOW = 800
+_WINDOW = 300
 """Characters before the end whose colours are found out again; what stands further up keeps the ones it has."""
 
 
@@ -85,7 +85,7 @@ class GrowingCode:
 
     def _colour(self, cursor: QTextCursor) -> None:
         code = self._window_text + self._shown
-        if not self.span.language or len(code) > 4 * _WINDOW:
+        if not self.span.language or len(code) > 8 * _WINDOW:
             return
         found = highlighted(code, self.span.language, self._theme.code_style, self._theme.sunken)
         num_same = next((i for i, (a, b) in enumerate(zip(found, self._coloured, strict=False)) if a != b), None)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from pygments import lex
+from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.styles import get_style_by_name
 from pygments.util import ClassNotFound
@@ -30,9 +32,8 @@ def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[P
     if not language or len(code) > _LONGEST:
         yield Piece(code)
         return
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
-    except ClassNotFound:
+    lexer = _lexer(language)
+    if lexer is None:
         yield Piece(code)
         return
     style = get_style_by_name(style_name)
@@ -50,3 +51,11 @@ def highlighted(code: str, language: str, style_name: str, ground: str) -> list[
     found = list(pieces(code, language, style_name, ground))
     # Some lexers take one character for another: then the code stands as it is.
     return found if "".join(piece.text for piece in found) == code else [Piece(code)]
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

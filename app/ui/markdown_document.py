@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
 
 from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
-from app.ui.code_colours import CodeColours
+from app.ui.code_colours import CodeColours, colour_now
 from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, formula_at, is_formula
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
@@ -241,9 +241,11 @@ class MarkdownDocument:
             self._write_tail()
 
     def _colour(self, span: CodeSpan) -> None:
-        # The colours of short code are always those of the whole.
+        """Find out all colours anew: what came later may have made something else of what stands above."""
         if len(span.code) > SHORT_CODE:
             self.colours.add(span)
+        else:
+            colour_now(span, self._theme)
 
     def _on_drawn(self, key: FormulaKey) -> None:
         places = [place for place in self.formula_places if is_formula(self.document, place, key)]

@@ -51,6 +51,19 @@ def test_code_that_streams_in_looks_like_the_whole(qapp: QApplication, qtbot: Qt
     assert [span.code for span in grown.spans] == [span.code for span in whole.spans]
 
 
+@pytest.mark.parametrize("num_lines", [6, 30, 45, 60])
+def test_a_comment_that_ends_late_colours_all_that_it_holds(qapp: QApplication, qtbot: QtBot, num_lines: int) -> None:
+    assert qapp is not None
+    source = "```c\n/* begun\n" + "int value = 1;\nreturn value;\n" * num_lines + "*/\nint x;\n```\nafter"
+    grown, whole = _document(), _document()
+    for start in range(0, len(source), 9):
+        grown.append(source[start : start + 9])
+    whole.set_source(source)
+    for document in (grown, whole):
+        qtbot.waitUntil(lambda document=document: document.colours.is_idle, timeout=_PATIENCE_MS)
+    assert look_of(grown.document) == look_of(whole.document)
+
+
 def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: QtBot) -> None:
     assert qapp is not None
     grown, whole = _document(), _document()
