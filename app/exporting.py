@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from app.export.formats import begun_text, export, export_together
 from app.export.pages import FirstPage, first_page
+from app.model.database import StoreError
 from app.model.exports.format_names import NEEDS_QT, ONE_FILE, Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options, Part, branch, selection, whole_tree
@@ -82,12 +83,15 @@ def proposed_name(name: str, order: Order) -> str:
 
 
 def exported(store: Store, order: Order, path: Path) -> Generator[Progress, None, Written]:
-    """Write what is asked for to `path`; yield how far that is. Raises `StoreError`, `OSError`, `LookupError`."""
+    """Write what is asked for to `path`; yield how far that is. Raises `StoreError`, `OSError`."""
     ids = order.scope.conversation_ids
     if order.is_folder:
         return (yield from _exported_each(store, order, path))
     if order.scope.is_one:
-        part = _part(store, order.scope, ids[0])
+        try:
+            part = _part(store, order.scope, ids[0])
+        except KeyError:
+            raise StoreError("That conversation was thrown away meanwhile. Nothing was written.") from None
         num_messages = len(part.messages)
         with contextlib.closing(export(part, order.format, path, order.options)) as steps:
             for step in steps:

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.archive import Archive
 from app.exporting import Order, Progress, Scope, Written, exported, previewed, proposed_name
+from app.model.database import StoreError
 from app.model.exports.format_names import FORMATS, Format
 from app.model.exports.part import Options
 from app.model.imports.importing import imported
@@ -142,6 +143,9 @@ def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: Qt
     assert came.args is not None
     assert "nowhere" in came.args[0]
     assert came.args[0].endswith(".")
+    store.trash(planted.conversation_id)
+    with pytest.raises(StoreError, match="thrown away"):
+        next(exported(store, order, tmp_path / "file.md"))
 
 
 def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
