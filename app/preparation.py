@@ -18,6 +18,9 @@ NUM_ALTERNATIVES = 5
 """That answers are asked for with while their tokens are looked at."""
 _SAVE_AFTER_MS = 300
 """So much of what is typed a kill can cost."""
+_LARGE_CHARS = 200_000
+_SAVE_LARGE_AFTER_MS = 3000
+"""The same beside whole files: they are written again with each word."""
 
 
 class Preparation(QObject):
@@ -34,7 +37,7 @@ class Preparation(QObject):
         self._conversation_id: int | None = None
         self._unkept: dict[int | None, Prepared] = {}
         """What is not in the store yet, by conversation."""
-        self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
+        self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
         self._prepared = self._read(None)
         program.settings_changed.connect(self.asking_changed)
@@ -134,4 +137,5 @@ class Preparation(QObject):
             return
         self._prepared = self._unkept[self._conversation_id] = prepared
         if not self._timer.isActive():
-            self._timer.start()
+            is_large = prepared.unsent.num_chars > _LARGE_CHARS
+            self._timer.start(_SAVE_LARGE_AFTER_MS if is_large else _SAVE_AFTER_MS)

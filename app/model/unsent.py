@@ -23,6 +23,10 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the conversation that is yet to begin."""
 
     @property
+    def num_chars(self) -> int:
+        return len(self.text) + len(self.system_prompt) + sum(len(one.text) for one in self.attachments)
+
+    @property
     def cleaned(self) -> Unsent:
         """The same as text that can be stored and sent."""
         attachments = tuple(Attachment(name=clean(one.name), text=clean(one.text)) for one in self.attachments)
