@@ -114,14 +114,14 @@ def test_hits_on_other_branches_are_counted_and_one_goes_there(
     bar.field.setText("needle")
     _settle(person)
     assert bar.elsewhere.isVisible()
-    assert bar.elsewhere.text() == "2 on other branches"
+    assert bar.elsewhere.text() == "2 on other branches ›"
     person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
     _settle(person)
     assert [message.id for message in person.controller.path[1:]] == planted[1:]
     assert bar.count.text() == "2 of 3"
     # The signs of Markdown are gone where it is shown.
     assert _lit(person, planted[2]) == [("needle", True), ("needle", False)]
-    assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches"
+    assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches ›"
     person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
     _settle(person)
     assert person.controller.path[-1].id not in planted
