@@ -106,6 +106,22 @@ def test_a_file_that_is_no_hook_says_why(worker: StdioWorker, folder: Path, name
     assert shown_text(ask(worker, "no repeats")) == "bcdefg"
 
 
+def test_what_was_given_may_be_taken_back_and_that_is_told(worker: StdioWorker, folder: Path):
+    (folder / "start_over.py").write_text(
+        "from worker.decision import Decision\n"
+        "def hook(step):\n"
+        "    if step.phase == 'before' and step.position == 2 and len(step.given) == 3:\n"
+        "        return Decision(backtrack=4)\n"
+    )
+    events = ask(worker, "start over", continuation={"text": "bcd"}, max_tokens=4)
+    [retract] = [event for event in events if event["type"] == "retract"]
+    # The last of the two letters was not told of yet.
+    assert (retract["num_chars"], retract["num_given_chars"]) == (1, 2)
+    answer = events[-1]["choices"][0]
+    assert (answer["text"], answer["num_given_chars"]) == ("cdef", 2)
+    assert shown_text(events) == "cdef"
+
+
 def test_a_hook_that_is_slow_again_and_again_is_asked_no_more(worker: StdioWorker, folder: Path):
     (folder / "slow.py").write_text(
         "import time\n"
