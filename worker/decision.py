@@ -37,7 +37,7 @@ class Decision:
     """
 
     backtrack: int = 0
-    """How many tokens are taken back: the answer's, then those that it goes on from (`Step.given`), if there are more."""
+    """How many tokens are taken back: the answer's first, then those that it goes on from (`Step.given`)."""
     mask: npt.NDArray[np.bool_] | None = None
     """Which tokens may be drawn, shape [vocabulary]."""
     temperature: float | None = None
