@@ -141,6 +141,12 @@ class ConversationModel(QAbstractItemModel):
                 return None
 
     @override
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        # Nobody sees the header; a screen reader finds it all the same.
+        is_text = role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole}
+        return self.tr("Conversations") if is_text else None
+
+    @override
     def setData(self, index: _Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         _, conversation = self._at(index)
         if conversation is None or role != Qt.ItemDataRole.EditRole:

@@ -44,6 +44,7 @@ class KeysPage(SettingsPage):
         self.list.setUniformRowHeights(True)
         self.list.setMinimumHeight(_LIST_PX)
         self.list.setAllColumnsShowFocus(True)
+        self.list.header().setAccessibleName(self.list.accessibleName())
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
@@ -53,8 +54,8 @@ class KeysPage(SettingsPage):
             self.list.addTopLevelItem(item)
         self.field = QKeySequenceEdit()
         self.field.setMaximumSequenceLength(1)
-        self.field.setClearButtonEnabled(True)
         self.field.setAccessibleName(self.tr("Key of the chosen action"))
+        self.none_button = QPushButton(self.tr("No key"))
         self.reset_button = QPushButton(self.tr("Its own key"))
         self.reset_all_button = QPushButton(self.tr("All as they were"))
         self.says = QLabel()
@@ -63,6 +64,7 @@ class KeysPage(SettingsPage):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.field, 1)
+        row.addWidget(self.none_button)
         row.addWidget(self.reset_button)
         row.addWidget(self.reset_all_button)
         hint = quiet_label(
@@ -81,6 +83,7 @@ class KeysPage(SettingsPage):
         self.list.currentItemChanged.connect(self._show_chosen)
         self.list.itemActivated.connect(lambda: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
         self.field.editingFinished.connect(self._on_pressed)
+        self.none_button.clicked.connect(self._take_away)
         self.reset_button.clicked.connect(self._reset)
         self.reset_all_button.clicked.connect(self._reset_all)
         program.settings_changed.connect(self._show_keys)
@@ -116,6 +119,7 @@ class KeysPage(SettingsPage):
     def _show_chosen(self) -> None:
         if self.chosen:
             self.field.setKeySequence(self._key(self.chosen))
+            self.none_button.setEnabled(not self._key(self.chosen).isEmpty())
             self.reset_button.setEnabled(self.chosen in self._program.settings.keys)
             self.says.setText("")
 
@@ -151,6 +155,9 @@ class KeysPage(SettingsPage):
         if QKeySequence(key) != QKeySequence(self._entries[name].key):
             chosen[name] = key
         self._program.preferences.change(keys=chosen)
+
+    def _take_away(self) -> None:
+        self._set(self.chosen, "")
 
     def _reset(self) -> None:
         own = QKeySequence(self._entries[self.chosen].key)

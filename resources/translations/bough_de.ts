@@ -739,6 +739,13 @@
     </message>
 </context>
 <context>
+    <name>ConversationModel</name>
+    <message>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+</context>
+<context>
     <name>Conversations</name>
     <message>
         <source>“{}” was deleted.</source>
@@ -1557,6 +1564,10 @@
     <message>
         <source>Key of the chosen action</source>
         <translation>Taste des gewählten Befehls</translation>
+    </message>
+    <message>
+        <source>No key</source>
+        <translation>Keine Taste</translation>
     </message>
     <message>
         <source>Its own key</source>
