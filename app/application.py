@@ -22,6 +22,7 @@ from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
+from app.ui import accessible_areas
 from app.ui.clipboard import leave_plain_text
 from app.ui.plurals import EnglishPlurals
 from app.ui.theme import icon_file
@@ -39,6 +40,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setDesktopFileName("bough")
     application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(icon_file())))
+    accessible_areas.install()
     application.installTranslator(EnglishPlurals(application))
     application.aboutToQuit.connect(leave_plain_text)
     return application

@@ -80,13 +80,16 @@ class DockCommands(QObject):
             self._message_commands.act(message_id, name)
 
     def _go_to(self, message_id: MessageId) -> None:
+        if not self._controller.has(message_id):
+            # Another conversation was opened a moment ago.
+            return
         self._controller.go_to(message_id)
         if self._place.is_over:
             self._place.leave()
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
         name = self._names.get(key)
-        if name is not None and name in self.possible(message_id):
+        if name is not None and self._controller.has(message_id) and name in self.possible(message_id):
             self.act(message_id, name)
 
     def _show_menu(self, message_id: MessageId, place: QPoint) -> None:

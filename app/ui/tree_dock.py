@@ -98,7 +98,6 @@ class TreeDock(QFrame):
         controller.history_changed.connect(self._refresh_soon)
         controller.message_changed.connect(self._on_message_changed)
         controller.costs.changed.connect(self._on_costs)
-        view.gone_to.connect(controller.go_to)
         view.key_pressed.connect(self.key_pressed)
         view.menu_asked.connect(self.menu_asked)
         view.current_changed.connect(self._show_card)

@@ -1,0 +1,33 @@
+"""What a screen reader is told of areas that scroll, also where it asks for what has gone since it counted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication, QLabel, QListWidget, QScrollArea, QTextBrowser
+from pytestqt.qtbot import QtBot
+
+from app.ui import accessible_areas
+
+
+def test_a_child_that_has_gone_is_none_and_lists_and_texts_stay_what_they_are(qapp: QApplication, qtbot: QtBot):
+    accessible_areas.install()
+    QAccessible.setActive(True)
+    area = QScrollArea()
+    qtbot.addWidget(area)
+    area.setAccessibleName("The area")
+    page = QLabel("A page that is larger than the area in which it is shown")
+    page.setFixedSize(900, 900)
+    area.setWidget(page)
+    area.resize(200, 200)
+    area.show()
+    described = QAccessible.queryAccessibleInterface(area)
+    assert described.text(QAccessible.Text.Name) == "The area"
+    count = described.childCount()
+    assert all(described.child(number) is not None for number in range(count))
+    area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    assert [described.child(count + beyond) for beyond in (0, 1, 7, 1000)] == [None] * 4
+    listed, text = QListWidget(), QTextBrowser()
+    for widget, role in ((listed, QAccessible.Role.List), (text, QAccessible.Role.EditableText)):
+        qtbot.addWidget(widget)
+        assert QAccessible.queryAccessibleInterface(widget).role() in {role, QAccessible.Role.StaticText}
