@@ -95,6 +95,15 @@ class Popover(QFrame):
         return super().eventFilter(watched, event)
 
     @override
+    def event(self, event: QEvent, /) -> bool:
+        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if is_escape and event.type() == QEvent.Type.ShortcutOverride:
+            # Here Esc closes the panel, even while an answer streams that it would stop elsewhere.
+            event.accept()
+            return True
+        return super().event(event)
+
+    @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close()

@@ -256,7 +256,10 @@ def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
     assert asking.hooks == ("no repeats",)
     _press(person, panel.stop.chips.buttons[0], Qt.Key.Key_Delete)
     assert person.controller.preparation.asking.sampling.stop == ()
-    _press(person, panel, Qt.Key.Key_Escape)
+    escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(panel.seed, escape)
+    assert escape.isAccepted()
+    _press(person, panel.seed, Qt.Key.Key_Escape)
     assert QApplication.activePopupWidget() is None
 
 
@@ -411,7 +414,7 @@ def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_li
     for width in (1100, 700, 520):
         person.window.resize(width, 700)
         person.bot.waitUntil(lambda width=width: person.window.width() == width and all_fits(), timeout=10_000)
-    assert composer.sampling_button.text() == "T 0.123 ▾"
+    assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.… ▾"}
     person.window.resize(1100, 760)
 
 
