@@ -79,10 +79,14 @@ class TableFrame:
         self._theme = theme
 
     def paint(self, painter: QPainter, _visible: QRect) -> None:
-        """Draw the edge at which a table goes on out of sight."""
-        if self.bar is not None:
-            painter.setPen(QColor(self._theme.line))
+        """Draw the edges at which a table goes on out of sight."""
+        bar = self.bar
+        if bar is None:
+            return
+        painter.setPen(QColor(self._theme.line))
+        if bar.value() < bar.maximum():
             painter.drawLine(self.rect.topRight(), self.rect.bottomRight())
+        if bar.value():
             painter.drawLine(self.rect.topLeft(), self.rect.bottomLeft())
 
 
