@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPush
 
 _SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _WIDTH_PX = 420
-_LINE_PX = 18
+_LINE_PX = 19
 _MOST_LINES = 6
-_CHARS_A_LINE = 52
+_CHARS_A_LINE = 42
 
 
 class LinkPopover(QFrame):
