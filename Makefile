@@ -24,6 +24,7 @@ run: $(READY) ## Open Bough on the built-in model (without a display: play the t
 	@packaging/run.sh "$(BIN)/python"
 
 test: $(READY) ## Run the whole test suite, headless
+	@packaging/test_tools.sh
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long"
 
 test-long: $(READY) ## Run the tests that take minutes each

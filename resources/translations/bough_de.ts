@@ -3170,7 +3170,7 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
     <message>
         <source>1 more version</source>
-        <translation>1 weitere Version</translation>
+        <translation>1 weitere Fassung</translation>
     </message>
     <message>
         <source>{count} more versions</source>
