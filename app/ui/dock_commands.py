@@ -93,6 +93,8 @@ class DockCommands(QObject):
             self.act(message_id, name)
 
     def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
+        if not self._controller.has(message_id):
+            return
         menu = QMenu(self._dock)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
