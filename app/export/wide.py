@@ -57,11 +57,15 @@ class WideCharacters(QPyTextObject):
 
     def set_apart(self, start: int) -> None:
         """Make objects of them in the document's text from `start` on."""
+        # Laid out once for all of them.
+        edit = QTextCursor(self._document)
+        edit.beginEditBlock()
         block = self._document.findBlock(start)
         while self._is_possible and block.isValid():
             for place, length, said in self._lost_in(block):
                 self._replace(block.position() + place, length, said)
             block = block.next()
+        edit.endEditBlock()
 
     def _lost_in(self, block: QTextBlock) -> Iterator[tuple[int, int, str]]:
         """Yield what a person takes for one character and has a lost one in it, the last first: place, length.
