@@ -205,3 +205,5 @@ def test_another_text_in_the_document_has_no_tokens(qapp: QApplication) -> None:
     document.setPlainText("One")
     tint = TokenTint(document, "".join(_WORDS), token_pieces(_message()))
     assert len(tint.pieces) == 1
+    document.setPlainText("a\r\nb")
+    assert TokenTint(document, "a\r\nb", token_pieces(_message(("a", "\r\n", "b")))).pieces == []
