@@ -8,7 +8,6 @@ from functools import partial
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QPlainTextEdit,
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.model.asking import AnswerFormat, FormatKind
 from app.model.format_examples import EXAMPLES
+from app.ui.flow import Flow
 from app.ui.one_of import quiet_label
 from app.ui.plain import as_label
 from app.ui.popover import Popover
@@ -26,7 +26,7 @@ from app.ui.theme import code_font
 
 translate = QCoreApplication.translate
 
-_WIDTH_PX = 560
+_WIDTH_PX = 588
 _EDITOR_PX = 190
 
 
@@ -43,8 +43,10 @@ class FormatPopover(Popover):
         self._kind: FormatKind | None = None if form is None else form.kind
         self.kinds: dict[FormatKind | None, QRadioButton] = {}
         self._group = QButtonGroup(self)
-        row = QHBoxLayout()
-        row.setSpacing(12)
+        # In a row, or in two where it is narrow.
+        kinds = QWidget()
+        row = Flow(kinds)
+        row.setSpacing(8)
         for kind in (None, *EXAMPLES):
             button = QRadioButton(format_name(kind))
             button.setToolTip(_explanation(kind))
@@ -52,8 +54,7 @@ class FormatPopover(Popover):
             self.kinds[kind] = button
             self._group.addButton(button)
             row.addWidget(button)
-        row.addStretch(1)
-        self.column.addLayout(row)
+        self.column.addWidget(kinds)
         self._explanation = quiet_label("")
         self.column.addWidget(self._explanation)
         self.editor = QPlainTextEdit()
