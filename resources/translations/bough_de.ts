@@ -216,7 +216,7 @@
     </message>
     <message>
         <source>a new one</source>
-        <translation>jedes Mal ein neuer</translation>
+        <translation>immer neu</translation>
     </message>
     <message>
         <source>A seed is a whole number from 0 to 9,223,372,036,854,775,807.</source>
@@ -228,7 +228,7 @@
     </message>
     <message>
         <source>Automatic</source>
-        <translation>Automatisch</translation>
+        <translation>Von selbst</translation>
     </message>
     <message>
         <source>From the tree</source>
@@ -368,7 +368,7 @@
     </message>
     <message>
         <source>No switch</source>
-        <translation>Kein Schalter</translation>
+        <translation>Geht nicht</translation>
     </message>
     <message>
         <source>On</source>
@@ -1238,7 +1238,7 @@
     </message>
     <message>
         <source>JSON schema</source>
-        <translation>JSON-Schema</translation>
+        <translation>JSON</translation>
     </message>
     <message>
         <source>Regex</source>
@@ -2745,7 +2745,7 @@ from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03
     </message>
     <message>
         <source>Automatic</source>
-        <translation>Automatisch</translation>
+        <translation>Von selbst</translation>
     </message>
     <message>
         <source>At most</source>

@@ -1,0 +1,24 @@
+"""Nothing is cut off and nothing overlaps, on common screens and on those of twice as many points, in each language."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.driver import ROOT
+
+
+@pytest.mark.parametrize(("scale", "language"), [("1", "en"), ("2", "de")])
+def test_nothing_is_cut_off_and_nothing_overlaps(scale: str, language: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.layout_faults", language],
+        cwd=ROOT,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr[-2000:]
