@@ -76,8 +76,8 @@ class FindBar(QFrame):
         self.count.setAccessibleName(text)
         for button in (self.previous, self.next):
             button.setEnabled(num_hits > 0)
-        others = self.tr("%n on other branches", "", num_elsewhere)
-        self.elsewhere.setText(f"{self.tr('1 on another branch') if num_elsewhere == 1 else others} ›")
+        one, others = self.tr("1 on another branch"), self.tr("%n on other branches", "", num_elsewhere)
+        self.elsewhere.setText(f"{one if num_elsewhere == 1 else others} ›")
         self.elsewhere.setVisible(num_elsewhere > 0)
 
     def set_theme(self, theme: Theme) -> None:

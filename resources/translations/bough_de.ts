@@ -1187,6 +1187,10 @@
             <numerusform>%n auf anderen Zweigen</numerusform>
         </translation>
     </message>
+    <message>
+        <source>1 on another branch</source>
+        <translation>1 auf einem anderen Zweig</translation>
+    </message>
 </context>
 <context>
     <name>Folded</name>
