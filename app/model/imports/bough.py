@@ -10,12 +10,13 @@ from app.model.exports.bough_file import FORMAT, VERSION
 from app.model.grafts import Graft, checked
 from app.model.imports.foreign import BrokenError
 from app.model.imports.json_values import Json, id_of, list_of, object_of
-from app.model.message import Conversation, Message, MessageId
+from app.model.message import Conversation, Message, MessageId, Record
 from app.model.typed_text import clean
 
 NAME = "Bough"
 
 _FIELDS = {field.name for field in msgspec.structs.fields(Message)}
+_RECORD_FIELDS = {field.name for field in msgspec.structs.fields(Record)}
 _HEAD = {field.name for field in msgspec.structs.fields(Conversation)}
 
 
@@ -64,6 +65,9 @@ def _message(found: dict[str, Json], remarks: Counter[str]) -> Message:
     unknown = found.keys() - _FIELDS
     if unknown:
         remarks[f"fields of messages that this Bough does not know ({', '.join(sorted(unknown))[:100]})"] += 1
+    more = object_of(found.get("record")).keys() - _RECORD_FIELDS
+    if more:
+        remarks[f"fields of records that this Bough does not know ({', '.join(sorted(more))[:100]})"] += 1
     found = {key: value for key, value in found.items() if key not in unknown}
     try:
         message = msgspec.convert(found, Message)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from app.export.formats import export, export_together
 from app.model.exports.part import Options, Part, everything, whole_tree
-from app.model.message import Conversation, Message
+from app.model.message import Conversation, Message, Record
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in, parts, stored
 from tests.app.trees import drawn, plant
@@ -127,13 +127,19 @@ def test_what_can_not_be_is_told_and_nothing_is_imported(tmp_path: Path, change:
 
 def test_fields_that_a_later_bough_added_are_told(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.sqlite3")
-    conversation, _ = store.create_conversation("n", "", "a question")
+    conversation, question = store.create_conversation("n", "", "a question")
+    store.add(conversation.id, question.id, "assistant", "an answer", record=Record(model="guide"))
     data = _written(whole_tree(store, conversation.id), tmp_path / "out.bough").decode()
-    (tmp_path / "out.bough").write_text(data.replace('"role":', '"mood":"glad","role":'), encoding="utf-8")
+    data = data.replace('"role":', '"mood":"glad","role":').replace('"model":', '"colour":"red","model":')
+    (tmp_path / "out.bough").write_text(data, encoding="utf-8")
     there = Store(tmp_path / "there" / "c.sqlite3")
     summary = brought_in(there, tmp_path / "out.bough")
-    assert dict(summary.remarks) == {"fields of messages that this Bough does not know (mood)": 3}
-    assert [message.text for message in there.messages(1)] == ["", "", "a question"]
+    assert dict(summary.remarks) == {
+        "fields of messages that this Bough does not know (mood)": 4,
+        "fields of records that this Bough does not know (colour)": 1,
+    }
+    assert [message.text for message in there.messages(1)] == ["", "", "a question", "an answer"]
+    assert there.messages(1)[-1].record == Record(model="guide")
     store.close()
     there.close()
 
