@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
@@ -14,6 +14,7 @@ from app.ui.code_colours import CodeColours, colour_now
 from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, formula_at, is_formula
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
+from app.ui.growing_table import GrowingTable
 from app.ui.markdown_parser import parsed
 from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
@@ -54,6 +55,7 @@ class MarkdownDocument:
         self._line_before = ""
         self._num_final_spans = self._num_final_tables = 0
         self._growing: GrowingCode | None = None
+        self._table: GrowingTable | None = None
         self.colours = CodeColours(document, theme)
         self.spans: list[CodeSpan] = []
         """The frames of code, from top to bottom."""
@@ -90,10 +92,12 @@ class MarkdownDocument:
             self._source, text = self._source[:-1], f"\r{text}"
         text = _normalized(text, is_whole=False)
         self._source += text
-        if self._growing is None:
-            self._write_tail()
-        else:
+        if self._growing is not None:
             self._grow(self._growing, text)
+        elif self._table is not None:
+            self._grow_table(self._table, text)
+        else:
+            self._write_tail()
 
     def finish(self) -> None:
         """Nothing follows for now: give code that is still open its last colours."""
@@ -136,6 +140,7 @@ class MarkdownDocument:
         self._goes_on = False
         self._line_before = ""
         self._growing = None
+        self._table = None
 
     def _write_tail(self) -> None:
         tail = self._source[self._final_source :]
@@ -152,7 +157,7 @@ class MarkdownDocument:
             next_number=self._next_number,
         )
         writer.goes_on = self._goes_on
-        opened = None
+        opened, last = None, tail
         if starts:
             last_line = starts[-1]
             split = next(i for i, t in enumerate(tokens) if t.level == 0 and t.map and t.map[0] == last_line)
@@ -177,6 +182,11 @@ class MarkdownDocument:
             if len(starts) == 1 and len(tail) > _LONG_PARAGRAPH and tokens[0].type == "paragraph_open":
                 tokens = self._write_beginning(writer, tail)
             writer.write(tokens)
+            if (rows := _open_table(tokens, last)) is not None:
+                # Links may be defined before it.
+                parsed(tail[: len(tail) - len(last)], self._references)
+                self._set_final(len(self._source) - len(rows.unfinished), cursor, writer)
+                self._table = GrowingTable(writer.tables[-1], rows.head, rows.unfinished, self._theme, self._parse)
             writer.end()
         cursor.endEditBlock()
         self._take(writer)
@@ -240,6 +250,23 @@ class MarkdownDocument:
         if rest:
             self._write_tail()
 
+    def _parse(self, text: str) -> list[Token]:
+        return parsed(text, dict(self._references))
+
+    def _grow_table(self, growing: GrowingTable, text: str) -> None:
+        """Write more rows of a table; what follows them is written as ever."""
+        cursor = QTextCursor(self.document)
+        cursor.beginEditBlock()
+        del self.formula_places[bisect.bisect_left(self.formula_places, growing.certain_end) :]
+        rest = growing.append(text)
+        self.formula_places += growing.places
+        self._final_source = len(self._source) - len(growing.pending if rest is None else rest)
+        self._final_position = growing.table.lastPosition() + 1
+        cursor.endEditBlock()
+        if rest is not None:
+            self._table = None
+            self._write_tail()
+
     def _colour(self, span: CodeSpan) -> None:
         """Find out all colours anew: what came later may have made something else of what stands above."""
         if len(span.code) > SHORT_CODE:
@@ -265,6 +292,24 @@ class MarkdownDocument:
         if format_.topMargin() != room_px:
             format_.setTopMargin(room_px)
             frame.setFrameFormat(format_)
+
+
+class _OpenTable(NamedTuple):
+    head: str
+    unfinished: str
+
+
+def _open_table(tokens: list[Token], source: str) -> _OpenTable | None:
+    """Return the table that tokens are, where it has a whole row and may have more."""
+    if len(tokens) < 2 or tokens[0].type != "table_open" or tokens[-1].type != "table_close":
+        return None
+    lines = source.split("\n")
+    if len(lines) < 4 or source[:1].isspace() or not lines[2].strip():
+        return None
+    num_rows = sum(token.type == "tr_open" for token in tokens)
+    # Behind its rows nothing stands, not even an empty line.
+    is_open = num_rows + 1 == len(lines) - (0 if lines[-1] else 1)
+    return _OpenTable(f"{lines[0]}\n{lines[1]}\n", lines[-1]) if is_open else None
 
 
 def _last_item(tokens: list[Token], lines: list[str]) -> int | None:

@@ -28,6 +28,8 @@ class TableFrame:
         self._viewport = viewport
         self._theme = theme
         self._table: QTextTable | None = None
+        self._size = (0, 0)
+        """Its rows and its characters, when it was measured."""
         self._inset_px = 0.0
         self._widths: tuple[tuple[float, float], ...] = ()
         name = QCoreApplication.translate("TableFrame", "Scroll the table sideways")
@@ -44,8 +46,9 @@ class TableFrame:
 
     def show(self, table: QTextTable, width_px: int) -> None:
         """Give this table its width on a page that is `width_px` wide."""
-        if table is not self._table:
-            self._table = table
+        size = (table.rows(), table.lastPosition() - table.firstPosition())
+        if table is not self._table or size != self._size:
+            self._table, self._size = table, size
             self._inset_px = table.format().doubleProperty(INSET)
             self._widths = _widths(table)
         format_ = table.format().toTableFormat()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
@@ -24,6 +25,9 @@ from app.ui.theme import LINE_PX, Theme, scaled
 
 _PADDING_PX = 5
 
+Cell: TypeAlias = tuple[Token, Any]
+"""What stands in it, and where it stands."""
+
 
 def write_table(
     cursor: QTextCursor, tokens: list[Token], theme: Theme, *, inset_px: int, top_px: int, quote: tuple[int, int]
@@ -32,30 +36,37 @@ def write_table(
 
     `quote` is a property that says how deep a block is quoted, and how deep.
     """
-    rows = _rows_of(tokens)
+    rows = rows_of(tokens)
     table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px))
-    formats = TextFormats(theme)
     places: list[int] = []
     for row, cells in enumerate(rows):
-        for column, (inline, align) in enumerate(cells):
-            cell = table.cellAt(row, column)
-            look = formats.text(is_quoted=bool(quote[1]))
-            if row == 0:
-                look.setFontWeight(QFont.Weight.DemiBold)
-                ground = cell.format()
-                ground.setBackground(QBrush(QColor(theme.sunken)))
-                cell.setFormat(ground)
-            block = QTextBlockFormat()
-            block.setAlignment(align)
-            block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-            block.setProperty(*quote)
-            inside = cell.firstCursorPosition()
-            inside.setBlockFormat(block)
-            words = InlineWriter(inside, formats)
-            words.write(inline, look)
-            places += words.formula_places
+        places += write_row(table, row, cells, theme, quote)
     cursor.setPosition(table.lastPosition() + 1)
     return table, places
+
+
+def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, quote: tuple[int, int]) -> list[int]:
+    """Write a row, which is empty; return where formulas stand in it."""
+    formats = TextFormats(theme)
+    places: list[int] = []
+    for column, (inline, align) in enumerate(cells):
+        cell = table.cellAt(row, column)
+        look = formats.text(is_quoted=bool(quote[1]))
+        if row == 0:
+            look.setFontWeight(QFont.Weight.DemiBold)
+            ground = cell.format()
+            ground.setBackground(QBrush(QColor(theme.sunken)))
+            cell.setFormat(ground)
+        block = QTextBlockFormat()
+        block.setAlignment(align)
+        block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        block.setProperty(*quote)
+        inside = cell.firstCursorPosition()
+        inside.setBlockFormat(block)
+        words = InlineWriter(inside, formats)
+        words.write(inline, look)
+        places += words.formula_places
+    return places
 
 
 def _format(theme: Theme, inset_px: int, top_px: int) -> QTextTableFormat:
@@ -73,12 +84,13 @@ def _format(theme: Theme, inset_px: int, top_px: int) -> QTextTableFormat:
     return format_
 
 
-def _rows_of(tokens: list[Token]) -> list[list[tuple[Token, Any]]]:
+def rows_of(tokens: list[Token]) -> list[list[Cell]]:
+    """Return the cells of a parsed table, row by row."""
     alignments = {
         "text-align:right": Qt.AlignmentFlag.AlignRight,
         "text-align:center": Qt.AlignmentFlag.AlignHCenter,
     }
-    rows: list[list[tuple[Token, Any]]] = []
+    rows: list[list[Cell]] = []
     for index, token in enumerate(tokens):
         if token.type == "tr_open":
             rows.append([])

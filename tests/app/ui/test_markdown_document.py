@@ -29,6 +29,8 @@ _PIECES = (
     "```\nno language\n\nblank line\n```\n",
     "    indented code\n\n",
     "| a | b |\n|:--|--:|\n| 1 | 2 |\n| **x** | `y` |\n\n",
+    "| t | u |\n|---|---|\n| 1 | 2 |\n| a *b* |\nno bars\n| 3 | `4` | 5 |\n\n",
+    "| t | u |\n|---|---|\n| 1 | 2 |\n> quoted at once\n\n",
     "---\n\n",
     "<script>alert(1)</script>\n\n",
     "An image ![words](file:///etc/passwd) and [ref][r].\n\n",
@@ -119,7 +121,14 @@ def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> 
 
 @pytest.mark.parametrize(
     "source",
-    ["- item with **words**\n" * 60, "1. item\n\n" * 60, "word " * 5_000, "x" * 30_000, "line\n" * 4_500],
+    [
+        "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 60,
+        "- item with **words**\n" * 60,
+        "1. item\n\n" * 60,
+        "word " * 5_000,
+        "x" * 30_000,
+        "line\n" * 4_500,
+    ],
 )
 def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QApplication, source: str) -> None:
     document = _document(qapp)
