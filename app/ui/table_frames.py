@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF
 from PySide6.QtGui import QColor, QPainter, QTextFormat, QTextLength, QTextTable
 from PySide6.QtWidgets import QScrollBar, QWidget
@@ -48,9 +50,11 @@ class TableFrame:
         """Give this table its width on a page that is `width_px` wide."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
         if table is not self._table or size != self._size:
+            # A table that grows gets other rows at its end alone.
+            first = max(0, self._size[0] - 1) if table is self._table and size[0] >= self._size[0] else 0
+            self._widths = _widths(table, first, self._widths if first else ())
             self._table, self._size = table, size
             self._inset_px = table.format().doubleProperty(INSET)
-            self._widths = _widths(table)
         format_ = table.format().toTableFormat()
         paddings = 2 * format_.cellPadding() + format_.border()
         room = width_px - self._inset_px
@@ -104,11 +108,11 @@ def _bounds(table: QTextTable, padding: float) -> QRectF:
     return QRectF(first.topLeft(), QPointF(last[-1].right(), bottom)).adjusted(-padding, -padding, padding, padding)
 
 
-def _widths(table: QTextTable) -> tuple[tuple[float, float], ...]:
-    """Return how narrow and how wide each column can be."""
-    widths: list[tuple[float, float]] = []
-    for column in range(table.columns()):
-        cells = (table.cellAt(row, column).firstCursorPosition().block().layout() for row in range(table.rows()))
-        sizes = [(layout.minimumWidth(), layout.maximumWidth()) for layout in cells]
-        widths.append((max(least for least, _ in sizes), max(most for _, most in sizes)))
+def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return how narrow and how wide each column can be; `known`: the same of the rows before the first."""
+    widths = list(known) or [(0.0, 0.0)] * table.columns()
+    for row in range(first, table.rows()):
+        for column, (least, most) in enumerate(widths):
+            layout = table.cellAt(row, column).firstCursorPosition().block().layout()
+            widths[column] = (max(least, layout.minimumWidth()), max(most, layout.maximumWidth()))
     return tuple(widths)
