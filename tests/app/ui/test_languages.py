@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -10,10 +11,16 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QCoreApplication, QLocale
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
 
+from app.application import Application, Places
+from app.model.settings import Settings, save_settings
 from app.ui.languages import LANGUAGES, Language, language_in_use
 from app.ui.menus import menu_texts
+from app.ui.settings_window import SettingsWindow
+from tests.app.ui.conftest import PATIENCE_MS
 from tests.driver import ROOT
 
 _CODES = [code for code in LANGUAGES if code != "en"]
@@ -76,3 +83,61 @@ def test_the_language_is_the_one_chosen_or_the_systems_where_it_is_known() -> No
     assert language_in_use("tlh") == language_in_use("")
     system = QLocale.system().uiLanguages()[0].partition("-")[0]
     assert language_in_use("") == (system if system in LANGUAGES else "en")
+
+
+_AS_IN_EVERY_LANGUAGE = {"Bough", "English", "Deutsch", "Guide", "What is a branch?", "How do I edit a message?"} | {
+    "How do I load a bigger model?"
+}
+
+
+def _said(root: QWidget) -> set[str]:
+    """All that a person can read or hear there."""
+    said: set[str] = set()
+    for widget in (root, *root.findChildren(QWidget)):
+        if widget.isVisible():
+            said |= {widget.accessibleName(), widget.accessibleDescription()}
+            # Tool tips of texts that somebody wrote are in a span.
+            said |= {widget.toolTip()} if "<" not in widget.toolTip() else set()
+            if isinstance(widget, QLabel | QAbstractButton):
+                said.add(widget.text())
+            if isinstance(widget, QLineEdit | QPlainTextEdit):
+                said.add(widget.placeholderText())
+    said |= {action.text() for action in root.findChildren(QAction)}
+    return {text.replace("&", "").split("\t")[0] for text in said if re.search("[A-Za-z]{3}", text)}
+
+
+def test_the_window_and_its_settings_speak_german_alone(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+    save_settings(tmp_path / "settings.json", Settings(language="de", tree_visible=True))
+    application = Application(Places.under(tmp_path))
+    try:
+        window = application.window
+        window.resize(1280, 800)
+        window.show()
+        qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+        application.controller.send("x")
+        qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
+        window.action("settings").trigger()
+        settings = window.findChild(SettingsWindow)
+        assert isinstance(settings, SettingsWindow)
+        said = _said(window)
+        for row in range(settings.list.count()):
+            settings.list.setCurrentRow(row)
+            said |= _said(settings)
+        english = {text.replace("&", "") for _, text, forms in _messages("de") if forms != [text]}
+        same = {form.replace("&", "") for _, _, forms in _messages("de") for form in forms}
+        assert len(said) > 100
+        assert said & english - same - _AS_IN_EVERY_LANGUAGE == set()
+        # What was put together of a translated text has the words of one.
+        patterns = [re.compile(_pattern(form), re.DOTALL) for form in same if re.search("[A-Za-z]{3}", form)]
+        strange = {text for text in said if not any(pattern.search(text) for pattern in patterns)}
+        written = {str(tmp_path)[:12], application.controller.path[-1].text}
+        assert {text for text in strange - _AS_IN_EVERY_LANGUAGE if not any(part in text for part in written)} == set()
+    finally:
+        application.preferences.change(language="en")
+        application.windows.close_all()
+        application.close()
+        application.window.deleteLater()
+
+
+def _pattern(text: str) -> str:
+    return ".*".join(re.escape(part) for part in re.split(r"\{[^}]*\}|%n", text))
