@@ -90,6 +90,8 @@ def _states(theme: Theme) -> Iterator[tuple[str, Application, int, int]]:
         ("editing", _editing),
         ("sampling", _sampling),
         ("settings", _settings),
+        ("settings-general", _general),
+        ("palette", _palette),
         ("searching", _with(pictures_of_transfer.searching)),
         ("exporting", _with(pictures_of_transfer.exporting)),
         ("importing", _with(pictures_of_transfer.importing)),
@@ -198,6 +200,26 @@ def _sampling(folder: Path) -> Callable[[Application], None]:
     def show(application: Application) -> None:
         opened(application)
         application.window.composer.sampling_button.click()
+
+    return show
+
+
+def _general(folder: Path) -> Callable[[Application], None]:
+    opened = _siblings(folder)
+
+    def show(application: Application) -> None:
+        opened(application)
+        application.window.action("settings").trigger()
+
+    return show
+
+
+def _palette(folder: Path) -> Callable[[Application], None]:
+    opened = _siblings(folder)
+
+    def show(application: Application) -> None:
+        opened(application)
+        application.window.action("palette").trigger()
 
     return show
 
