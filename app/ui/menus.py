@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
@@ -152,9 +153,11 @@ class Menus:
         self._window = window
         self._actions: dict[str, QAction] = {}
         self._icons: dict[str, str] = {}
+        self._theme: Theme | None = None
         self._menus: dict[str, QMenu] = {}
         for title, entries in MENUS:
             menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(translated(title))
+            menu.aboutToShow.connect(partial(self._draw_icons, menu))
             for entry in entries:
                 if isinstance(entry, Submenu):
                     self._fill_submenu(menu.addMenu(translated(entry.title)), entry.entries)
@@ -172,9 +175,15 @@ class Menus:
             action.triggered.connect(_calling(slots[name]))
 
     def set_theme(self, theme: Theme) -> None:
-        """Draw the icons in the theme's colour."""
-        for name, icon_name in self._icons.items():
-            self._actions[name].setIcon(icon(icon_name, theme.quiet_text))
+        """Let the icons be drawn in the theme's colour, each menu's when it opens: not every start needs them."""
+        self._theme = theme
+
+    def _draw_icons(self, menu: QMenu) -> None:
+        if self._theme is not None:
+            shown = menu.actions()
+            for name, icon_name in self._icons.items():
+                if self._actions[name] in shown:
+                    self._actions[name].setIcon(icon(icon_name, self._theme.quiet_text))
 
     def menu(self, title: str) -> QMenu:
         """Return a menu of the bar by its English title."""
