@@ -125,6 +125,8 @@ class Controller(QObject):
     def open_conversation(self, conversation_id: int) -> None:
         """Show a conversation on the branch where it was left."""
         with self._notices.telling():
+            # Where no other window has it open, it is read anew.
+            self._open = None
             try:
                 opened = self.program.conversations.open(conversation_id)
             except KeyError:
