@@ -287,13 +287,14 @@ class MessageList(GlidingArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        line = self._line_at_top()
         self._sight.height = self.viewport().height()
         # In the middle of the whole width: a scroll bar that comes and goes moves nothing.
         side = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()
         width = max(self.viewport().width() - side - max(8, side - scroll_bar), _LEAST_PX)
         self._side = side
+        # Where nothing is wrapped anew, the message that is read stays where it is.
+        line = self._line_at_top() if width != self._width else None
         if width != self._width:
             self._width = width
             self._estimate_again()

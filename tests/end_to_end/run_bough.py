@@ -27,6 +27,8 @@ def main() -> int:
             print(what, flush=True)
 
     def on_session() -> None:
+        if bough.link.pid is not None:
+            say(f"worker {bough.link.pid}")
         if bough.session.state == "ready":
             say("ready")
             if question:
@@ -39,7 +41,6 @@ def main() -> int:
     bough.session.changed.connect(on_session)
     bough.controller.reading.connect(lambda *_: say("reading"))  # pyright: ignore[reportUnknownLambdaType]
     bough.controller.text_appended.connect(on_text)
-    say(f"worker {bough.link.pid}")
     return qt_application.exec()
 
 

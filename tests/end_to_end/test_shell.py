@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -115,9 +114,12 @@ def test_where_there_are_no_conversations_nothing_is_made(tmp_path: Path, comman
 
 
 def _interrupt_until_it_ends(program: subprocess.Popen[str]) -> None:
-    """Press Ctrl+C, as often as it takes: Python misses one that comes just before it begins to wait for a pipe."""
+    """Ask it to end as often as it takes: Python misses what comes just before it begins to wait for a pipe.
+
+    By SIGTERM: a shell that runs the tests in the background lets its programs ignore Ctrl+C.
+    """
     for _ in range(30):
-        program.send_signal(signal.SIGINT)
+        program.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
             program.wait(10)
             return

@@ -143,6 +143,8 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     notices: list[Notice] = []
     controller.program.notices.noticed.connect(notices.append)
     for number in range(3):
+        # The window is painted before the first worker is started.
+        qtbot.waitUntil(lambda: link.pid is not None, timeout=PATIENCE_MS)
         assert link.pid is not None
         os.kill(link.pid, signal.SIGKILL)
         qtbot.waitUntil(lambda number=number: len(notices) == number + 1, timeout=PATIENCE_MS)
@@ -170,6 +172,7 @@ def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
         controller.send("Say a and b.")
         controller.send("And then?")
         qtbot.waitUntil(lambda: len(controller.path[2].text) > 100, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: application.link.pid is not None, timeout=PATIENCE_MS)
     pid = application.link.pid
     assert pid is not None
     worker = psutil.Process(pid)
