@@ -195,7 +195,11 @@ class Composer(QWidget):
         name, more = self._asking
         text = name if self._is_terse or not more else f"{name} · {more}"
         self.gauge.set_terse(self._is_terse)
-        shown = self.sampling_button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, self._asking_room_px())
+        metrics, room_px = self.sampling_button.fontMetrics(), self._asking_room_px()
+        # What the button is for stands on it where there is room.
+        whole = self.tr("Sampling: {name}").format(name=text)
+        fits = not self._is_terse and metrics.horizontalAdvance(whole) <= room_px
+        shown = whole if fits else metrics.elidedText(text, Qt.TextElideMode.ElideRight, room_px)
         self.sampling_button.setText(as_label(f"{shown} ▾"))
 
     def _asking_room_px(self) -> int:

@@ -625,6 +625,10 @@
         <translation>Ziehung</translation>
     </message>
     <message>
+        <source>Sampling: {name}</source>
+        <translation>Ziehung: {name}</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>Anhalten</translation>
     </message>

@@ -293,11 +293,11 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
     panel.presets.save_button.click()
     person.bot.keyClicks(panel.presets.name, "Mine")
     _press(person, panel.presets.name, Qt.Key.Key_Return)
-    assert composer.sampling_button.text() == "Mine ▾"
+    assert composer.sampling_button.text() == "Sampling: Mine ▾"
     panel.seed.setText("7")
-    assert composer.sampling_button.text() == "Mine, changed · seed 7 ▾"
+    assert composer.sampling_button.text() == "Sampling: Mine, changed · seed 7 ▾"
     panel.presets.update_button.click()
-    assert composer.sampling_button.text() == "Mine · seed 7 ▾"
+    assert composer.sampling_button.text() == "Sampling: Mine · seed 7 ▾"
     panel.presets.list.setCurrentIndex(panel.presets.list.findData("Wild"))
     panel.presets.list.activated.emit(panel.presets.list.currentIndex())
     asking = person.controller.preparation.asking
