@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame, QWidget
+from shiboken6 import isValid
 from typing_extensions import override
 
 _MARGIN_PX = 24
@@ -38,9 +39,10 @@ class Overlay(QWidget):
     def dismiss(self) -> None:
         """Close it, and give the focus back."""
         self.setVisible(False)
-        if self._came_from is not None:
-            self._came_from.setFocus(Qt.FocusReason.OtherFocusReason)
-            self._came_from = None
+        came_from, self._came_from = self._came_from, None
+        # It may have gone meanwhile, with the branch that it stood in.
+        if came_from is not None and isValid(came_from):
+            came_from.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _place(self) -> None:
         width = min(self._most_px[0], self.width() - 2 * _MARGIN_PX)
