@@ -9,18 +9,18 @@ from urllib.parse import unquote_to_bytes
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QImage, QPixmap
-from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.export.document import picture_of
 from app.model.exports.wording import Note, split_note
 from app.model.message import Message
 from app.model.settings import write_atomically
 from app.model.sizes import size_in_words
+from app.ui.fold_button import FoldButton
 from app.ui.message_text import MessageText
-from app.ui.theme import COLUMN_PX, Theme, icon
+from app.ui.theme import COLUMN_PX, Theme
 
 _MOST_PX = (COLUMN_PX - 48, 480)
-_MIN_PX = 28
 
 
 class NoteView(QWidget):
@@ -34,19 +34,13 @@ class NoteView(QWidget):
         self._message: Message | None = None
         self._frame: QFrame | None = None
         self.text: MessageText | None = None
-        self.button = QToolButton()
-        self.button.setObjectName("action")
-        self.button.setCheckable(True)
-        self.button.setMinimumHeight(_MIN_PX)
-        self.button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.button = FoldButton(self.tr("Show or fold what this note holds"), theme)
         self.button.setText(self.tr("What it holds"))
-        self.button.setToolTip(self.tr("Show or fold what this note holds"))
         self.button.clicked.connect(self._on_clicked)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 6)
         self._column.setSpacing(2)
         self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self._draw_icon()
 
     @property
     def is_open(self) -> bool:
@@ -58,7 +52,6 @@ class NoteView(QWidget):
             self._message = message
             self._forget()
         self.button.setChecked(is_open)
-        self._draw_icon()
         if is_open and self._frame is None:
             self._make(split_note(message))
         if self._frame is not None:
@@ -66,7 +59,7 @@ class NoteView(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self._draw_icon()
+        self.button.set_theme(theme)
         if self.text is not None:
             self.text.set_theme(theme)
 
@@ -115,9 +108,6 @@ class NoteView(QWidget):
         if self._message is not None:
             self.show_note(self._message, is_open=self.button.isChecked())
         self.toggled.emit(self.button.isChecked())
-
-    def _draw_icon(self) -> None:
-        self.button.setIcon(icon("down" if self.is_open else "right", self._theme.quiet_text))
 
 
 def data_of(address: str) -> bytes:

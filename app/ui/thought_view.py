@@ -6,13 +6,12 @@ import time
 
 import msgspec
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QToolButton, QVBoxLayout, QWidget
-from typing_extensions import override
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.model.thoughts import Thought
+from app.ui.fold_button import FoldButton
 from app.ui.message_text import MessageText
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme
 
 _INSET_PX = 8
 
@@ -28,7 +27,7 @@ class ThoughtView(QWidget):
         self._thought: Thought | None = None
         self._began_s: float | None = None
         self._watched_s: float | None = None
-        self.button = _FoldButton()
+        self.button = FoldButton(self.tr("Show or fold what the model thought (T)"), theme)
         self.button.clicked.connect(self._on_clicked)
         self._frame: QFrame | None = None
         self.text: MessageText | None = None
@@ -36,7 +35,6 @@ class ThoughtView(QWidget):
         self._column.setContentsMargins(0, 0, 0, 6)
         self._column.setSpacing(2)
         self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self._draw_icon()
 
     @property
     def is_open(self) -> bool:
@@ -58,7 +56,6 @@ class ThoughtView(QWidget):
 
     def set_open(self, is_open: bool) -> None:
         self.button.setChecked(is_open)
-        self._draw_icon()
         if is_open and self._frame is None:
             self._make_text()
         if self._frame is not None:
@@ -67,7 +64,7 @@ class ThoughtView(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self._draw_icon()
+        self.button.set_theme(theme)
         if self.text is not None:
             self.text.set_theme(_quiet(theme))
 
@@ -108,26 +105,6 @@ class ThoughtView(QWidget):
     def _on_clicked(self) -> None:
         self.set_open(self.button.isChecked())
         self.toggled.emit(self.button.isChecked())
-
-    def _draw_icon(self) -> None:
-        self.button.setIcon(icon("down" if self.is_open else "right", self._theme.quiet_text))
-
-
-class _FoldButton(QToolButton):
-    def __init__(self) -> None:
-        super().__init__()
-        self.setObjectName("action")
-        self.setCheckable(True)
-        self.setMinimumHeight(28)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.setToolTip(self.tr("Show or fold what the model thought (T)"))
-
-    @override
-    def keyPressEvent(self, e: QKeyEvent) -> None:
-        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self.click()
-        else:
-            super().keyPressEvent(e)
 
 
 def _quiet(theme: Theme) -> Theme:

@@ -2859,6 +2859,10 @@ from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03
 <context>
     <name>ThoughtView</name>
     <message>
+        <source>Show or fold what the model thought (T)</source>
+        <translation>Zeigen oder einklappen, was das Modell gedacht hat (T)</translation>
+    </message>
+    <message>
         <source>Thinking…</source>
         <translation>Denkt nach…</translation>
     </message>
@@ -3360,13 +3364,6 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>Prunes the other versions; Undo brings them back</source>
         <translation>Stutzt die anderen Fassungen; „Rückgängig“ bringt sie zurück</translation>
-    </message>
-</context>
-<context>
-    <name>_FoldButton</name>
-    <message>
-        <source>Show or fold what the model thought (T)</source>
-        <translation>Zeigen oder einklappen, was das Modell gedacht hat (T)</translation>
     </message>
 </context>
 <context>
