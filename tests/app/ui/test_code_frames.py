@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QTextDocument, QWheelEvent
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -14,6 +14,7 @@ from app.ui.markdown_document import MarkdownDocument
 from app.ui.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.test_markdown_document import look_of
+from tests.app.ui.wheel import turn_wheel
 
 _PATIENCE_MS = 30_000
 _LONG = "".join(f"def function_{i}(x):\n    '''Doc {i}.'''\n    return x + {i}  # why\n\n" for i in range(60))
@@ -136,17 +137,7 @@ def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: Me
     assert frame.rect.right() < text.viewport().width()
     cursor = text.document().find("short")
     cursor.setPosition(cursor.selectionStart())
-    wheel = QWheelEvent(
-        QPointF(frame.inner.center()),
-        QPointF(text.viewport().mapToGlobal(frame.inner.center())),
-        QPoint(0, 0),
-        QPoint(-240, 0),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(text.viewport(), wheel)
+    turn_wheel(text, frame.inner.center(), notches=QPoint(-240, 0))
     assert frame.bar.value() > 0
     text.grab()
     line = cursor.block().layout().lineAt(0)

@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QScrollBar
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QScrollBar
 
 from app.model.message import Conversation, MessageId
 from app.ui.message_view import MessageView
@@ -16,6 +15,7 @@ from app.ui.theme import system_scheme, theme
 from app.ui.transcript import Transcript
 from app.ui.writing_field import WritingField
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.wheel import turn_wheel
 
 _NUM_TURNS = 90
 
@@ -68,21 +68,6 @@ def _stands_in_order(transcript: Transcript) -> bool:
     return touches and ids == list(transcript.message_ids[start : start + len(ids)])
 
 
-def _wheel(transcript: Transcript, pixels: QPoint, notches: QPoint) -> None:
-    middle = QPointF(transcript.viewport().rect().center())
-    event = QWheelEvent(
-        middle,
-        transcript.viewport().mapToGlobal(middle),
-        pixels,
-        notches,
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(transcript.viewport(), event)
-
-
 def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sight_has_no_views(
     person: Person, transcript: Transcript
 ) -> None:
@@ -101,7 +86,7 @@ def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
     seen: list[MessageId] = []
     while transcript.verticalScrollBar().value() > 0:
         before, value = _places(transcript), transcript.verticalScrollBar().value()
-        _wheel(transcript, QPoint(0, min(300, value)), QPoint(0, 0))
+        turn_wheel(transcript, transcript.viewport().rect().center(), pixels=QPoint(0, min(300, value)))
         after = _places(transcript)
         assert before.keys() & after.keys()
         assert {message_id: after[message_id] - 300 for message_id in before.keys() & after.keys()} == {
@@ -154,7 +139,7 @@ def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(person: Person, tr
     bar = transcript.verticalScrollBar()
     end, values = bar.maximum(), list[int]()
     bar.valueChanged.connect(values.append)
-    _wheel(transcript, QPoint(0, 0), QPoint(0, 240))
+    turn_wheel(transcript, transcript.viewport().rect().center(), notches=QPoint(0, 240))
     person.bot.waitUntil(lambda: bar.value() == end - 132, timeout=PATIENCE_MS)
     assert values == sorted(values, reverse=True)
     bar.valueChanged.disconnect(values.append)

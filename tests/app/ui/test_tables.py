@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.ui.message_text import MessageText
 from app.ui.theme import theme
+from tests.app.ui.wheel import turn_wheel
 
 _WIDE = f"| {' | '.join(f'column {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['some words'] * 9)} |\n"
 
@@ -32,17 +32,7 @@ def test_a_table_wider_than_the_page_scrolls_in_its_frame(text: MessageText) -> 
     assert frame.rect.right() <= text.viewport().width()
     cell = text.document().find("column 3").block()
     before = text.document().documentLayout().blockBoundingRect(cell).left()
-    wheel = QWheelEvent(
-        QPointF(frame.rect.center()),
-        QPointF(text.viewport().mapToGlobal(frame.rect.center())),
-        QPoint(0, 0),
-        QPoint(-240, 0),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.NoModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(text.viewport(), wheel)
+    turn_wheel(text, frame.rect.center(), notches=QPoint(-240, 0))
     after = text.document().documentLayout().blockBoundingRect(cell).left()
     assert before - after == frame.bar.value() > 0
     assert text.document().find("after").block().layout().lineCount() > 1

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 from msgspec import structs
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, QImage, QWheelEvent
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, QImage
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +18,7 @@ from app.model.tree import Tree
 from app.ui.theme import theme
 from app.ui.tree_scale import NORMAL, SCALES
 from app.ui.tree_view import TreeView
+from tests.app.ui.wheel import turn_wheel
 
 _LIGHT = theme("light")
 _COSTS = {2: Cost(1, 10, "warm", 0.0), 3: Cost(1, 20, "disk", 0.1), 4: Cost(84, 3796, "cold", 0.31)}
@@ -166,11 +167,11 @@ def test_what_was_searched_for_is_not_folded_away(qapp: QApplication, qtbot: QtB
 def test_zooming_keeps_what_is_under_the_mouse_and_ends_at_both_ends(looker: _Looker):
     view = looker.view
     at = looker.place(5)
-    _wheel(view, at, 120)
+    turn_wheel(view, at, notches=QPoint(0, 120), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL + 1]
-    _wheel(view, at, -60)
+    turn_wheel(view, at, notches=QPoint(0, -60), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL + 1]
-    _wheel(view, at, -60)
+    turn_wheel(view, at, notches=QPoint(0, -60), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL]
     looker.press(*[Qt.Key.Key_Plus] * 12)
     assert view.picture.scale == SCALES[-1]
@@ -183,20 +184,6 @@ def test_zooming_keeps_what_is_under_the_mouse_and_ends_at_both_ends(looker: _Lo
     looker.press(Qt.Key.Key_0)
     # All of it fits at its usual size.
     assert view.picture.scale == SCALES[NORMAL]
-
-
-def _wheel(view: TreeView, at: QPoint, delta: int) -> None:
-    event = QWheelEvent(
-        QPointF(at),
-        view.viewport().mapToGlobal(QPointF(at)),
-        QPoint(),
-        QPoint(0, delta),
-        Qt.MouseButton.NoButton,
-        Qt.KeyboardModifier.ControlModifier,
-        Qt.ScrollPhase.NoScrollPhase,
-        False,
-    )
-    QApplication.sendEvent(view.viewport(), event)
 
 
 def test_dragging_pans_and_marks_nothing(qapp: QApplication, qtbot: QtBot):
