@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
@@ -12,10 +11,8 @@ from PySide6.QtCore import QObject, Signal
 from app import token_forks
 from app.costs import Costs
 from app.model.database import StoreError
-from app.model.exports.markdown import to_markdown
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
-from app.model.settings import write_atomically
 from app.model.titles import says_little, title_of
 from app.model.typed_text import clean, name_from
 from app.notices import Notice
@@ -312,10 +309,6 @@ class Controller(QObject):
         message = opened.message(message_id)
         return is_own and (message.role != "system" or len(opened.siblings(message_id)) > 1)
 
-    def num_below(self, message_id: MessageId) -> int:
-        """How many messages would go with this one, itself counted."""
-        return len(self._opened.below(message_id))
-
     def prune(self, *message_ids: MessageId) -> None:
         """Take siblings and all that stands below them out of sight, until that is undone; they go with the trash."""
         message_ids = tuple(found for found in message_ids if self.can_prune(found))
@@ -374,24 +367,6 @@ class Controller(QObject):
         if message is not None:
             for sibling in self.siblings(message.id):
                 self._answers.stop(sibling)
-
-    def markdown(self) -> str:
-        """The visible branch as a Markdown document."""
-        return to_markdown(self.conversation.name if self.conversation else "", self.path)
-
-    def export_markdown(self, file: Path) -> bool:
-        """Write the visible branch as a Markdown file; return whether it was written, and say so where not."""
-        try:
-            write_atomically(file, self.markdown().encode())
-        except OSError as error:
-            self._notices.tell(
-                Notice(
-                    f"{file} could not be written ({error.strerror}). Nothing was changed; choose another folder.",
-                    "danger",
-                )
-            )
-            return False
-        return True
 
     # --- inside --------------------------------------------------------------------------------------------
 

@@ -40,11 +40,6 @@ class Inquiry(QObject):
         session.link.exited.connect(self._on_exit)
         session.changed.connect(self._on_session_changed)
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether an answer is to come."""
-        return self._question is not None or (bool(self._request_id) and self._is_wanted)
-
     def ask(self, question: Question) -> None:
         """Ask soon, instead of what was asked before."""
         self._question = question

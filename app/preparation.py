@@ -52,11 +52,6 @@ class Preparation(QObject):
         """How the next answer is asked for."""
         return self._prepared.asking or self._program.settings.asking
 
-    @property
-    def is_asking_own(self) -> bool:
-        """Whether this conversation asks otherwise than those that say nothing of it."""
-        return self._prepared.asking is not None
-
     def show(self, conversation_id: int | None) -> None:
         """Be about another conversation."""
         self.save()

@@ -54,10 +54,6 @@ class FormatCheck(QObject):
         constraint = asked_constraint(form.constraint)
         self._inquiry.ask(lambda request_id: Validate(request_id=request_id, constraint=constraint))
 
-    @property
-    def is_checking(self) -> bool:
-        return self._inquiry.is_pending
-
     def _on_answered(self, event: Event) -> None:
         match event:
             case Validated():

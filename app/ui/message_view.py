@@ -131,10 +131,6 @@ class MessageView(QFrame):
         return self.shown.message
 
     @property
-    def possible_actions(self) -> Sequence[ActionName]:
-        return self.shown.actions
-
-    @property
     def is_streaming(self) -> bool:
         return self.shown.is_streaming
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from pathlib import Path
 
 import pytest
 
@@ -359,19 +358,6 @@ def test_a_new_name_is_one_line_and_never_empty(desk: Desk) -> None:
     desk.controller.new_conversation()
     desk.program.conversations.rename(desk.program.conversations.all[0].id, "Another")
     assert [conversation.name for conversation in desk.program.conversations.all] == ["Another"]
-
-
-def test_the_branch_is_exported_as_it_is_seen_and_a_file_that_can_not_be_written_is_told(
-    desk: Desk, tmp_path: Path
-) -> None:
-    desk.ask("u1", "```\na1")
-    file = tmp_path / "branch.md"
-    assert desk.controller.export_markdown(file)
-    assert file.read_text() == desk.controller.markdown()
-    assert "## You\n\nu1\n\n## Answer · guide" in file.read_text()
-    assert not desk.controller.export_markdown(tmp_path / "missing" / "branch.md")
-    assert desk.notices[-1].text.endswith("could not be written (No such file or directory). Nothing was changed; "
-                                          "choose another folder.")  # fmt: skip
 
 
 # --- trash, and what can't be read -----------------------------------------------------------------------------

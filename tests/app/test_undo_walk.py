@@ -256,8 +256,10 @@ class _Walk:
     def prune(self) -> None:
         node = self.any_of({"user", "assistant"})
         if node is not None and node not in self.model.line(self.model.talks[self.talk].root):
-            assert self.controller.num_below(node) == len(self.model.below(node))
+            num_below = len(self.model.below(node))
             self.controller.prune(node)
+            what = "1 message was" if num_below == 1 else f"{num_below} messages were"
+            assert self.desk.notices[-1].text == f"{what} pruned."
             self.take_out([node])
 
     def keep_only(self) -> None:

@@ -286,22 +286,6 @@ def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(per
     assert QGuiApplication.clipboard().text() == cursor.selectedText() != answer.text
 
 
-def test_export_writes_the_visible_branch(person: Person, tmp_path: Path) -> None:
-    answer = person.ask("What is a branch?")
-    file = tmp_path / "branch.md"
-    assert person.controller.export_markdown(file)
-    text = file.read_text(encoding="utf-8")
-    assert "## You" in text
-    assert answer.text in text
-
-
-def test_an_export_that_can_not_be_written_says_so(person: Person, tmp_path: Path) -> None:
-    person.ask("What is a branch?")
-    assert not person.controller.export_markdown(tmp_path / "nowhere" / "branch.md")
-    assert person.window.banner.isVisible()
-    assert "could not be written" in person.window.banner.label.text()
-
-
 def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None:
     person.ask("What is a branch?")
     conversation = person.controller.conversation
