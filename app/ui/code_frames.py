@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 
 from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
 from app.ui.side_scroll import SideScroll
-from app.ui.text_places import float_x
+from app.ui.character_x import float_x
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _CORNER_PX = 10
