@@ -8,9 +8,9 @@ from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QTextBlock
 from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 
+from app.ui.character_x import float_x
 from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
 from app.ui.side_scroll import SideScroll
-from app.ui.character_x import float_x
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _CORNER_PX = 10

@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDo
 
 from app.model.message import ORIGINS
 from app.model.token_pieces import TokenPiece
-from app.ui.code_blocks import num_units
 from app.ui.character_x import float_x
+from app.ui.code_blocks import num_units
 from app.ui.theme import Theme
 
 _THINNEST_PX, _THICKEST_PX = 1.5, 4.5
