@@ -12,6 +12,7 @@ from pathlib import Path
 
 NUM_KEPT = 7
 NUM_KEPT_OF_OLDER_VERSIONS = 2
+NUM_KEPT_OF_REPLACED = 2
 
 _PAGES_A_STEP = 2000
 
@@ -31,7 +32,7 @@ class Backups:
         self.folder = store.parent / "backups"
         self._stem = store.stem
         self._named = re.compile(
-            rf"{re.escape(store.stem)}-(?P<time>\d{{8}}T\d{{12}})(?P<label>-before-version-\d+)?\.sqlite3"
+            rf"{re.escape(store.stem)}-(?P<time>\d{{8}}T\d{{12}})(?P<label>-before-version-\d+|-replaced)?\.sqlite3"
         )
 
     def files(self) -> list[Path]:
@@ -39,6 +40,11 @@ class Backups:
         with contextlib.suppress(OSError):
             return sorted((file for file in self.folder.iterdir() if self._named.fullmatch(file.name)), reverse=True)
         return []
+
+    def place_for_replaced(self) -> Path:
+        """Where a store goes in whose place a backup is put: what is deleted later is deleted there, too."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}-replaced.sqlite3"
 
     def newest_time(self) -> datetime | None:
         """When the newest backup of this version was made; None where there is none.
@@ -106,15 +112,22 @@ class Backups:
                 if error.sqlite_errorname not in {"SQLITE_CORRUPT", "SQLITE_CORRUPT_VTAB", "SQLITE_NOTADB"}:
                     raise
                 # It could not be put in the store's place either.
-                file.unlink(missing_ok=True)
+                _remove(file)
 
     def _remove_the_oldest(self, but: Path) -> None:
-        plain = [file for file in self.files() if "-before-" not in file.name]
         older = [file for file in self.files() if "-before-" in file.name]
-        for file in (*plain[NUM_KEPT:], *older[NUM_KEPT_OF_OLDER_VERSIONS:]):
+        replaced = [file for file in self.files() if "-replaced" in file.name]
+        plain = [file for file in self.files() if file not in older and file not in replaced]
+        for file in (*plain[NUM_KEPT:], *older[NUM_KEPT_OF_OLDER_VERSIONS:], *replaced[NUM_KEPT_OF_REPLACED:]):
             if file != but:
                 with contextlib.suppress(OSError):
-                    file.unlink()
+                    _remove(file)
+
+
+def _remove(file: Path) -> None:
+    file.unlink(missing_ok=True)
+    # A store that could not be used any more was replaced with its log.
+    file.with_name(f"{file.name}-wal").unlink(missing_ok=True)
 
 
 def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> None:

@@ -67,7 +67,7 @@ def _exchanged(store: Path, backup: Path) -> Path:
     with contextlib.closing(_opened(backup)) as connection:
         refuse_unsound(connection)
     _write_log_into(store)
-    kept = store.with_name(f"{store.stem}-replaced-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{store.suffix}")
+    kept = Backups(store).place_for_replaced()
     new = store.with_name(f".{kept.name}")
     try:
         shutil.copyfile(backup, new)
@@ -75,11 +75,12 @@ def _exchanged(store: Path, backup: Path) -> Path:
         _sync(new)
         # All that is there is under its new name, too, before anything is taken away.
         for end in ("", "-wal"):
-            if _beside(store, end).exists():
+            if _beside(store, end).exists() and (not end or _beside(store, end).stat().st_size):
                 _link(_beside(store, end), _beside(kept, end))
         for end in ("-wal", "-shm"):
             _beside(store, end).unlink(missing_ok=True)
         new.replace(store)
+        _sync(kept.parent)
         _sync(store.parent)
     finally:
         new.unlink(missing_ok=True)
@@ -88,7 +89,7 @@ def _exchanged(store: Path, backup: Path) -> Path:
 
 def _seen(file: Path) -> Backup | None:
     with contextlib.suppress(OSError, ValueError):
-        time = file.stem.split("-before-")[0].rpartition("-")[2]
+        time = file.stem.split("-before-")[0].removesuffix("-replaced").rpartition("-")[2]
         made = datetime.strptime(time, "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
         return Backup(
             file=file,

@@ -23,7 +23,7 @@ def test_a_backup_that_is_restored_is_what_the_window_shows_then_and_the_store_b
     bough = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     names, notice = bough.stdout.splitlines()
     assert names == "old"
-    (kept,) = tmp_path.glob("conversations-replaced-*.sqlite3")
+    (kept,) = (tmp_path / "backups").glob("conversations-*-replaced.sqlite3")
     assert str(kept) in notice
     with contextlib.closing(Store(kept)) as store:
         assert {conversation.name for conversation in store.conversations()} == {"old", "new"}

@@ -56,6 +56,28 @@ def test_a_backup_takes_the_stores_place_and_that_one_is_kept_beside_it(tmp_path
     assert backup.exists()
 
 
+def test_what_is_deleted_later_is_deleted_in_the_store_that_was_replaced_too(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        conversation, question = store.create_conversation("old", "", "a secret of mine")
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            backup = Backups(path).make(connection)
+    kept = put_back(path, backup)
+    assert [one.file for one in [*listed(path)][-1]] == [kept, backup]
+    assert b"a secret of mine" in kept.read_bytes()
+    Backups(path).without([question.id], [conversation.id], lambda: False)
+    assert all(b"a secret of mine" not in file.read_bytes() for file in backup.parent.iterdir())
+
+
+def test_of_the_stores_that_were_replaced_the_newest_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    _, backup = _store_with_backup(path)
+    kept = [put_back(path, backup) for _ in range(4)]
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        newest = Backups(path).make(connection)
+    assert set(Backups(path).files()) == {newest, backup, *kept[-2:]}
+
+
 def test_a_damaged_store_that_nobody_can_open_is_kept_with_its_log(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
