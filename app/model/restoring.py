@@ -19,6 +19,8 @@ from app.model.database import StoreError
 from app.model.presence import Presence
 
 State: TypeAlias = Literal["unknown", "sound", "damaged"]
+Reason: TypeAlias = Literal["daily", "update", "restore"]
+"""Why a backup was made: before the store was brought up to date, or in its place came another one."""
 
 
 class Backup(Struct, frozen=True, kw_only=True):
@@ -27,8 +29,7 @@ class Backup(Struct, frozen=True, kw_only=True):
     file: Path
     made_ms: int
     num_bytes: int
-    is_of_older_version: bool
-    """It was made before the store was brought up to date."""
+    reason: Reason
     state: State = "unknown"
     num_conversations: int = 0
 
@@ -95,7 +96,7 @@ def _seen(file: Path) -> Backup | None:
             file=file,
             made_ms=int(made.timestamp() * 1000),
             num_bytes=file.stat().st_size,
-            is_of_older_version="-before-" in file.name,
+            reason="update" if "-before-" in file.name else "restore" if "-replaced" in file.name else "daily",
         )
     return None
 

@@ -157,7 +157,7 @@ class Upkeep:
         except NotSoundError as error:
             _log.error("The store is damaged: %s", error)
             self._is_damaged = True
-            kept = self._backups.files()
+            kept = [file for file in self._backups.files() if "-replaced" not in file.name]
             self._report(
                 f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown, and "
                 + (f"the newest sound backup is {kept[0]}." if kept else "there is no backup.")

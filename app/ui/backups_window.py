@@ -9,6 +9,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, QWidget
 
 from app.archive import Archive
+from app.model.backups import Backups
 from app.model.restoring import Backup, listed
 from app.model.sizes import size_in_words
 from app.ui.one_of import quiet_label
@@ -44,7 +45,7 @@ class BackupsWindow(Sheet):
             quiet_label(
                 self.tr(
                     "Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts "
-                    "it in the place of your conversations; these are kept beside it as a file."
+                    "it in the place of your conversations; these are kept among the backups."
                 )
             )
         )
@@ -84,16 +85,24 @@ class BackupsWindow(Sheet):
                 state, inside = self.tr("damaged; it can't be put back"), ""
             case _:
                 state, inside = self.tr("being checked …"), ""
-        before = self.tr("made before an update") if backup.is_of_older_version else ""
-        parts = (state, inside, size_in_words(backup.num_bytes), before)
+        parts = (state, inside, size_in_words(backup.num_bytes), self._why(backup))
         return " · ".join(part for part in parts if part)
+
+    def _why(self, backup: Backup) -> str:
+        match backup.reason:
+            case "update":
+                return self.tr("made before an update")
+            case "restore":
+                return self.tr("kept when a backup was restored")
+            case "daily":
+                return ""
 
     def _show_buttons(self, _row: int = 0) -> None:
         chosen = self.chosen
         self.restore_button.setEnabled(chosen is not None and chosen.state == "sound")
 
     def _show_folder(self) -> None:
-        folder = self._archive.path.parent / "backups"
+        folder = Backups(self._archive.path).folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
             self.say(self.tr("They are in {folder}. Nothing here can show folders.").format(folder=folder))
 
@@ -108,9 +117,9 @@ class BackupsWindow(Sheet):
         box.setText(self.tr("Restore the backup of {time}?").format(time=when(backup.made_ms)))
         box.setInformativeText(
             self.tr(
-                "Bough closes its windows and opens them again with what was there then. What is there now is kept as "
-                "a file in {folder}. Answers that are under way are stopped."
-            ).format(folder=self._archive.path.parent)
+                "Bough closes its windows and opens them again with what was there then. What is there now is kept "
+                "among the backups. Answers that are under way are stopped."
+            )
         )
         restore = box.addButton(self.tr("Restore"), QMessageBox.ButtonRole.AcceptRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

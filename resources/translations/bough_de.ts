@@ -417,8 +417,8 @@
         <translation>Es gibt noch keine Sicherung. Bough macht täglich eine, bald nach dem Start, und behält die letzten sieben.</translation>
     </message>
     <message>
-        <source>Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts it in the place of your conversations; these are kept beside it as a file.</source>
-        <translation>Bough macht täglich und vor jeder eigenen Aktualisierung eine Sicherung und prüft sie. Wer eine zurückspielt, setzt sie an die Stelle der Gespräche; diese werden daneben als Datei behalten.</translation>
+        <source>Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts it in the place of your conversations; these are kept among the backups.</source>
+        <translation>Bough macht täglich und vor jeder eigenen Aktualisierung eine Sicherung und prüft sie. Wer eine zurückspielt, setzt sie an die Stelle der Gespräche; diese werden bei den Sicherungen behalten.</translation>
     </message>
     <message>
         <source>Show folder</source>
@@ -452,6 +452,10 @@
         <translation>vor einer Aktualisierung gemacht</translation>
     </message>
     <message>
+        <source>kept when a backup was restored</source>
+        <translation>behalten, als eine Sicherung zurückgespielt wurde</translation>
+    </message>
+    <message>
         <source>They are in {folder}. Nothing here can show folders.</source>
         <translation>Sie sind in {folder}. Hier kann nichts Ordner zeigen.</translation>
     </message>
@@ -464,8 +468,8 @@
         <translation>Die Sicherung von {time} zurückspielen?</translation>
     </message>
     <message>
-        <source>Bough closes its windows and opens them again with what was there then. What is there now is kept as a file in {folder}. Answers that are under way are stopped.</source>
-        <translation>Bough schließt seine Fenster und öffnet sie wieder mit dem, was damals da war. Was jetzt da ist, wird als Datei in {folder} behalten. Antworten, die gerade entstehen, werden angehalten.</translation>
+        <source>Bough closes its windows and opens them again with what was there then. What is there now is kept among the backups. Answers that are under way are stopped.</source>
+        <translation>Bough schließt seine Fenster und öffnet sie wieder mit dem, was damals da war. Was jetzt da ist, wird bei den Sicherungen behalten. Antworten, die gerade entstehen, werden angehalten.</translation>
     </message>
     <message>
         <source>Restore</source>

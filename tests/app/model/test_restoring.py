@@ -37,9 +37,9 @@ def test_backups_are_listed_with_what_is_in_them_and_whether_they_are_sound(tmp_
     damaged.write_bytes(backup.read_bytes()[:5000])
     first, *_, last = listed(path)
     assert [one.state for one in first] == ["unknown", "unknown"]
-    assert [(one.file, one.state, one.num_conversations, one.is_of_older_version) for one in last] == [
-        (backup, "sound", 1, False),
-        (damaged, "damaged", 0, True),
+    assert [(one.file, one.state, one.num_conversations, one.reason) for one in last] == [
+        (backup, "sound", 1, "daily"),
+        (damaged, "damaged", 0, "update"),
     ]
     assert last[0].num_bytes == backup.stat().st_size
     assert last[1].made_ms == 1_580_472_000_000
@@ -63,7 +63,7 @@ def test_what_is_deleted_later_is_deleted_in_the_store_that_was_replaced_too(tmp
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
             backup = Backups(path).make(connection)
     kept = put_back(path, backup)
-    assert [one.file for one in [*listed(path)][-1]] == [kept, backup]
+    assert [(one.file, one.reason) for one in [*listed(path)][-1]] == [(kept, "restore"), (backup, "daily")]
     assert b"a secret of mine" in kept.read_bytes()
     Backups(path).without([question.id], [conversation.id], lambda: False)
     assert all(b"a secret of mine" not in file.read_bytes() for file in backup.parent.iterdir())

@@ -345,6 +345,7 @@ def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Pe
 
 
 def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, tmp_path: Path) -> None:
+    _planted(person, "u1-a1")
     upkeep = Upkeep(person.application.store.path, person.application.program.kept_files, lambda _: None)
     try:
         assert upkeep.wait_for_round(PATIENCE_MS / 1000)
