@@ -304,8 +304,8 @@ class MessageList(GlidingArea):
 
     def _line_at_top(self) -> tuple[MessageId, int] | None:
         """The first place in a text that is seen, where the message that holds it began further up."""
-        held = self._sight.held
-        view = None if held is None or held[1] >= 0 else self._views.get(self._ids[held[0]])
+        held, sight = self._sight.held, self._sight
+        view = None if held is None or sight.offset(held[0]) >= 0 else self._views.get(self._ids[held[0]])
         return None if view is None else (view.message.id, position_at(view, LINE_PX // 2 - view.y()))
 
     def _hold_line(self, message_id: MessageId, position: int) -> None:

@@ -95,7 +95,7 @@ class Transcript(MessageList):
         ids = [message.id for message in path]
         same = _num_same(before, ids)
         was_seen = same < len(before) and sight.is_seen(same)
-        place = sight.offset(same) if was_seen else 0
+        place = sight.place(same) if was_seen else 0
         focus = self.window().focusWidget()
         had_focus = self.focused_message_id is not None
         conversation = self._controller.conversation
@@ -128,7 +128,7 @@ class Transcript(MessageList):
         sight, last = self._sight, len(self._ids) - 1
         if last >= 0 and self._column.bottom(last) > sight.top:
             self._motion.stop()
-            sight.hold(last, sight.offset(last), follows_end=True)
+            sight.hold(last, sight.place(last))
         else:
             sight.hold_end()
 

@@ -118,7 +118,7 @@ class Sight:
 
     @property
     def most(self) -> int:
-        """How far one can scroll. What is held may need more room below it than there are messages."""
+        """How far one can scroll. What is asked for may need more room below it than there is yet."""
         return max(self.end, self.top)
 
     @property
@@ -144,8 +144,16 @@ class Sight:
         self.follows_end = self.top >= (end - _NEAR_END_PX if self.top > before else end)
         self._held = None if self.follows_end and self.top <= end else self._holdable()
 
+    def place(self, index: int) -> int:
+        """Return how far below the upper edge a message is to begin; it may be further down, for want of text below."""
+        held = self._held
+        return held[1] if held is not None and held[0] == index else self.offset(index)
+
     def hold(self, index: int, offset: int, *, follows_end: bool = False) -> None:
-        """Keep a message where it is on screen; `follows_end`: until what is below it grows out of sight."""
+        """Keep a message where it is on screen, as far as there is anything to be seen below it.
+
+        `follows_end`: it is yet to grow. There is room below it for that, until it grows out of sight.
+        """
         self._held = (index, offset)
         self.follows_end = follows_end
         self.settle()
@@ -170,7 +178,10 @@ class Sight:
             return
         index, offset = self._held
         top = max(0, self.column.top(index) - offset)
-        if self.follows_end and end >= top:
+        if not self.follows_end:
+            # What is held is remembered: it goes back there as soon as there is more below it.
+            top = min(top, end)
+        elif end >= top:
             self._held, top = None, end
         self.top = top
 

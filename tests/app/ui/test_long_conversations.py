@@ -287,15 +287,19 @@ def test_an_answer_asked_for_again_begins_where_the_old_one_did(person: Person, 
     assert person.view(old).y() == place
 
 
-def test_what_is_left_stays_in_its_place_when_a_fork_ends_there(person: Person, transcript: Transcript) -> None:
+def test_a_fork_that_ends_with_what_is_read_shows_it_at_the_lower_edge(person: Person, transcript: Transcript) -> None:
     end = transcript.message_ids[50]
     assert transcript.reveal(end) is not None
     _settle(person)
-    before = _places(transcript)
+    assert end in _places(transcript)
     person.press(end, "f")
     _settle(person)
     assert transcript.message_ids[-1] == end
-    assert _places(transcript) == {message_id: y for message_id, y in before.items() if message_id <= end}
+    assert transcript.viewport().rect().contains(person.view(end).geometry())
+    bar = transcript.verticalScrollBar()
+    assert bar.value() == bar.maximum()
+    # There is nothing below it but the space that is below every last message.
+    assert 0 < transcript.viewport().height() - person.view(end).geometry().bottom() < 40
 
 
 def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(

@@ -98,8 +98,12 @@ def test_a_message_that_is_held_stays_where_it_is_on_screen(heights: list[int], 
         at = data.draw(st.integers(0, len(heights) - 1))
         (column.measure if data.draw(st.booleans()) else column.estimate)(at, data.draw(st.integers(1, 900)))
         sight.settle()
-        # But for the upper end of the column: above it there is nothing.
-        assert sight.offset(index) == offset or (sight.top == 0 and sight.offset(index) < offset)
+        # But for the ends of the column: above and below it there is nothing.
+        is_short_above = sight.top == 0 and sight.offset(index) < offset
+        is_short_below = sight.top == sight.end and sight.offset(index) > offset
+        assert sight.offset(index) == offset or is_short_above or is_short_below
+        assert sight.top <= sight.end
+        assert sight.place(index) == offset
 
 
 @settings(max_examples=50)
@@ -130,9 +134,10 @@ def test_another_version_stands_where_the_old_one_did(
     sight.column.replace_from(index, others)
     sight.hold(index, offset, follows_end=follows_end)
     if sight.offset(index) != offset:
-        # It is longer than the page, and its end is what a person who asked for it follows.
-        assert follows_end
+        # It is longer than the page, and its end is what a person who asked for it follows; or it is too short.
+        assert follows_end or sight.offset(index) > offset
         assert sight.top == sight.end
+    assert follows_end or sight.top <= sight.end
     assert sight.most >= sight.top
     # The room that was needed below it is given up step by step, and what is seen moves as the hand does.
     before = sight.top

@@ -1,0 +1,121 @@
+"""What is read keeps its place as another branch takes the page, as far as there is anything to show below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+
+from app.model.message import MessageId
+from app.ui.theme import theme
+from app.ui.transcript import Transcript
+from tests.app.desk import Desk
+
+_BELOW_PX = 24
+_LONG = "A paragraph of some words.\n\n" * 12
+
+
+@pytest.fixture
+def transcript(desk: Desk) -> Iterator[Transcript]:
+    transcript = Transcript(desk.controller, theme("light"))
+    transcript.resize(700, 500)
+    transcript.show()
+    yield transcript
+    transcript.close()
+    transcript.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def _seen(transcript: Transcript) -> dict[MessageId, int]:
+    """How far below the page's upper edge each message begins that is in sight."""
+    height = transcript.viewport().height()
+    return {view.message.id: view.y() for view in transcript.views if -view.height() < view.y() < height}
+
+
+def _ends_at_the_lower_edge(transcript: Transcript) -> bool:
+    bottom = transcript.views[-1].geometry().bottom() + 1
+    return transcript.views[-1].message.id == transcript.message_ids[-1] and (
+        bottom + _BELOW_PX == transcript.viewport().height()
+    )
+
+
+def _two_versions(desk: Desk) -> tuple[MessageId, MessageId]:
+    """A conversation whose second answer has a long version, with more below it, and a short one; the long one first.
+
+    The long one is shown.
+    """
+    desk.ask("One", _LONG)
+    long = desk.ask("Two", _LONG)
+    desk.ask("Three", _LONG)
+    desk.controller.regenerate(long.id)
+    short = desk.answer("Short.")
+    desk.controller.choose_sibling(short.id, -1)
+    return long.id, short.id
+
+
+def test_a_shorter_version_leaves_no_empty_page_below_it_and_the_longer_one_comes_back_to_its_place(
+    desk: Desk, transcript: Transcript
+) -> None:
+    long, short = _two_versions(desk)
+    view = transcript.reveal(long)
+    assert view is not None
+    transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().value() + view.y() - 40)
+    before = _seen(transcript)
+    assert before[long] == 40
+    transcript.step_sibling(long, 1)
+    assert short in _seen(transcript)
+    assert _ends_at_the_lower_edge(transcript)
+    transcript.step_sibling(short, -1)
+    assert _seen(transcript) == before
+    # Whoever goes on from where he is now is at another place, and finds that one.
+    transcript.step_sibling(long, 1)
+    transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().value() - 30)
+    place = _seen(transcript)[short]
+    transcript.step_sibling(short, -1)
+    assert _seen(transcript)[long] == place
+
+
+def test_what_is_taken_back_leaves_no_empty_page_and_is_where_it_was_when_it_comes_again(
+    desk: Desk, transcript: Transcript
+) -> None:
+    desk.ask("One", _LONG)
+    desk.ask("Two", _LONG[: len(_LONG) // 2])
+    question = desk.by_text("Two").id
+    # Not at the end: there one would stay.
+    transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().maximum() - 5)
+    before = _seen(transcript)
+    assert question in before
+    answer = transcript.message_ids[-1]
+    desk.controller.prune(answer)
+    assert transcript.message_ids[-1] == question
+    assert _ends_at_the_lower_edge(transcript)
+    desk.controller.undo()
+    assert _seen(transcript) == before
+
+
+def test_an_answer_asked_for_again_has_room_to_grow_where_the_old_one_began(desk: Desk, transcript: Transcript) -> None:
+    desk.ask("One", _LONG)
+    old = desk.ask("Two", _LONG)
+    view = transcript.reveal(old.id)
+    assert view is not None
+    transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().value() + view.y() - 50)
+    place = _seen(transcript)[old.id]
+    desk.controller.regenerate(old.id)
+    new = transcript.message_ids[-1]
+    assert _seen(transcript)[new] == place
+    desk.answer("Short.")
+    assert _seen(transcript)[new] == place
+
+
+def test_a_wider_page_on_which_the_last_answer_is_lower_shows_nothing_below_it(
+    desk: Desk, transcript: Transcript
+) -> None:
+    transcript.resize(330, 500)
+    desk.ask("One", "words " * 600)
+    desk.ask("Two", "words " * 150)
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() - 60)
+    transcript.resize(800, 500)
+    assert _ends_at_the_lower_edge(transcript)
