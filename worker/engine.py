@@ -82,6 +82,10 @@ class Engine:
         self._is_alone = False
         """Several at once broke: one after another until all are answered."""
 
+    def guess_with(self, draft: DraftModel | None) -> None:
+        """Let another model guess, or none."""
+        self._draft_model = draft
+
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
         return self._prompts.ids(prompt)

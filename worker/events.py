@@ -287,6 +287,8 @@ class Failed(_Event, tag="failed", frozen=True):
 
     kind: FailureKind
     message: str
+    # Of a load: whether the model from before is still there as it was, and no other one is on its way.
+    still_loaded: bool = False
 
 
 Event: TypeAlias = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from worker.disk_cache import DiskCache
 from worker.draft import DraftModel
@@ -63,11 +65,20 @@ class ModelHost:
         self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
+        self._loaded: tuple[LoadModel, ModelLoaded] | None = None
+        """How the present model was asked for, and what was told of it; None where there is none."""
+
+    @property
+    def has_model(self) -> bool:
+        return self._engine is not None
 
     def load(self, command: LoadModel, ticket: Ticket) -> Iterator[Event | None]:
-        """Load a model in place of the present one, which stays where the new one is refused or given up early."""
+        """Load a model in place of the present one, which stays where the new one is refused or given up early.
+
+        Where nothing but the draft model is another, the present one stays, with all that it has read.
+        """
         try:
-            for step in self._load(command):
+            for step in self._change_draft(command) if self._lacks_draft_alone(command) else self._load(command):
                 yield step
                 _refuse_if_cancelled(command, ticket)
         except WorkerError as error:
@@ -87,9 +98,7 @@ class ModelHost:
         unread = UnreadModel(find_model(command.model))
         yield _loading(command, Loading(0.1, "reading the weights"))
         # The old model goes before the new one's weights come: memory seldom holds two.
-        self.save(_SAVING_S)
-        self._engine = None
-        release()
+        self._drop()
         model: LanguageModel | None = None
         for step in unread.read():
             if isinstance(step, Loading):
@@ -99,8 +108,41 @@ class ModelHost:
         assert model is not None
         if command.cache.kv_bits is not None:
             model.quantize_kv(command.cache.kv_bits)
+        draft, refused = yield from self._load_draft(command, model)
+        identity = model.identity()
+        self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
+        told = _loaded(command, model, identity, refused)
+        self._loaded = command, told
+        yield told
+
+    def _lacks_draft_alone(self, command: LoadModel) -> bool:
+        """Whether the model that is asked for is there, kept in the same way, with another draft model."""
+        if self._loaded is None:
+            return False
+        before = self._loaded[0]
+        is_same = (before.model, before.cache) == (command.model, command.cache)
+        return is_same and before.draft_model != command.draft_model
+
+    def _change_draft(self, command: LoadModel) -> Iterator[ModelLoading | ModelLoaded]:
+        assert self._engine is not None
+        assert self._loaded is not None
+        draft, refused = yield from self._load_draft(command, self._engine.model)
+        self._engine.guess_with(draft)
+        told = replace(
+            self._loaded[1],
+            request_id=command.request_id,
+            draft_model=None if draft is None else command.draft_model,
+            draft_refused=refused,
+        )
+        self._loaded = command, told
+        yield told
+
+    def _load_draft(
+        self, command: LoadModel, model: LanguageModel
+    ) -> Generator[ModelLoading, None, tuple[DraftModel | None, str]]:
+        """Load the draft model, if one is asked for; return it, or why it is not used."""
         draft, refused = None, ""
-        for step in self._load_draft(command, model):
+        for step in self._draft_steps(command, model):
             match step:
                 case ModelLoading():
                     yield step
@@ -108,12 +150,10 @@ class ModelHost:
                     refused = step
                 case _:
                     draft = step
-        identity = model.identity()
-        self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
-        yield _loaded(command, model, identity, refused)
+        return draft, refused
 
-    def _load_draft(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | str]:
-        """Load the draft model, if one is asked for; the last value is it, or why it is not used."""
+    def _draft_steps(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | str]:
+        """Load the draft model; the last value is it, or why it is not used."""
         if command.draft_model is None:
             return
         if model.cache_kind != "trimmable":
@@ -143,14 +183,17 @@ class ModelHost:
             disk = DiskCache(self._cache_folder, identity, options.disk_limit_bytes)
         return PromptCache(model.new_layers, limit_bytes, disk)
 
+    def _drop(self) -> None:
+        self.save(_SAVING_S)
+        self._engine = self._loaded = None
+        release()
+
     def _what_is_loaded(self) -> str:
         return "No model is loaded now." if self._engine is None else "What was loaded before still is."
 
     def unload(self, command: UnloadModel) -> Iterator[Event | None]:
         """Drop the model and all that was computed with it, but for what is on disk."""
-        self.save(_SAVING_S)
-        self._engine = None
-        release()
+        self._drop()
         yield Done(request_id=command.request_id)
 
     def add(self, command: Generate, ticket: Ticket) -> None:

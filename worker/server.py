@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from worker.errors import BadRequestError, LoadCancelledError, SupersededError, failed
 from worker.hook_folder import HookFolder
 from worker.host import ModelHost, Question
@@ -134,7 +136,12 @@ class Server:
             try:
                 self._accept(incoming)
             except Exception as error:  # noqa: BLE001 (see _step)
-                self._emit(failed(incoming.request_id, error))
+                self._emit(self._failed(incoming, error))
+
+    def _failed(self, command: Command, error: Exception) -> Failed:
+        event = failed(command.request_id, error)
+        is_kept = isinstance(command, LoadModel) and self._host.has_model and not self._waits_for_load()
+        return replace(event, still_loaded=True) if is_kept else event
 
     def _accept(self, command: Command) -> None:
         match command:
@@ -248,7 +255,7 @@ class Server:
                 self._emit(event)
         except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
             self._running = None
-            self._emit(failed(job.request_id, error))
+            self._emit(self._failed(job, error))
         else:
             if isinstance(event, ModelLoaded | Done):
                 # Over at once: nothing that comes now may cancel or supersede it.

@@ -281,6 +281,35 @@ def test_a_draft_model_over_the_protocol(
         assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
 
 
+def test_where_the_draft_model_alone_is_another_what_was_read_is_kept(
+    tmp_path: Path, byte_level: Tokenizer, sentencepiece: Tokenizer, random_llama: Path
+) -> None:
+    small = write_random_llama(tmp_path / "small", byte_level, layers=1, seed=1)
+    unfit = write_random_llama(tmp_path / "unfit", sentencepiece)
+    prompt = {"messages": [{"role": "user", "content": "Hello there"}]}
+    with StdioWorker() as worker:
+
+        def num_read() -> int:
+            return worker.result("generate", max_tokens=4, **prompt)["usage"]["prefilled_tokens"]
+
+        worker.load(random_llama)
+        assert num_read() > 1
+        loaded = worker.result("load_model", model=str(random_llama), draft_model=str(small))
+        assert (loaded["type"], loaded["draft_model"]) == ("model_loaded", str(small))
+        assert num_read() == 1
+        for draft in (str(unfit), str(tmp_path / "nothing")):
+            failed = worker.result("load_model", model=str(random_llama), draft_model=draft)
+            assert (failed["type"], failed["still_loaded"]) == ("failed", True)
+        assert worker.result("generate", max_tokens=30, draft="model", **prompt)["usage"]["draft_tokens"] > 0
+        loaded = worker.result("load_model", model=str(random_llama))
+        assert (loaded["type"], loaded["draft_model"]) == ("model_loaded", None)
+        assert num_read() == 1
+        assert worker.result("generate", max_tokens=30, **prompt)["usage"]["draft_tokens"] == 0
+        # With another one, or kept otherwise, it is loaded as a whole; then a refusal leaves nothing.
+        assert not worker.result("load_model", model=str(small), draft_model=str(unfit))["still_loaded"]
+        assert worker.result("generate", **prompt)["kind"] == "model_not_loaded"
+
+
 def test_a_draft_asked_for_where_none_is_loaded_is_refused(llama: LanguageModel) -> None:
     [event] = ask(engine_of(llama), draft="model")
     assert isinstance(event, Failed)
