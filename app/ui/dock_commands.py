@@ -89,8 +89,13 @@ class DockCommands(QObject):
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
         name = self._names.get(key)
-        if name is not None and self._controller.has(message_id) and name in self.possible(message_id):
+        if name is None or not self._controller.has(message_id):
+            return
+        if name in self.possible(message_id):
             self.act(message_id, name)
+        elif name == "compare" and not self._is_visible(message_id):
+            # There is no other version of it: what is compared is all that it leads to.
+            self._compare_commands.compare_with_branch(message_id)
 
     def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
         if not self._controller.has(message_id):
@@ -98,8 +103,7 @@ class DockCommands(QObject):
         menu = QMenu(self._dock)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
-        layout = self._dock.view.layout_shown
-        if layout is not None and not layout.is_on_path(layout[message_id]):
+        if not self._is_visible(message_id):
             compare = partial(self._compare_commands.compare_with_branch, message_id)
             menu.addAction(self.tr("Compare with the visible branch"), compare)
         menu.addSeparator()
@@ -107,6 +111,11 @@ class DockCommands(QObject):
             action = self._menus[name]
             menu.addAction(action.icon(), action.text(), partial(self.act, message_id, name))
         menu.popup(place)
+
+    def _is_visible(self, message_id: MessageId) -> bool:
+        """Whether a message of the tree lies on the visible branch."""
+        layout = self._dock.view.layout_shown
+        return layout is None or layout.is_on_path(layout[message_id])
 
     def _walk(self) -> None:
         """Let keys walk the tree, and bring it where it is away; let them write again where they walk it."""

@@ -174,10 +174,18 @@ def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeD
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     next(action for action in menu.actions() if action.text() == "Compare with the visible branch").trigger()
     menu.close()
-    assert window.panes.left.toPlainText() == "\n\n".join(
-        f"{'You' if message.role == 'user' else 'Answer'}\n{message.text}" for message in path[2:]
-    )
-    assert window.panes.right.toPlainText() == f"Answer\n{person.controller.message(first).text}"
+    branch = "\n\n".join(f"{'You' if message.role == 'user' else 'Answer'}\n{message.text}" for message in path[2:])
+    other = f"Answer\n{person.controller.message(first).text}"
+    assert window.panes.left.toPlainText() == branch
+    assert window.panes.right.toPlainText() == other
+    # Of a message on another branch that has no other version, the branch is what differs.
+    person.controller.go_to(first)
+    dock.show_now()
+    dock.view.set_current(path[-1].id)
+    dock.view.setFocus()
+    person.bot.keyClick(dock.view, Qt.Key.Key_D)
+    assert window.panes.left.toPlainText() == other
+    assert window.panes.right.toPlainText() == branch
     window.close()
 
 
