@@ -48,7 +48,7 @@ bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement, LO
 tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
 	@$(BIN)/python -m app tour --out build/tour
 
-guide-model: $(READY) ## Train the built-in model anew and measure it (some 50 minutes)
+guide-model: $(READY) ## Train the built-in model anew and measure it (some 80 minutes)
 	$(BIN)/python packaging/guide_model/train.py
 	$(BIN)/python packaging/guide_model/evaluate.py
 
