@@ -150,6 +150,7 @@ def finished(
             prefill_ms=timing.prefill_ms,
             first_word_ms=timing.queue_ms + timing.ttft_ms,
             tokens_per_s=timing.decode_tokens_per_s,
+            memory_bytes=usage.peak_memory_bytes,
             left_out_messages=_num_left_out(prompt, usage.dropped_messages),
         ),
     )

@@ -148,8 +148,8 @@ class Answer:
         self.origins.append(origin)
         self.logprobs.append(drawn.logprob)
         self._num_given.append(num_given)
-        self._unsent.append(self._reported(drawn, origin))
         text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
+        self._unsent.append(self._reported(drawn, origin))
         self._text.append(text)
         if self._stream.stop is not None:
             self._end("stop")
@@ -294,6 +294,7 @@ class Answer:
                 for token_id, logprob in drawn.top
             ],
             origin=origin,
+            num_chars=self._stream.num_completed,
         )
 
 

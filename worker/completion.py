@@ -65,6 +65,8 @@ def answered(engine: Engine, commands: Sequence[Generate]) -> list[tuple[Finishe
 
 
 def total(usages: Sequence[Usage]) -> Usage:
-    """Return what several requests have cost together."""
+    """Return what several requests have cost together; memory is what the one that needed most did."""
     names = Usage.__struct_fields__
-    return Usage(**{name: sum(getattr(usage, name) for usage in usages) for name in names})
+    costs = {name: [getattr(usage, name) for usage in usages] for name in names}
+    peaks = costs.pop("peak_memory_bytes")
+    return Usage(**{name: sum(each) for name, each in costs.items()}, peak_memory_bytes=max(peaks, default=0))

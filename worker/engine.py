@@ -179,6 +179,8 @@ class Engine:
         while self._turns or self._waiting:
             if not self._turns:
                 command, ticket = self._waiting[0]
+                if not self._running:
+                    mx.reset_peak_memory()
                 try:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks)

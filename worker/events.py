@@ -20,12 +20,17 @@ class Alternative(Value, frozen=True):
 
 
 class Token(Value, frozen=True):
-    """One token of an answer. `logprob` is null unless `top_logprobs` was asked for, or where it is -inf."""
+    """One token of an answer. `logprob` is null unless `top_logprobs` was asked for, or where it is -inf.
+
+    `num_chars`: how many characters of the answer end with it, those included that are held back for now. One that
+    spells given text again has none, and of a character that several tokens spell the last one has it.
+    """
 
     id: int
     logprob: float | None = None
     top: list[Alternative] = []
     origin: Origin = "sampled"
+    num_chars: int = 0
 
 
 class WrittenSegment(Value, frozen=True):
@@ -64,6 +69,9 @@ class Usage(Value, frozen=True):
     """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request.
 
     `generated_tokens` and `forced_tokens` are those of the answers as they ended; what forks share is counted once.
+
+    `peak_memory_bytes`: the most that the worker's arrays took at once while the request was answered: the model, what
+    it has read, what it computed with, and whatever else was under way then. 0: it was not measured.
     """
 
     prompt_tokens: int = 0
@@ -75,6 +83,7 @@ class Usage(Value, frozen=True):
     accepted_tokens: int = 0
     # Messages that were left out, the oldest behind the system prompt, as `overflow` asked.
     dropped_messages: int = 0
+    peak_memory_bytes: int = 0
 
 
 class Timing(Value, frozen=True):

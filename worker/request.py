@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import mlx.core as mx
 from msgspec import UNSET
 
 from worker.answer import Answer
@@ -276,6 +277,7 @@ class Request:
                 draft_tokens=sum(drafting.num_guessed for drafting in self._draftings),
                 accepted_tokens=sum(drafting.num_right for drafting in self._draftings),
                 dropped_messages=self._num_dropped,
+                peak_memory_bytes=mx.get_peak_memory(),
             ),
             timing=Timing(
                 queue_ms=self.ticket.waited_ms(self._began),

@@ -114,6 +114,11 @@ class TextStream:
         return self._num_shown
 
     @property
+    def num_completed(self) -> int:
+        """Characters that the last token has completed, be they shown or held back."""
+        return len(self._texts[-1])
+
+    @property
     def num_held(self) -> int:
         """Characters held back that may yet be shown; none once the answer has ended."""
         return len(self._held) if self.stop is None else 0

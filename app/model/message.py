@@ -88,6 +88,8 @@ class Figures(Struct, frozen=True, gc=False, kw_only=True):
     prefill_ms: float = 0.0
     first_word_ms: float = 0.0
     tokens_per_s: float = 0.0
+    memory_bytes: int = 0
+    """The most that the model, what it had read and its work took at once; 0: not measured."""
     left_out_messages: int = 0
     """The oldest messages behind the system prompt that the model did not see, for want of room."""
 

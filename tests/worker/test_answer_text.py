@@ -139,11 +139,14 @@ class World:
         new = self._new_bytes(sampled, left)
         chunks: list[tuple[str, list[int]]] = []
         shown, unsent, reason = "", [], "eos"
+        completed: list[int] = []
         for number, token_id in enumerate(sampled, 1):
             if token_id == self.script.eos:
                 break
             unsent.append(token_id)
             want = expected(stop, given, new[:number])
+            if want.stop is None:
+                completed.append(len(want.shown + want.held) - sum(completed))
             text = want.shown[len(shown) :]
             if want.stop is not None:
                 reason = "stop"
@@ -164,6 +167,8 @@ class World:
         assert [
             (event["text"], [token["id"] for token in event["tokens"]]) for event in events if event["type"] == "chunk"
         ] == chunks
+        told_of = [token["num_chars"] for event in events if event["type"] == "chunk" for token in event["tokens"]]
+        assert told_of[: len(completed)] == completed[: len(told_of)]
         assert (choice["text"], choice["reason"]) == (shown, reason)
         ended_by = expected(stop, given, new[: len(sampled)]).stop if reason == "stop" else None
         assert choice["stop"] == ended_by

@@ -79,6 +79,17 @@ def answer(engine: Engine, **fields: Any) -> tuple[list[Chunk], Finished]:
     return [event for event in events if isinstance(event, Chunk)], finished
 
 
+def test_the_most_memory_that_an_answer_took_is_told(model: LanguageModel) -> None:
+    engine = Engine(model)
+    _, short = answer(engine, token_ids=[1, 2, 3], max_tokens=2)
+    assert short.usage.peak_memory_bytes >= model.weights_bytes
+    _, long = answer(engine, token_ids=[index % 50 + 1 for index in range(1500)], max_tokens=2)
+    assert long.usage.peak_memory_bytes > short.usage.peak_memory_bytes
+    _, short_again = answer(engine, token_ids=[3, 2, 1], max_tokens=2)
+    # What the long one computed with is gone; what it has read is kept.
+    assert short_again.usage.peak_memory_bytes < long.usage.peak_memory_bytes
+
+
 def served(commands: Sequence[Incoming]) -> list[Event]:
     """What a server in this process answers to commands that come all at once."""
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
