@@ -121,7 +121,7 @@ class Application(QObject):
 
     def _load_model(self) -> None:
         if not self._is_closed:
-            self.session.load(self.preferences.settings.model, self.preferences.settings.keeping)
+            self.program.load_last_model()
 
     def _on_restore_asked(self, backup: Path) -> None:
         self.backup_to_put_back = backup

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -31,6 +32,15 @@ _MAX_DEATHS = 3
 """In a row, without a word of an answer in between; then a fresh worker would hardly live longer."""
 
 
+@dataclass(frozen=True)
+class _Good:
+    """A model that loaded, its draft model, and what was told of it."""
+
+    name: str
+    draft: str
+    info: ModelLoaded
+
+
 class ModelSession(QObject):
     """Loads one model in the worker and starts a fresh worker with it whenever one dies."""
 
@@ -40,6 +50,8 @@ class ModelSession(QObject):
     """A worker died; how, in words. The state is `loading` where a fresh one takes its place."""
     load_failed = Signal(str)
     """A model could not be loaded, or it kills every worker; why, and what to do."""
+    draft_refused = Signal(str)
+    """The draft model that was asked for does not guess; why."""
     precision_refused = Signal(int)
     """The model can't keep what it reads in so few bits; it is loaded without."""
     kept_changed = Signal()
@@ -50,8 +62,10 @@ class ModelSession(QObject):
         self._link = link
         self._request_ids = (f"load-{number}" for number in itertools.count(1))
         self._request_id = ""
-        self._good_name: str | None = None
+        self._good: _Good | None = None
         """The last model that loaded."""
+        self._why_not_drafted = ""
+        """Why the draft model was left out with which a load failed: told once the model is there without."""
         self._num_deaths = 0
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
@@ -64,6 +78,8 @@ class ModelSession(QObject):
         self.kept: CacheStatsReport | None = None
         """What was kept when that was last asked for; None where nobody knows."""
         self.name = ""
+        self.draft = ""
+        """The draft model that is asked for beside it; empty: none."""
         self.state: ModelState = "loading"
         self.fraction = 0.0
         self.stage = ""
@@ -76,18 +92,25 @@ class ModelSession(QObject):
         """For questions about the model that is loaded."""
         return self._link
 
-    def load(self, name: str, keeping: Keeping | None = None) -> None:
-        """Load a model instead of the present one; starts a worker where there is none."""
+    def load(self, name: str, keeping: Keeping | None = None, draft: str = "") -> None:
+        """Load a model instead of the present one, with a draft model; starts a worker where there is none."""
         self._num_deaths = 0
+        self._why_not_drafted = ""
         self.is_precision_refused = False
         if keeping is not None:
             self.keeping = keeping
-        self._load(name)
+        self._load(name, draft)
+
+    def guess_with(self, draft: str) -> None:
+        """Have another draft model guess, or none, behind the answers under way. What the model has read is kept."""
+        if draft != self.draft:
+            self._num_deaths, self._why_not_drafted = 0, ""
+            self._load(self.name, draft)
 
     def keep(self, keeping: Keeping) -> None:
         """Keep what is read in another way. The model is loaded anew for that, behind the answers under way."""
         if keeping != self.keeping:
-            self.load(self.name, keeping)
+            self.load(self.name, keeping, self.draft)
 
     def forget(self, remove: Callable[[], None]) -> None:
         """Call `remove` once this worker uses nothing of what is on disk, and forget what is kept in memory, too.
@@ -98,7 +121,7 @@ class ModelSession(QObject):
             remove()
             return
         self._remove = remove
-        self._load(self.name)
+        self._load(self.name, self.draft)
 
     def ask_what_is_kept(self) -> None:
         """Ask the worker; `kept_changed` tells when `kept` is the answer."""
@@ -131,8 +154,8 @@ class ModelSession(QObject):
         self.kept = kept
         self.kept_changed.emit()
 
-    def _load(self, name: str) -> None:
-        self.name = name
+    def _load(self, name: str, draft: str) -> None:
+        self.name, self.draft = name, draft
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
         self._request_id = next(self._request_ids)
         try:
@@ -144,7 +167,9 @@ class ModelSession(QObject):
                 "Close other programs, then choose the model again."
             )
             return
-        self._link.send(LoadModel(request_id=self._request_id, model=name, cache=self._cache_options()))
+        self._link.send(
+            LoadModel(request_id=self._request_id, model=name, draft_model=draft or None, cache=self._cache_options())
+        )
         self.changed.emit()
         self._set_kept(None)
 
@@ -167,13 +192,13 @@ class ModelSession(QObject):
             case ModelLoading():
                 self.fraction, self.stage = event.fraction, event.stage
             case ModelLoaded() if self._remove is not None:
-                self._good_name = self.name
+                self._good = _Good(self.name, self.draft, event)
                 self._remove_now()
-                self._load(self.name)
+                self._load(self.name, self.draft)
                 return
             case ModelLoaded():
-                self.state, self.fraction, self.info = "ready", 1.0, event
-                self._good_name = self.name
+                self._on_loaded(event)
+                return
             case Failed():
                 self._on_load_failed(event)
                 return
@@ -181,21 +206,62 @@ class ModelSession(QObject):
                 return
         self.changed.emit()
 
+    def _on_loaded(self, event: ModelLoaded) -> None:
+        why, self._why_not_drafted = self._why_not_drafted or event.draft_refused, ""
+        if event.draft_refused:
+            self.draft = ""
+        self._be_ready(_Good(self.name, self.draft, event))
+        if why:
+            self.draft_refused.emit(why)
+
+    def _be_ready(self, good: _Good) -> None:
+        self._good = good
+        self.name, self.draft, self.info = good.name, good.draft, good.info
+        self.state, self.fraction = "ready", 1.0
+        self.changed.emit()
+
     def _on_load_failed(self, event: Failed) -> None:
         bits = self._cache_options().kv_bits
+        good = self._good
         if bits is not None and event.kind == "bad_request" and "`cache.kv_bits`" in event.message:
             self.is_precision_refused = True
             self.precision_refused.emit(bits)
-            self._load(self.name)
-        elif self._good_name is None or self._good_name == self.name:
+            self._load(self.name, self.draft)
+        elif good is not None and good.name == self.name and good.draft != self.draft:
+            # The draft model alone was to be another.
+            self._go_on_with(good.draft, event)
+        elif self.draft:
+            # Which of the two is at fault shows when the model is loaded alone.
+            self._go_on_with("", event)
+        elif good is None or good.name == self.name:
             self._fail(event.message)
+        elif event.still_loaded:
+            self._be_ready(good)
+            self.load_failed.emit(event.message)
         else:
             self._fail(f"{event.message} The model before it is loaded again.")
-            self.load(self._good_name)
+            self.load(good.name, draft=good.draft)
+
+    def _go_on_with(self, draft: str, event: Failed) -> None:
+        """Be as before, or load the model anew, with another draft model than the one that was refused."""
+        good = self._good
+        if event.still_loaded and good is not None and (good.name, good.draft) == (self.name, draft):
+            self._be_ready(good)
+            self.draft_refused.emit(event.message)
+        else:
+            self._why_not_drafted = event.message
+            self._load(self.name, draft)
 
     def _on_exit(self, exit_code: int) -> None:
         how = death_in_words(exit_code)
         self._num_deaths += 1
+        if self._num_deaths >= _MAX_DEATHS and self.draft:
+            # Two models need more memory than one.
+            self._why_not_drafted = (
+                f"The worker died {_MAX_DEATHS} times in a row with {self.draft!r} as draft model, the last time "
+                f"{how}. It is left out now."
+            )
+            self._num_deaths, self.draft = 0, ""
         gives_up = self._num_deaths >= _MAX_DEATHS
         self.state = "failed" if gives_up else "loading"
         self.worker_died.emit(how)
@@ -205,7 +271,7 @@ class ModelSession(QObject):
                 "Your conversations are kept. Choose another model, or Models → Guide."
             )
         else:
-            self._load(self.name)
+            self._load(self.name, self.draft)
 
     def _remove_now(self) -> None:
         remove, self._remove = self._remove, None
@@ -224,10 +290,10 @@ def death_in_words(exit_code: int) -> str:
     if exit_code >= 0:
         return f"with exit code {exit_code}"
     if exit_code == -signal.SIGALRM:
-        return "by SIGALRM (a hook did not return; the terminal says which)"
+        return "by signal SIGALRM (a hook did not return; the terminal says which)"
     if exit_code == -signal.SIGKILL:
-        return "by SIGKILL (often because memory ran out)"
+        return "by signal SIGKILL (often because memory ran out)"
     try:
-        return f"by {signal.Signals(-exit_code).name}"
+        return f"by signal {signal.Signals(-exit_code).name}"
     except ValueError:
         return f"by signal {-exit_code}"

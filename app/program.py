@@ -12,7 +12,7 @@ from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
 from app.model.message import Overflow, Sampling
 from app.model.presets import Preset
-from app.model.settings import MAX_RECENT_MODELS, Keeping, Settings, Theme
+from app.model.settings import Keeping, Settings, Theme
 from app.model.sizes import size_in_words
 from app.model.store import Store
 from app.model.typed_text import clean
@@ -48,6 +48,7 @@ class Program(QObject):
         session.changed.connect(self._on_session_changed)
         session.worker_died.connect(self._on_worker_died)
         session.load_failed.connect(self._on_load_failed)
+        session.draft_refused.connect(self._on_draft_refused)
         session.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
@@ -61,7 +62,17 @@ class Program(QObject):
     def load_model(self, name: str) -> None:
         """Load another model; answers that stream are stopped, what is there of them stays."""
         self.answers.stop_all()
-        self.session.load(clean(name))
+        name = clean(name)
+        self.session.load(name, draft=self.settings.draft_models.get(name, ""))
+
+    def load_last_model(self) -> None:
+        """Load the model that loaded last, with the one that guessed for it."""
+        settings = self.settings
+        self.session.load(settings.model, settings.keeping, settings.draft_models.get(settings.model, ""))
+
+    def set_draft_model(self, name: str) -> None:
+        """Have another model guess for the present one, or (empty) none, once no answer streams."""
+        self.session.guess_with(clean(name))
 
     def set_keeping(self, keeping: Keeping) -> None:
         """Keep what models read in another way; the model is loaded anew for that, once no answer streams."""
@@ -76,10 +87,10 @@ class Program(QObject):
         emptied = self.kept_files.empty()
         freed = size_in_words(emptied.num_bytes)
         if emptied.num_left:
-            files = "1 file" if emptied.num_left == 1 else f"{emptied.num_left:,} files"
             text = (
-                f"{freed} of what models have read was removed, but {files} in {self.kept_files.folder} could not be "
-                f"({emptied.why}). See that you may write there, then try again."
+                f"{freed} of what models have read was removed, but not all that is in {self.kept_files.folder}: "
+                f"{emptied.num_left:,} of its files could not be ({emptied.why}). "
+                "See that you may write there, then try again."
             )
             self.notices.tell(Notice(text, "warning"))
         else:
@@ -124,10 +135,8 @@ class Program(QObject):
         if self.session.state != "ready":
             return
         # Only what has loaded is loaded again at the next start.
-        name, recent = self.session.name, self.settings.recent_models
-        if name != "guide":
-            recent = (name, *(other for other in recent if other != name))[:MAX_RECENT_MODELS]
-        self.preferences.change(model=name, recent_models=recent)
+        loaded = self.settings.with_loaded(self.session.name, self.session.draft)
+        self.preferences.change(**msgspec.structs.asdict(loaded))
 
     def _on_worker_died(self, how: str) -> None:
         error = f"The worker that runs the model ended {how}. What was written is kept."
@@ -141,10 +150,13 @@ class Program(QObject):
         )
 
     def _on_saved_again(self) -> None:
-        self.notices.tell(Notice(self.tr("Everything is stored again.")))
+        self.notices.tell(Notice("Everything is stored again."))
 
     def _on_load_failed(self, message: str) -> None:
         self.notices.tell(Notice(message, "danger", action="load_guide"))
+
+    def _on_draft_refused(self, why: str) -> None:
+        self.notices.tell(Notice(why, "warning"))
 
     def _on_precision_refused(self, num_bits: int) -> None:
         self.notices.tell(

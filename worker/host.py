@@ -167,7 +167,7 @@ class ModelHost:
                 yield _loading(command, Loading(step.fraction, f"draft model: {step.stage}"))
             elif not _spell_alike(step, model):
                 raise BadRequestError(
-                    f"`draft_model`: {command.draft_model!r} has other tokens than {command.model!r}. "
+                    f"The draft model {command.draft_model!r} has other tokens than {command.model!r}. "
                     "Choose a smaller model of the same family, or none."
                 )
             elif step.cache_kind != "trimmable":

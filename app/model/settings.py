@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from app.model.asking import Asking
 from app.model.message import Overflow
@@ -56,6 +56,10 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     model: str = "guide"
     recent_models: tuple[str, ...] = ()
+    draft_models: dict[str, str] = {}
+    """By the names of models, those that guess for them."""
+    recent_drafts: tuple[str, ...] = ()
+    """Models that have guessed for others, the last one first."""
     asking: Asking = Asking()
     """How conversations ask that say nothing else."""
     presets: tuple[Preset, ...] = ()
@@ -80,6 +84,27 @@ class Settings(Struct, frozen=True, kw_only=True):
     """Whether a conversation gets its name from its first exchange."""
     keys: dict[str, str] = {}
     """Those that a person chose, by the names of the actions; empty: none."""
+
+    def with_loaded(self, model: str, draft: str) -> Settings:
+        """Return what is remembered once a model has loaded with a draft model; empty: with none."""
+        recent = self.recent_models if model == "guide" else _first(model, self.recent_models)
+        drafts = self.draft_models | {model: draft}
+        return structs.replace(
+            self,
+            model=model,
+            recent_models=recent,
+            draft_models={name: drafts[name] for name in ("guide", *recent) if drafts.get(name)},
+            recent_drafts=_first(draft, self.recent_drafts) if draft else self.recent_drafts,
+        )
+
+    def possible_drafts(self, model: str) -> tuple[str, ...]:
+        """Return what may be offered as a draft model of a model: what has guessed before, and the other models."""
+        names = dict.fromkeys((*self.recent_drafts, *self.recent_models))
+        return tuple(name for name in names if name != model)[:MAX_RECENT_MODELS]
+
+
+def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return (name, *(other for other in names if other != name))[:MAX_RECENT_MODELS]
 
 
 def load_settings(path: Path) -> Settings:

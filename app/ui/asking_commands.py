@@ -17,10 +17,12 @@ from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.questions import FormatCheck, HookList, PromptCosts
+from app.sentences import worded
 from app.ui.asking_panel import AskingPanel, Thinking
 from app.ui.attached_files import AttachedFiles
 from app.ui.composer import Composer
 from app.ui.format_popover import FormatPopover, format_name
+from app.ui.header import model_label
 from app.ui.message_editor import MessageEditor
 from app.ui.preset_bar import preset_name
 from app.ui.system_prompt_popover import SystemPromptPopover
@@ -220,7 +222,7 @@ class AskingCommands(QObject):
         form = self._form
         tip = self.tr("Answer format: {name}").format(name=format_name(None if form is None else form.kind))
         if form is not None and self._problem:
-            tip = self.tr("This can't be used: {problem}").format(problem=self._problem)
+            tip = self.tr("This can't be used: {problem}").format(problem=worded(self._problem))
         words = format_name(None if form is None else form.kind)
         is_wrong = form is not None and bool(self._problem)
         if is_wrong:
@@ -239,7 +241,7 @@ class AskingCommands(QObject):
             self._preparation.asking,
             self._program.settings.presets,
             thinking,
-            (info.draft_model or "") if info is not None else "",
+            model_label(info.draft_model) if info is not None and info.draft_model else "",
             self._theme(),
             self._window,
         )

@@ -49,6 +49,13 @@ def ask_model_folder(parent: QWidget) -> Path | None:
     return Path(folder) if folder else None
 
 
+def ask_draft_model_folder(parent: QWidget) -> Path | None:
+    """Ask for the folder of a model that is to guess for another."""
+    title = QCoreApplication.translate("Dialogs", "Choose a draft model: a smaller one of the same family")
+    folder = QFileDialog.getExistingDirectory(parent, title)
+    return Path(folder) if folder else None
+
+
 def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     """Call `empty` if the trash is to be emptied."""
     box = _box(parent, QCoreApplication.translate("Dialogs", "Empty trash"))

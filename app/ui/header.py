@@ -13,6 +13,7 @@ from app.ui.plain import as_label, as_tool_tip
 from app.ui.theme import Theme, icon
 
 _HEIGHT_PX = 48
+_DRAFT = "draft model: "
 _MODEL_PX = 200
 """The most that a model's name may take."""
 
@@ -72,6 +73,8 @@ class Header(QFrame):
             tip += self.tr(" · {} · {:,.1f} M parameters · context {:,} tokens").format(
                 info.architecture, info.num_parameters / 1e6, info.context_length
             )
+            if info.draft_model:
+                tip += self.tr(" · {model} guesses ahead").format(model=model_label(info.draft_model))
         self.model_button.setToolTip(as_tool_tip(tip))
 
 
@@ -85,9 +88,15 @@ def stage_in_words(stage: str) -> str:
     match stage:
         case "starting":
             return QCoreApplication.translate("Header", "starting")
-        case "reading":
-            return QCoreApplication.translate("Header", "reading")
-        case "loading":
-            return QCoreApplication.translate("Header", "loading")
+        case "building the model":
+            return QCoreApplication.translate("Header", "building the model")
+        case "reading the weights":
+            return QCoreApplication.translate("Header", "reading the weights")
+        case "warming up":
+            return QCoreApplication.translate("Header", "warming up")
+        case _ if stage.startswith(_DRAFT):
+            return QCoreApplication.translate("Header", "draft model: {stage}").format(
+                stage=stage_in_words(stage.removeprefix(_DRAFT))
+            )
         case _:
             return stage

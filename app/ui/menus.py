@@ -83,6 +83,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("edit", "Edit", letter="E", icon="edit"),
             Entry("regenerate", "Regenerate", letter="R", icon="regenerate"),
+            Entry("regenerate_with", "Regenerate with…", letter="W"),
             Entry("fork", "Fork", letter="F", icon="fork"),
             Entry("continue", "Continue", letter="C", icon="continue"),
             Entry("copy", "Copy message", "Ctrl+Alt+C", icon="copy"),
@@ -119,7 +120,19 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("sampling", "Sampling and hooks…", "Ctrl+P", icon="sampling"),
         ),
     ),
-    ("M&odels", (Entry("open_model", "Open folder…", "Ctrl+O", icon="folder"),)),
+    (
+        "M&odels",
+        (
+            Entry("open_model", "Open folder…", "Ctrl+O", icon="folder"),
+            Submenu(
+                "Draft model",
+                (
+                    Entry("no_draft_model", "No draft model", "Ctrl+Alt+O", is_checkable=True),
+                    Entry("open_draft_model", "Choose draft model…", "Ctrl+Shift+O"),
+                ),
+            ),
+        ),
+    ),
     (
         "&View",
         (
@@ -160,7 +173,8 @@ class Menus:
             menu.aboutToShow.connect(partial(self._draw_icons, menu))
             for entry in entries:
                 if isinstance(entry, Submenu):
-                    self._fill_submenu(menu.addMenu(translated(entry.title)), entry.entries)
+                    submenu = self._menus[entry.title] = menu.addMenu(translated(entry.title))
+                    self._fill_submenu(submenu, entry.entries)
                 elif entry == SEPARATOR:
                     menu.addSeparator()
                 else:
@@ -186,7 +200,7 @@ class Menus:
                     self._actions[name].setIcon(icon(icon_name, self._theme.quiet_text))
 
     def menu(self, title: str) -> QMenu:
-        """Return a menu of the bar by its English title."""
+        """Return a menu of the bar, or one in it, by its English title."""
         return self._menus[title]
 
     def icon_name(self, name: str) -> str:

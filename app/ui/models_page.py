@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
 from app.program import Program
+from app.ui.draft_model_card import DraftModelCard
 from app.ui.header import model_label
 from app.ui.one_of import OneOf, quiet_label
 from app.ui.settings_page import SettingsPage, card
@@ -14,7 +16,7 @@ from app.ui.settings_page import SettingsPage, card
 class ModelsPage(SettingsPage):
     """What is chosen is loaded at once."""
 
-    def __init__(self, program: Program, open_model: QAction) -> None:
+    def __init__(self, program: Program, open_model: QAction, open_draft_model: QAction) -> None:
         super().__init__()
         self._program = program
         self._names: list[str] = []
@@ -32,6 +34,8 @@ class ModelsPage(SettingsPage):
         row.addWidget(self.forget_button)
         row.addStretch(1)
         self.cards.addWidget(card(self.tr("Model"), self._state, self._place, row))
+        self.drafts = DraftModelCard(program, open_draft_model)
+        self.cards.addWidget(self.drafts)
         program.session.changed.connect(self._show_session)
         program.settings_changed.connect(self._show_models)
         self._show_models()
@@ -72,6 +76,10 @@ class ModelsPage(SettingsPage):
         else:
             text = self.tr("No model is loaded.")
         self._state.setText(text)
+        if session.name in self._names:
+            # Where another one was refused, this one is chosen still.
+            with QSignalBlocker(self.choices):
+                self.choices.choose(self._names.index(session.name))
 
     def _load(self) -> None:
         name = self._names[self.choices.chosen]
@@ -79,7 +87,8 @@ class ModelsPage(SettingsPage):
             self._program.load_model(name)
 
     def _forget(self) -> None:
-        current = self._program.session.name
+        current, draft = self._program.session.name, self._program.session.draft
         self._program.preferences.change(
-            recent_models=tuple(name for name in self._program.settings.recent_models if name == current)
+            recent_models=tuple(name for name in self._program.settings.recent_models if name == current),
+            recent_drafts=tuple(name for name in self._program.settings.recent_drafts if name == draft),
         )

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT
 from app.program import Program
 from app.ui import dialogs
+from app.ui.draft_model_commands import DraftModelCommands
 from app.ui.header import model_label
 from app.ui.menus import Menus
 from app.ui.plain import as_label, as_tool_tip
@@ -30,12 +31,14 @@ class ProgramCommands(QObject):
         self._program = program
         self._menus = menus
         self._window = window
+        self._drafts = DraftModelCommands(program, window)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
         return {
             "settings": self.show_settings,
             "open_model": self._open_model,
+            **self._drafts.slots(),
             "theme_system": partial(self._program.set_theme, "system"),
             "theme_light": partial(self._program.set_theme, "light"),
             "theme_dark": partial(self._program.set_theme, "dark"),
@@ -72,9 +75,8 @@ class ProgramCommands(QObject):
     def fill_models_menu(self, menus: Menus) -> None:
         """List the models that were open lately; the present one is checked."""
         menu = menus.menu("Models")
-        open_model = menus["open_model"]
-        # Taken out first: `clear` deletes actions that are in no other menu.
-        menu.removeAction(open_model)
+        drafts = menus.menu("Draft model")
+        # Of what is taken out, `clear` deletes what was made for this menu alone.
         menu.clear()
         current = self._program.session.name
         for name in ("guide", *self._program.settings.recent_models):
@@ -83,7 +85,9 @@ class ProgramCommands(QObject):
             action.setCheckable(True)
             action.setChecked(name == current)
         menu.addSeparator()
-        menu.addAction(open_model)
+        menu.addAction(menus["open_model"])
+        menu.addMenu(drafts)
+        self._drafts.fill_menu(menus)
 
     def _open_model(self) -> None:
         folder = dialogs.ask_model_folder(self._window)

@@ -70,6 +70,26 @@
         <translation>{tokens} Token/s</translation>
     </message>
     <message>
+        <source>{size} memory</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It wrote {tokens} tokens.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model, what it has read, and its work took {size} of memory at most.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{accepted} of {drafted} guesses right</source>
         <translation>{accepted} von {drafted} Vermutungen richtig</translation>
     </message>
@@ -754,21 +774,6 @@
     </message>
 </context>
 <context>
-    <name>Conversations</name>
-    <message>
-        <source>“{}” was deleted.</source>
-        <translation>„{}“ wurde gelöscht.</translation>
-    </message>
-    <message>
-        <source>There was nothing in the trash.</source>
-        <translation>Im Papierkorb war nichts.</translation>
-    </message>
-    <message>
-        <source>It was deleted. Other conversations share its messages; these stay.</source>
-        <translation>Es wurde gelöscht. Andere Gespräche teilen seine Nachrichten; diese bleiben.</translation>
-    </message>
-</context>
-<context>
     <name>CopyButton</name>
     <message>
         <source>Copy code in {language}</source>
@@ -860,6 +865,10 @@
         <translation>Den Ordner eines Modells öffnen</translation>
     </message>
     <message>
+        <source>Choose a draft model: a smaller one of the same family</source>
+        <translation>Entwurfsmodell wählen: ein kleineres derselben Familie</translation>
+    </message>
+    <message>
         <source>Empty trash</source>
         <translation>Papierkorb leeren</translation>
     </message>
@@ -917,6 +926,45 @@
     <message>
         <source>Compare with the visible branch</source>
         <translation>Mit dem sichtbaren Zweig vergleichen</translation>
+    </message>
+</context>
+<context>
+    <name>DraftModelCard</name>
+    <message>
+        <source>Draft model</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+    <message>
+        <source>Choose folder…</source>
+        <translation>Ordner wählen…</translation>
+    </message>
+    <message>
+        <source>Choose the folder of a draft model</source>
+        <translation>Den Ordner eines Entwurfsmodells wählen</translation>
+    </message>
+    <message>
+        <source>A smaller model of the same family that guesses ahead. Where it is right, answers come faster; they stay the same. It takes memory of its own.</source>
+        <translation>Ein kleineres Modell derselben Familie, das vorausrät. Wo es richtig liegt, kommen Antworten schneller; sie bleiben dieselben. Es braucht eigenen Speicher.</translation>
+    </message>
+    <message>
+        <source>For {model}.</source>
+        <translation>Für {model}.</translation>
+    </message>
+    <message>
+        <source>For {model}, which has none now.</source>
+        <translation>Für {model}, das jetzt keines hat.</translation>
+    </message>
+    <message>
+        <source>Loading {model} …</source>
+        <translation>{model} wird geladen …</translation>
+    </message>
+    <message>
+        <source>No model is loaded.</source>
+        <translation>Kein Modell ist geladen.</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>Keines</translation>
     </message>
 </context>
 <context>
@@ -1411,6 +1459,10 @@
         <translation> · {} · {:,.1f} Mio. Parameter · Kontext {:,} Token</translation>
     </message>
     <message>
+        <source> · {model} guesses ahead</source>
+        <translation> · {model} rät voraus</translation>
+    </message>
+    <message>
         <source>Guide</source>
         <translation>Guide</translation>
     </message>
@@ -1419,12 +1471,20 @@
         <translation>startet</translation>
     </message>
     <message>
-        <source>reading</source>
-        <translation>liest</translation>
+        <source>building the model</source>
+        <translation>baut das Modell auf</translation>
     </message>
     <message>
-        <source>loading</source>
-        <translation>lädt</translation>
+        <source>reading the weights</source>
+        <translation>liest die Gewichte</translation>
+    </message>
+    <message>
+        <source>warming up</source>
+        <translation>läuft warm</translation>
+    </message>
+    <message>
+        <source>draft model: {stage}</source>
+        <translation>Entwurfsmodell: {stage}</translation>
     </message>
 </context>
 <context>
@@ -1814,6 +1874,10 @@
         <translation>M&amp;odelle</translation>
     </message>
     <message>
+        <source>Draft model</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+    <message>
         <source>&amp;View</source>
         <translation>&amp;Ansicht</translation>
     </message>
@@ -1942,6 +2006,10 @@
         <translation>Neu erzeugen</translation>
     </message>
     <message>
+        <source>Regenerate with…</source>
+        <translation>Neu erzeugen mit …</translation>
+    </message>
+    <message>
         <source>Fork</source>
         <translation>Abzweigen</translation>
     </message>
@@ -2040,6 +2108,14 @@
     <message>
         <source>Open folder…</source>
         <translation>Ordner öffnen…</translation>
+    </message>
+    <message>
+        <source>No draft model</source>
+        <translation>Kein Entwurfsmodell</translation>
+    </message>
+    <message>
+        <source>Choose draft model…</source>
+        <translation>Entwurfsmodell wählen…</translation>
     </message>
     <message>
         <source>Command palette…</source>
@@ -2393,13 +2469,6 @@
     </message>
 </context>
 <context>
-    <name>Program</name>
-    <message>
-        <source>Everything is stored again.</source>
-        <translation>Alles ist wieder gespeichert.</translation>
-    </message>
-</context>
-<context>
     <name>ReadingProgress</name>
     <message>
         <source>reading {done:,} of {total:,} · {kept:,} kept</source>
@@ -2420,6 +2489,32 @@
     <message>
         <source>Give this answer up; your message stays (Esc)</source>
         <translation>Diese Antwort aufgeben; Ihre Nachricht bleibt (Esc)</translation>
+    </message>
+</context>
+<context>
+    <name>RegenerateMenu</name>
+    <message>
+        <source>Regenerate with</source>
+        <translation>Neu erzeugen mit</translation>
+    </message>
+    <message>
+        <source>Side by side</source>
+        <translation>Nebeneinander</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n answer(s)</source>
+        <translation>
+            <numerusform>%n Antwort</numerusform>
+            <numerusform>%n Antworten</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Drawn otherwise</source>
+        <translation>Anders gezogen</translation>
+    </message>
+    <message>
+        <source>By another model</source>
+        <translation>Von einem anderen Modell</translation>
     </message>
 </context>
 <context>
@@ -2659,6 +2754,913 @@ from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03
     <message>
         <source>Archive</source>
         <translation>Archiv</translation>
+    </message>
+</context>
+<context>
+    <name>Sentences</name>
+    <message>
+        <source>1 message was deleted for good.</source>
+        <translation>1 Nachricht wurde endgültig gelöscht.</translation>
+    </message>
+    <message>
+        <source>1 message was pruned.</source>
+        <translation>1 Nachricht wurde gestutzt.</translation>
+    </message>
+    <message>
+        <source>A JSON schema is an object. Write it as one, in {{ and }}.</source>
+        <translation>Ein JSON-Schema ist ein Objekt. Schreiben Sie es als eines, in {{ und }}.</translation>
+    </message>
+    <message>
+        <source>A bug in Bough ended this request ({name}: {error}). The worker goes on; try again.</source>
+        <translation>Ein Fehler in Bough hat diese Anfrage beendet ({name}: {error}). Der Modellprozess läuft weiter; versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>A choice is a list of texts, none of them empty. Name at least one.</source>
+        <translation>Eine Auswahl ist eine Liste von Texten, von denen keiner leer ist. Nennen Sie mindestens einen.</translation>
+    </message>
+    <message>
+        <source>A conversation was thrown away meanwhile; it was left out.</source>
+        <translation>Ein Gespräch wurde inzwischen weggeworfen; es wurde weggelassen.</translation>
+    </message>
+    <message>
+        <source>A {what} is a text that is not empty. Write one.</source>
+        <translation>Hier ({what}) muss ein Text stehen, der nicht leer ist. Schreiben Sie einen.</translation>
+    </message>
+    <message>
+        <source>All that the record tells is as it was, but the stored token&apos;s log-probability was {then} and is {stored}: something computes otherwise.</source>
+        <translation>Alles, was die Aufzeichnung sagt, ist wie zuvor, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist {stored}: Etwas rechnet anders.</translation>
+    </message>
+    <message>
+        <source>Another Bough has these conversations open, so nothing was deleted. Close it, then empty the trash again.</source>
+        <translation>Ein anderes Bough hat diese Gespräche offen, deshalb wurde nichts gelöscht. Schließen Sie es und leeren Sie den Papierkorb dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>Another Bough has these conversations open, so nothing was put back. Close it, then put the backup back again.</source>
+        <translation>Ein anderes Bough hat diese Gespräche offen, deshalb wurde nichts zurückgespielt. Schließen Sie es und spielen Sie die Sicherung dann noch einmal zurück.</translation>
+    </message>
+    <message>
+        <source>Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment.</source>
+        <translation>Ein anderes Programm schreibt gerade in {path}. Nichts wurde geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+        <source>Banned phrases: a phrase is taken back before it is complete, and another way is taken from where it began.</source>
+        <translation>Verbotene Wendungen: Eine Wendung wird zurückgenommen, bevor sie vollständig ist, und von ihrem Anfang aus geht es anders weiter.</translation>
+    </message>
+    <message>
+        <source>Banned phrases: a phrase is taken back before it is complete, and another way is taken from where it began.
+
+What is compared is the text, not its tokens, folded so that capitals make no difference (&quot;İ&quot; included); a phrase may
+begin inside a word. Option: `phrases`.</source>
+        <translation>Verbotene Wendungen: Eine Wendung wird zurückgenommen, bevor sie vollständig ist, und von ihrem Anfang aus geht es anders weiter.
+
+Verglichen wird der Text, nicht seine Token; Groß- und Kleinschreibung machen keinen Unterschied (auch bei „İ“ nicht), und eine
+Wendung darf mitten in einem Wort beginnen. Einstellung: `phrases`.</translation>
+    </message>
+    <message>
+        <source>Bough ended while this was being written. What was written is kept.</source>
+        <translation>Bough wurde beendet, während dies geschrieben wurde. Was geschrieben war, ist noch da.</translation>
+    </message>
+    <message>
+        <source>Bough needs a display to open its window, and there is none here. `bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.</source>
+        <translation>Bough braucht einen Bildschirm für sein Fenster, und hier ist keiner. `bough tour --out DIR` läuft ohne; `bough-worker chat` ist ein Chat im Terminal.</translation>
+    </message>
+    <message>
+        <source>Cannot rewind {num_tokens} tokens: there are {num_consumed}</source>
+        <translation>{num_tokens} Token lassen sich nicht zurücknehmen: Es gibt {num_consumed}</translation>
+    </message>
+    <message>
+        <source>Everything is stored again.</source>
+        <translation>Alles ist wieder gespeichert.</translation>
+    </message>
+    <message>
+        <source>How message {message_id} came about can&apos;t be read; its text is there.</source>
+        <translation>Wie Nachricht {message_id} entstanden ist, lässt sich nicht lesen; ihr Text ist da.</translation>
+    </message>
+    <message>
+        <source>It can&apos;t be copied for a fork.
+{error}</source>
+        <translation>Er lässt sich für eine Abzweigung nicht kopieren.
+{error}</translation>
+    </message>
+    <message>
+        <source>It did not match from token {place} on: {number} of {num_compared} came otherwise.</source>
+        <translation>Ab Token {place} stimmt sie nicht überein: {number} von {num_compared} kamen anders.</translation>
+    </message>
+    <message>
+        <source>It ended as it did.</source>
+        <translation>Sie endete wie zuvor.</translation>
+    </message>
+    <message>
+        <source>It ended by {reason}, and then by {reason_}.</source>
+        <translation>Sie endete mit {reason}, damals mit {reason_}.</translation>
+    </message>
+    <message>
+        <source>It forked: there would be over {most_choices} answers.</source>
+        <translation>Er zweigte ab: Es gäbe mehr als {most_choices} Antworten.</translation>
+    </message>
+    <message>
+        <source>It is not in the file that was imported.</source>
+        <translation>Es ist nicht in der importierten Datei.</translation>
+    </message>
+    <message>
+        <source>It is not in the file.</source>
+        <translation>Es ist nicht in der Datei.</translation>
+    </message>
+    <message>
+        <source>It matched: {num_compared} of {num_tokens} tokens were drawn again.</source>
+        <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
+    </message>
+    <message>
+        <source>It put the token {token_id}; the vocabulary has {vocabulary}.</source>
+        <translation>Er setzte das Token {token_id}; das Vokabular hat {vocabulary}.</translation>
+    </message>
+    <message>
+        <source>It put {token_id}, which the constraint forbids here. With `feed_constraint=False` it would stand all the same.</source>
+        <translation>Er setzte {token_id}, was die Antwortform hier verbietet. Mit `feed_constraint=False` stünde es trotzdem.</translation>
+    </message>
+    <message>
+        <source>It returned a list with {name}, no Decision.</source>
+        <translation>Er gab eine Liste mit {name} zurück, keine Decision.</translation>
+    </message>
+    <message>
+        <source>It returned {name}, no Decision.</source>
+        <translation>Er gab {name} zurück, keine Decision.</translation>
+    </message>
+    <message>
+        <source>It took back fewer than no tokens.</source>
+        <translation>Er nahm weniger als null Token zurück.</translation>
+    </message>
+    <message>
+        <source>It was deleted. Other conversations share its messages; these stay.</source>
+        <translation>Es wurde gelöscht. Andere Gespräche teilen seine Nachrichten; diese bleiben.</translation>
+    </message>
+    <message>
+        <source>It was stopped.</source>
+        <translation>Es wurde angehalten.</translation>
+    </message>
+    <message>
+        <source>Its mask leaves no token that could come here.</source>
+        <translation>Seine Maske lässt kein Token übrig, das hier kommen könnte.</translation>
+    </message>
+    <message>
+        <source>Its stored tokens do not say its text.</source>
+        <translation>Ihre gespeicherten Token ergeben nicht ihren Text.</translation>
+    </message>
+    <message>
+        <source>Its temperature is {temperature}: 0 or more is meant.</source>
+        <translation>Seine Temperatur ist {temperature}: Gemeint ist 0 oder mehr.</translation>
+    </message>
+    <message>
+        <source>Loading {model} was cancelled before it began.</source>
+        <translation>Das Laden von {model} wurde abgebrochen, bevor es begann.</translation>
+    </message>
+    <message>
+        <source>Loading {model} was cancelled.</source>
+        <translation>Das Laden von {model} wurde abgebrochen.</translation>
+    </message>
+    <message>
+        <source>Loading {model} was given up: another model was asked for meanwhile.</source>
+        <translation>Das Laden von {model} wurde aufgegeben: Inzwischen wurde ein anderes Modell verlangt.</translation>
+    </message>
+    <message>
+        <source>Message {message_id} can&apos;t be read: its part of the file is damaged. It was set aside; the others are there.</source>
+        <translation>Nachricht {message_id} lässt sich nicht lesen: Ihr Teil der Datei ist beschädigt. Sie wurde beiseitegelegt; die anderen sind da.</translation>
+    </message>
+    <message>
+        <source>Message {message_id} is of an unknown kind ({role}, {state}); its text is there.</source>
+        <translation>Nachricht {message_id} ist von unbekannter Art ({role}, {state}); ihr Text ist da.</translation>
+    </message>
+    <message>
+        <source>Models compute with rounding that depends on how much is read at once.</source>
+        <translation>Modelle rechnen mit Rundungen, die davon abhängen, wie viel auf einmal gelesen wird.</translation>
+    </message>
+    <message>
+        <source>No model is loaded now.</source>
+        <translation>Jetzt ist kein Modell geladen.</translation>
+    </message>
+    <message>
+        <source>No model is loaded that could run it again. Wait until it is, or load one.</source>
+        <translation>Es ist kein Modell geladen, das sie noch einmal rechnen könnte. Warten Sie, bis es geladen ist, oder laden Sie eines.</translation>
+    </message>
+    <message>
+        <source>No model is loaded. Send `load_model` first.</source>
+        <translation>Es ist kein Modell geladen. Laden Sie erst eines.</translation>
+    </message>
+    <message>
+        <source>No model is running, so there is no answer. Your message is kept. Open a model, then try again.</source>
+        <translation>Es läuft kein Modell, deshalb gibt es keine Antwort. Ihre Nachricht ist noch da. Öffnen Sie ein Modell, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.</source>
+        <translation>Keine Wiederholungen: Eine Antwort, die sich im Kreis dreht, wird bis zum Anfang des Kreises zurückgenommen und geht anders weiter.</translation>
+    </message>
+    <message>
+        <source>No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.
+
+A circle is a stretch of tokens that comes `times` times in a row and has at least `fewest` tokens in all. All but its
+first round is taken back, and the token that began the second round is not drawn there again. Options: `times`,
+`fewest`, `longest` (tokens of one round).</source>
+        <translation>Keine Wiederholungen: Eine Antwort, die sich im Kreis dreht, wird bis zum Anfang des Kreises zurückgenommen und geht anders weiter.
+
+Ein Kreis ist eine Strecke von Token, die `times` Mal nacheinander kommt und zusammen mindestens `fewest` Token hat. Alles bis auf
+die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, wird dort nicht wieder gezogen. Einstellungen: `times`,
+`fewest`, `longest` (Token einer Runde).</translation>
+    </message>
+    <message>
+        <source>Nothing can be changed now. {why_read_only}</source>
+        <translation>Jetzt kann nichts geändert werden. {why_read_only}</translation>
+    </message>
+    <message>
+        <source>Nothing fits this constraint. Change it so that there is a text that does.</source>
+        <translation>Auf diese Antwortform passt nichts. Ändern Sie sie so, dass es einen Text gibt, der passt.</translation>
+    </message>
+    <message>
+        <source>Nothing of it could be drawn again.</source>
+        <translation>Nichts davon konnte noch einmal gezogen werden.</translation>
+    </message>
+    <message>
+        <source>Of this answer no tokens are known: it was imported, edited, or cut by an older Bough.</source>
+        <translation>Von dieser Antwort sind keine Token bekannt: Sie wurde importiert, bearbeitet oder von einem älteren Bough abgeschnitten.</translation>
+    </message>
+    <message>
+        <source>Other libraries: {others}.</source>
+        <translation>Andere Bibliotheken: {others}.</translation>
+    </message>
+    <message>
+        <source>Other weights, another configuration, or another kind of device.</source>
+        <translation>Andere Gewichte, eine andere Konfiguration oder eine andere Art von Gerät.</translation>
+    </message>
+    <message>
+        <source>Put the cursor into an answer, behind the words that are to stay.</source>
+        <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die bleiben sollen.</translation>
+    </message>
+    <message>
+        <source>So it is with {troubles} more.</source>
+        <translation>So ist es noch bei {troubles} weiteren.</translation>
+    </message>
+    <message>
+        <source>That conversation was thrown away meanwhile. Nothing was written.</source>
+        <translation>Dieses Gespräch wurde inzwischen weggeworfen. Nichts wurde geschrieben.</translation>
+    </message>
+    <message>
+        <source>That went wrong ({name}: {error}). Nothing was changed.</source>
+        <translation>Das ging schief ({name}: {error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>The JSON schema is no JSON: {error}.</source>
+        <translation>Das JSON-Schema ist kein JSON: {error}.</translation>
+    </message>
+    <message>
+        <source>The PDF could not be painted</source>
+        <translation>Das PDF ließ sich nicht zeichnen</translation>
+    </message>
+    <message>
+        <source>The answer can&apos;t go on from this token: another model wrote it, or it stands inside a character. Nothing was changed. Load the model that wrote it, or choose at the token before.</source>
+        <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder es steht mitten in einem Zeichen. Nichts wurde geändert. Laden Sie das Modell, das sie geschrieben hat, oder wählen Sie beim Token davor.</translation>
+    </message>
+    <message>
+        <source>The backup {name} could not be put back ({error}). Your conversations are as they were.</source>
+        <translation>Die Sicherung {name} ließ sich nicht zurückspielen ({error}). Ihre Gespräche sind, wie sie waren.</translation>
+    </message>
+    <message>
+        <source>The backup {name} is what you see now. What was there before is kept in {kept}.</source>
+        <translation>Was Sie jetzt sehen, ist die Sicherung {name}. Was vorher da war, liegt in {kept}.</translation>
+    </message>
+    <message>
+        <source>The constraint can&apos;t be followed with this model&apos;s tokens. Change it.</source>
+        <translation>Diese Antwortform lässt sich mit den Token dieses Modells nicht einhalten. Ändern Sie sie.</translation>
+    </message>
+    <message>
+        <source>The constraint is not satisfied yet.</source>
+        <translation>Die Antwortform ist noch nicht erfüllt.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} are damaged ({error}). Nothing was changed. Put a backup in the file&apos;s place, or move it away to begin with an empty one.</source>
+        <translation>Die Gespräche in {path} sind beschädigt ({error}). Nichts wurde geändert. Setzen Sie eine Sicherung an die Stelle der Datei, oder räumen Sie sie weg, um mit einer leeren zu beginnen.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} are damaged in places ({error}). What can be read is shown.</source>
+        <translation>Die Gespräche in {path} sind stellenweise beschädigt ({error}). Was sich lesen lässt, wird gezeigt.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} can&apos;t be opened or written ({error}). Nothing was changed. See that you may write to the file and its folder, or name another folder with --data-dir.</source>
+        <translation>Die Gespräche in {path} lassen sich nicht öffnen oder schreiben ({error}). Nichts wurde geändert. Sorgen Sie dafür, dass Sie in die Datei und ihren Ordner schreiben dürfen, oder nennen Sie mit --data-dir einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} can&apos;t be used ({error}). Nothing was changed. Check the disk, then try again.</source>
+        <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie die Platte, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} were written by a newer Bough. Nothing was changed; open them with that version.</source>
+        <translation>Die Gespräche in {path} hat ein neueres Bough geschrieben. Nichts wurde geändert; öffnen Sie sie mit jener Version.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} were written by an older Bough. They are brought up to date once a backup is made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again.</source>
+        <translation>Die Gespräche in {path} hat ein älteres Bough geschrieben. Sie werden aktualisiert, sobald eine Sicherung gemacht ist, und das ist gescheitert ({error}). Nichts wurde geändert. Schaffen Sie Platz, und starten Sie Bough dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The disk is full, or the folder can&apos;t be written to</source>
+        <translation>Die Platte ist voll, oder in den Ordner lässt sich nicht schreiben</translation>
+    </message>
+    <message>
+        <source>The disk is full, so {path} could not be written. What was stored before is kept. Free some space, then try again.</source>
+        <translation>Die Platte ist voll, deshalb ließ sich {path} nicht schreiben. Was vorher gespeichert war, ist noch da. Schaffen Sie Platz, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>The draft model {draft_model} has other tokens than {model}. Choose a smaller model of the same family, or none.</source>
+        <translation>Das Entwurfsmodell {draft_model} hat andere Token als {model}. Wählen Sie ein kleineres Modell der gleichen Familie oder keines.</translation>
+    </message>
+    <message>
+        <source>The hook {name} did not return for {patience_s} seconds, so the worker was ended with it. What was said so far is kept. Mend the hook, or ask without it.</source>
+        <translation>Der Hook {name} kam {patience_s} Sekunden lang nicht zurück, deshalb wurde der Modellprozess mit ihm beendet. Was bis dahin gesagt war, ist noch da. Bessern Sie den Hook aus, oder fragen Sie ohne ihn.</translation>
+    </message>
+    <message>
+        <source>The hook {name} failed, which ended the answer. What was said so far is kept. Mend the hook, or ask without it.
+{why}</source>
+        <translation>Der Hook {name} ist gescheitert, und damit endete die Antwort. Was bis dahin gesagt war, ist noch da. Bessern Sie den Hook aus, oder fragen Sie ohne ihn.
+{why}</translation>
+    </message>
+    <message>
+        <source>The hook {name} was switched off on the way: it was too slow.</source>
+        <translation>Der Hook {name} wurde unterwegs abgeschaltet: Er war zu langsam.</translation>
+    </message>
+    <message>
+        <source>The messages use too many characters for private use (U+F500 to U+F5FF).</source>
+        <translation>Die Nachrichten verwenden zu viele Zeichen für private Zwecke (U+F500 bis U+F5FF).</translation>
+    </message>
+    <message>
+        <source>The model in {path} is of a kind that Bough does not know: {architecture}. Choose another model.</source>
+        <translation>Das Modell in {path} ist von einer Art, die Bough nicht kennt: {architecture}. Wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>The model in {path} wants to run a program of its own ({model_file}, named in config.json). Bough never runs code that comes with a model; choose a model of a built-in architecture.</source>
+        <translation>Das Modell in {path} will ein eigenes Programm ausführen ({model_file}, genannt in config.json). Bough führt nie Code aus, der mit einem Modell kommt; wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
+    </message>
+    <message>
+        <source>The model in {path} wants to run a program of its own. Bough never runs code that comes with a model; choose a model of a built-in architecture.</source>
+        <translation>Das Modell in {path} will ein eigenes Programm ausführen. Bough führt nie Code aus, der mit einem Modell kommt; wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template fails on these messages: {error}.</source>
+        <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template refuses these messages: {error}.</source>
+        <translation>Die Chatvorlage des Modells lehnt diese Nachrichten ab: {error}.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s context ends at token {place}.</source>
+        <translation>Der Kontext des Modells endet bei Token {place}.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s name holds a NUL character. Give a folder or the name of a downloaded model.</source>
+        <translation>Der Name des Modells enthält ein NUL-Zeichen. Nennen Sie einen Ordner oder den Namen eines heruntergeladenen Modells.</translation>
+    </message>
+    <message>
+        <source>The newest sound backup is {kept}.</source>
+        <translation>Die neueste unversehrte Sicherung ist {kept}.</translation>
+    </message>
+    <message>
+        <source>The prompt has {num_tokens} tokens; the model&apos;s context holds {context_length} with the answer. Shorten the message, or go on from an earlier one.</source>
+        <translation>Das Gespräch hat bis hierher {num_tokens} Token; der Kontext des Modells fasst mit der Antwort {context_length}. Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
+    </message>
+    <message>
+        <source>The prompt is empty. Send at least one token of text.</source>
+        <translation>Es gibt nichts zu beantworten. Schreiben Sie wenigstens ein Wort.</translation>
+    </message>
+    <message>
+        <source>The seed of tokens {begin} to {end} is not known.</source>
+        <translation>Der Startwert der Token {begin} bis {end} ist nicht bekannt.</translation>
+    </message>
+    <message>
+        <source>The settings could not be saved ({strerror}). They hold until Bough is closed.</source>
+        <translation>Die Einstellungen ließen sich nicht speichern ({strerror}). Sie gelten, bis Bough geschlossen wird.</translation>
+    </message>
+    <message>
+        <source>The shape of its mask is not that of the mask before it.</source>
+        <translation>Die Form seiner Maske ist nicht die der Maske davor.</translation>
+    </message>
+    <message>
+        <source>The shape of its mask is not that of the vocabulary, ({vocabulary},).</source>
+        <translation>Die Form seiner Maske ist nicht die des Vokabulars, ({vocabulary},).</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {path} has no form that Bough can use (tokenizer.json). Choose another model.</source>
+        <translation>Der Tokenizer in {path} hat keine Form, die Bough verwenden kann (tokenizer.json). Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The weight file {file} is damaged ({error}). Download it again, then open the folder again.</source>
+        <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann wieder.</translation>
+    </message>
+    <message>
+        <source>The worker died {max_deaths} times in a row with the model {name}, the last time {how}. Your conversations are kept. Choose another model, or Models → Guide.</source>
+        <translation>Der Modellprozess endete mit dem Modell {name} {max_deaths} Mal nacheinander, zuletzt {how}. Ihre Gespräche sind noch da. Wählen Sie ein anderes Modell oder Modelle → Guide.</translation>
+    </message>
+    <message>
+        <source>The worker died {max_deaths} times in a row with {draft} as draft model, the last time {how}. It is left out now.</source>
+        <translation>Der Modellprozess endete mit {draft} als Entwurfsmodell {max_deaths} Mal nacheinander, zuletzt {how}. Es wird jetzt weggelassen.</translation>
+    </message>
+    <message>
+        <source>The worker is shutting down. Start a new one.</source>
+        <translation>Der Modellprozess wird gerade beendet. Versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+        <source>The worker that runs the model could not be started ({strerror}). Your conversations are kept. Close other programs, then choose the model again.</source>
+        <translation>Der Prozess, der das Modell rechnet, ließ sich nicht starten ({strerror}). Ihre Gespräche sind noch da. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The worker that runs the model ended {how}. What was written is kept.</source>
+        <translation>Der Prozess, der das Modell rechnet, endete {how}. Was geschrieben war, ist noch da.</translation>
+    </message>
+    <message>
+        <source>The {what} in {path} can&apos;t be loaded: {reason}. Download the model again, or choose another one.</source>
+        <translation>In {path} lässt sich etwas nicht laden ({what}): {reason}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>There are no weights (model*.safetensors) in {path}. Choose the folder of a whole model in MLX or Hugging Face form.</source>
+        <translation>In {path} sind keine Gewichte (model*.safetensors). Wählen Sie den Ordner eines ganzen Modells in der Form von MLX oder Hugging Face.</translation>
+    </message>
+    <message>
+        <source>There is no config.json in {path}. Choose the folder of a whole model in MLX or Hugging Face form.</source>
+        <translation>In {path} ist keine config.json. Wählen Sie den Ordner eines ganzen Modells in der Form von MLX oder Hugging Face.</translation>
+    </message>
+    <message>
+        <source>There is no folder and no downloaded model {name}. Choose a folder that holds a model.</source>
+        <translation>Es gibt keinen Ordner und kein heruntergeladenes Modell {name}. Wählen Sie einen Ordner, in dem ein Modell liegt.</translation>
+    </message>
+    <message>
+        <source>There is no model {name} ({error}). Choose a folder that holds a model.</source>
+        <translation>Es gibt kein Modell {name} ({error}). Wählen Sie einen Ordner, in dem ein Modell liegt.</translation>
+    </message>
+    <message>
+        <source>There is no sound backup.</source>
+        <translation>Eine unversehrte Sicherung gibt es nicht.</translation>
+    </message>
+    <message>
+        <source>There is no token before sampling: look at `step.phase` first</source>
+        <translation>Vor der Ziehung gibt es kein Token: Sehen Sie zuerst auf `step.phase`</translation>
+    </message>
+    <message>
+        <source>There is no tokenizer (tokenizer.json) in {path}. Download the model again, whole.</source>
+        <translation>In {path} ist kein Tokenizer (tokenizer.json). Laden Sie das Modell noch einmal ganz herunter.</translation>
+    </message>
+    <message>
+        <source>There is not enough memory for this. Nothing but this request was lost; shorten the conversation, close other programs, or open a smaller model.</source>
+        <translation>Dafür reicht der Speicher nicht. Außer dieser Anfrage ging nichts verloren; kürzen Sie das Gespräch, schließen Sie andere Programme, oder öffnen Sie ein kleineres Modell.</translation>
+    </message>
+    <message>
+        <source>There is not enough memory for {model}. {what_is_loaded} Close other programs, or choose a smaller model.</source>
+        <translation>Für {model} reicht der Speicher nicht. {what_is_loaded} Schließen Sie andere Programme, oder wählen Sie ein kleineres Modell.</translation>
+    </message>
+    <message>
+        <source>There stood {then}, and now came {now}.</source>
+        <translation>Da stand {then}, und jetzt kam {now}.</translation>
+    </message>
+    <message>
+        <source>There was nothing in the trash.</source>
+        <translation>Im Papierkorb war nichts.</translation>
+    </message>
+    <message>
+        <source>This `request_id` is in use. Choose another one for each command.</source>
+        <translation>Diese `request_id` ist in Gebrauch. Wählen Sie für jeden Befehl eine andere.</translation>
+    </message>
+    <message>
+        <source>This is no answer of a model.</source>
+        <translation>Das ist keine Antwort eines Modells.</translation>
+    </message>
+    <message>
+        <source>This model can&apos;t keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers are as good; more memory is used. To see this no more, choose &quot;As the model computes&quot; in Settings.</source>
+        <translation>Dieses Modell kann Gelesenes nicht in {num_bits} Bit behalten, deshalb behält es dies, wie es rechnet. Die Antworten sind so gut; nur braucht es mehr Speicher. Damit Sie das nicht mehr sehen, wählen Sie in den Einstellungen „Wie das Modell rechnet“.</translation>
+    </message>
+    <message>
+        <source>Uncertain pause: where the model is not sure of what it drew, it draws again, more carefully.</source>
+        <translation>Pause bei Unsicherheit: Wo das Modell sich dessen nicht sicher ist, was es gezogen hat, zieht es noch einmal, vorsichtiger.</translation>
+    </message>
+    <message>
+        <source>Uncertain pause: where the model is not sure of what it drew, it draws again, more carefully.
+
+A token whose probability is below `threshold` is drawn again at a lower `temperature`; what the second draw gives
+stands. Options: `threshold` (0…1), `temperature`.</source>
+        <translation>Pause bei Unsicherheit: Wo das Modell sich dessen nicht sicher ist, was es gezogen hat, zieht es noch einmal, vorsichtiger.
+
+Ein Token, dessen Wahrscheinlichkeit unter `threshold` liegt, wird bei niedrigerer `temperature` noch einmal gezogen; was dann kommt,
+bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
+    </message>
+    <message>
+        <source>What comes after token {place} was not compared.</source>
+        <translation>Was nach Token {place} kommt, wurde nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>What is left of the beginning does not fit the constraint.</source>
+        <translation>Was vom Anfang übrig ist, passt nicht zur Antwortform.</translation>
+    </message>
+    <message>
+        <source>What it answers has {prompt_tokens} tokens and had {before}: a message above it, the chat template or what that is given is another.</source>
+        <translation>Worauf sie antwortet, hat {prompt_tokens} Token und hatte {before}: Eine Nachricht darüber, die Chatvorlage oder deren Eingaben sind andere.</translation>
+    </message>
+    <message>
+        <source>What it decided can&apos;t be done: {error}.</source>
+        <translation>Was er entschieden hat, geht nicht: {error}.</translation>
+    </message>
+    <message>
+        <source>What the answer goes on from does not fit the constraint. Change one of them, or let it cover what is new.</source>
+        <translation>Wovon die Antwort weitergeht, passt nicht zur Antwortform. Ändern Sie eines von beiden, oder lassen Sie die Form nur für das Neue gelten.</translation>
+    </message>
+    <message>
+        <source>What was loaded before still is.</source>
+        <translation>Was vorher geladen war, ist es noch.</translation>
+    </message>
+    <message>
+        <source>What was read is kept {now}, and was {then}.</source>
+        <translation>Gelesenes wird {now} behalten, damals {then}.</translation>
+    </message>
+    <message>
+        <source>Which weights wrote it is not known.</source>
+        <translation>Welche Gewichte sie geschrieben haben, ist nicht bekannt.</translation>
+    </message>
+    <message>
+        <source>`cache.kv_bits`: {architecture} can&apos;t keep its keys and values in {bits} bits ({said}). Load it without `kv_bits`.</source>
+        <translation>{architecture} kann Gelesenes nicht in {bits} Bit behalten ({said}). Laden Sie es ohne diese Einstellung.</translation>
+    </message>
+    <message>
+        <source>`cache.kv_bits`: {architecture} keeps windows or states alone, which have no form of {bits} bits. Load it without `kv_bits`.</source>
+        <translation>{architecture} behält nur Fenster oder Zustände, für die es keine Form von {bits} Bit gibt. Laden Sie es ohne diese Einstellung.</translation>
+    </message>
+    <message>
+        <source>`draft` is &quot;model&quot;, but no draft model is loaded. Load one with `load_model`.</source>
+        <translation>Entwürfe soll ein Modell machen, aber es ist kein Entwurfsmodell geladen. Laden Sie eines.</translation>
+    </message>
+    <message>
+        <source>`hook_options` names {name}, which is none of the `hooks` of this request.</source>
+        <translation>`hook_options` nennt {name}, und das ist keiner der Hooks dieser Anfrage.</translation>
+    </message>
+    <message>
+        <source>`hook_options`: {name} is a function, which takes none.</source>
+        <translation>Der Hook {name} ist eine Funktion und nimmt keine Einstellungen.</translation>
+    </message>
+    <message>
+        <source>`hooks`: there is none named {name}. There are: {names}. A hook of your own is a Python file in the folder of hooks.</source>
+        <translation>Es gibt keinen Hook namens {name}. Es gibt: {names}. Ein eigener Hook ist eine Python-Datei im Ordner der Hooks.</translation>
+    </message>
+    <message>
+        <source>`messages` is empty. Send at least one message.</source>
+        <translation>Es gibt keine Nachricht, auf die geantwortet werden könnte. Schreiben Sie eine.</translation>
+    </message>
+    <message>
+        <source>`phrases` is a list of texts, none of them empty</source>
+        <translation>`phrases` ist eine Liste von Texten, von denen keiner leer ist</translation>
+    </message>
+    <message>
+        <source>`template_options` must not set `{reserved}`. Leave it out.</source>
+        <translation>`template_options` darf `{reserved}` nicht setzen. Lassen Sie es weg.</translation>
+    </message>
+    <message>
+        <source>`threshold` is {threshold}; a probability from 0 to 1 is meant</source>
+        <translation>`threshold` ist {threshold}; gemeint ist eine Wahrscheinlichkeit von 0 bis 1</translation>
+    </message>
+    <message>
+        <source>`times` is 2 or more, `fewest` at least as many, `longest` 1 or more</source>
+        <translation>`times` ist 2 oder mehr, `fewest` mindestens so viel, `longest` 1 oder mehr</translation>
+    </message>
+    <message>
+        <source>`{name}` holds {highest}, but the model&apos;s vocabulary ends at {vocab_size}. Use ids of the loaded model.</source>
+        <translation>`{name}` enthält {highest}, aber das Vokabular des Modells endet bei {vocab_size}. Nehmen Sie Nummern des geladenen Modells.</translation>
+    </message>
+    <message>
+        <source>a comment between its messages is damaged</source>
+        <translation>ein Kommentar zwischen seinen Nachrichten ist beschädigt</translation>
+    </message>
+    <message>
+        <source>a newer Bough wrote it; import it with that version</source>
+        <translation>ein neueres Bough hat es geschrieben; importieren Sie es mit jener Version</translation>
+    </message>
+    <message>
+        <source>by signal SIGALRM (a hook did not return; the terminal says which)</source>
+        <translation>durch das Signal SIGALRM (ein Hook kam nicht zurück; das Terminal sagt, welcher)</translation>
+    </message>
+    <message>
+        <source>by signal SIGKILL (often because memory ran out)</source>
+        <translation>durch das Signal SIGKILL (oft, weil der Speicher nicht reichte)</translation>
+    </message>
+    <message>
+        <source>by signal {exit_code}</source>
+        <translation>durch das Signal {exit_code}</translation>
+    </message>
+    <message>
+        <source>by signal {name}</source>
+        <translation>durch das Signal {name}</translation>
+    </message>
+    <message>
+        <source>chat records (OpenAI, ShareGPT)</source>
+        <translation>Chatprotokolle (OpenAI, ShareGPT)</translation>
+    </message>
+    <message>
+        <source>choices of branches that could not be read</source>
+        <translation>Wahlen von Zweigen, die sich nicht lesen ließen</translation>
+    </message>
+    <message>
+        <source>circles of messages that were cut open</source>
+        <translation>Kreise von Nachrichten, die aufgetrennt wurden</translation>
+    </message>
+    <message>
+        <source>empty messages that were left out</source>
+        <translation>leere Nachrichten, die weggelassen wurden</translation>
+    </message>
+    <message>
+        <source>fields of messages that this Bough does not know ({unknown})</source>
+        <translation>Felder von Nachrichten, die dieses Bough nicht kennt ({unknown})</translation>
+    </message>
+    <message>
+        <source>fields of records that this Bough does not know ({more})</source>
+        <translation>Felder von Aufzeichnungen, die dieses Bough nicht kennt ({more})</translation>
+    </message>
+    <message>
+        <source>in the bits that it computes in</source>
+        <translation>in den Bit, in denen es rechnet,</translation>
+    </message>
+    <message>
+        <source>in {kv_bits} bits</source>
+        <translation>in {kv_bits} Bit</translation>
+    </message>
+    <message>
+        <source>it can&apos;t be read ({why})</source>
+        <translation>lässt sich nicht lesen ({why})</translation>
+    </message>
+    <message>
+        <source>it could not be read ({name})</source>
+        <translation>ließ sich nicht lesen ({name})</translation>
+    </message>
+    <message>
+        <source>it does not say which version of the format it is</source>
+        <translation>sagt nicht, welche Version des Formats es ist</translation>
+    </message>
+    <message>
+        <source>it has no messages</source>
+        <translation>hat keine Nachrichten</translation>
+    </message>
+    <message>
+        <source>it is neither JSON nor text in UTF-8</source>
+        <translation>ist weder JSON noch Text in UTF-8</translation>
+    </message>
+    <message>
+        <source>it is no JSON ({split})</source>
+        <translation>ist kein JSON ({split})</translation>
+    </message>
+    <message>
+        <source>it is no conversation in a form that Bough knows</source>
+        <translation>ist kein Gespräch in einer Form, die Bough kennt</translation>
+    </message>
+    <message>
+        <source>it is no transcript of Bough&apos;s: no heading names who speaks</source>
+        <translation>ist keine Mitschrift von Bough: Keine Überschrift nennt, wer spricht</translation>
+    </message>
+    <message>
+        <source>it is too long for a transcript</source>
+        <translation>ist zu lang für eine Mitschrift</translation>
+    </message>
+    <message>
+        <source>its JSON breaks off or is damaged after {num_bytes} bytes ({why})</source>
+        <translation>das JSON bricht nach {num_bytes} Byte ab oder ist dort beschädigt ({why})</translation>
+    </message>
+    <message>
+        <source>its JSON breaks off or is damaged after {num_bytes} bytes ({why}); {num_before} before that could be read</source>
+        <translation>das JSON bricht nach {num_bytes} Byte ab oder ist dort beschädigt ({why}); {num_before} davor ließen sich lesen</translation>
+    </message>
+    <message>
+        <source>its message {id} can&apos;t be read ({error})</source>
+        <translation>die Nachricht {id} darin lässt sich nicht lesen ({error})</translation>
+    </message>
+    <message>
+        <source>its message {id} has no parent, as only the first may</source>
+        <translation>die Nachricht {id} darin steht unter keiner, was nur die erste darf</translation>
+    </message>
+    <message>
+        <source>its messages are missing</source>
+        <translation>die Nachrichten fehlen</translation>
+    </message>
+    <message>
+        <source>its {args} is missing</source>
+        <translation>{args} fehlt darin</translation>
+    </message>
+    <message>
+        <source>lines about LM Studio&apos;s own work that were left out</source>
+        <translation>Zeilen über LM Studios eigene Arbeit, die weggelassen wurden</translation>
+    </message>
+    <message>
+        <source>messages that had the id of another one</source>
+        <translation>Nachrichten, die die Nummer einer anderen hatten</translation>
+    </message>
+    <message>
+        <source>messages whose parent is not in the file; they stand at the top</source>
+        <translation>Nachrichten, deren vorangehende nicht in der Datei ist; sie stehen ganz oben</translation>
+    </message>
+    <message>
+        <source>pictures and files that are not in the file; placeholders name them</source>
+        <translation>Bilder und Dateien, die nicht in der Datei sind; Platzhalter nennen sie</translation>
+    </message>
+    <message>
+        <source>pictures and files, kept with their messages</source>
+        <translation>Bilder und Dateien, bei ihren Nachrichten behalten</translation>
+    </message>
+    <message>
+        <source>records of how an answer came about that could not be read</source>
+        <translation>Aufzeichnungen, wie eine Antwort entstand, die sich nicht lesen ließen</translation>
+    </message>
+    <message>
+        <source>the end of the answer</source>
+        <translation>das Ende der Antwort</translation>
+    </message>
+    <message>
+        <source>the message that it begins with is not there</source>
+        <translation>die Nachricht, mit der es beginnt, fehlt</translation>
+    </message>
+    <message>
+        <source>the parent of its message {id} does not stand before it</source>
+        <translation>die Nachricht {id} darin steht vor der, auf die sie folgt</translation>
+    </message>
+    <message>
+        <source>there are no conversations in it</source>
+        <translation>darin sind keine Gespräche</translation>
+    </message>
+    <message>
+        <source>there is no file in this archive that could hold conversations</source>
+        <translation>in diesem Archiv ist keine Datei, die Gespräche enthalten könnte</translation>
+    </message>
+    <message>
+        <source>there is no file in this folder that could hold conversations</source>
+        <translation>in diesem Ordner ist keine Datei, die Gespräche enthalten könnte</translation>
+    </message>
+    <message>
+        <source>tool calls, results and other roles, kept as notes</source>
+        <translation>Werkzeugaufrufe, Ergebnisse und andere Rollen, als Notizen behalten</translation>
+    </message>
+    <message>
+        <source>two of its messages have the id {id}</source>
+        <translation>zwei der Nachrichten darin haben die Nummer {id}</translation>
+    </message>
+    <message>
+        <source>with exit code {exit_code}</source>
+        <translation>mit dem Exitcode {exit_code}</translation>
+    </message>
+    <message>
+        <source>{architecture} keeps windows or states, from which guesses can&apos;t be taken back; it answers without a draft model.</source>
+        <translation>{architecture} behält Fenster oder Zustände, aus denen sich Vermutungen nicht zurücknehmen lassen; es antwortet ohne Entwurfsmodell.</translation>
+    </message>
+    <message>
+        <source>{architecture} keeps windows or states, so it can&apos;t serve as a draft model.</source>
+        <translation>{architecture} behält Fenster oder Zustände und taugt deshalb nicht als Entwurfsmodell.</translation>
+    </message>
+    <message>
+        <source>{below} messages were pruned.</source>
+        <translation>{below} Nachrichten wurden gestutzt.</translation>
+    </message>
+    <message>
+        <source>{error} A fresh worker is starting; your next message will work.</source>
+        <translation>{error} Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.</translation>
+    </message>
+    <message>
+        <source>{filename} can&apos;t be written ({strerror}). Nothing was changed. See that you may write to its folder, or name another one with --data-dir.</source>
+        <translation>{filename} lässt sich nicht schreiben ({strerror}). Nichts wurde geändert. Sorgen Sie dafür, dass Sie in den Ordner schreiben dürfen, oder nennen Sie mit --data-dir einen anderen.</translation>
+    </message>
+    <message>
+        <source>{file} can&apos;t be read ({error}). Download the model again.</source>
+        <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>{file} is no JSON object. Download the model again.</source>
+        <translation>{file} ist kein JSON-Objekt. Laden Sie das Modell noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>{file} names no `model_type`, so its architecture is unknown. Choose another model.</source>
+        <translation>{file} nennt keinen `model_type`, also ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{format} holds one conversation a file</source>
+        <translation>{format} fasst ein Gespräch je Datei</translation>
+    </message>
+    <message>
+        <source>{freed} of what models have read was removed from disk. Your conversations are kept; a model reads again what it needs of them.</source>
+        <translation>{freed} von dem, was Modelle gelesen haben, wurden von der Platte entfernt. Ihre Gespräche sind noch da; ein Modell liest wieder, was es davon braucht.</translation>
+    </message>
+    <message>
+        <source>{freed} of what models have read was removed, but not all that is in {folder}: {num_left} of its files could not be ({why}). See that you may write there, then try again.</source>
+        <translation>{freed} von dem, was Modelle gelesen haben, wurden entfernt, aber nicht alles, was in {folder} liegt: Bei {num_left} seiner Dateien ging es nicht ({why}). Sorgen Sie dafür, dass Sie dort schreiben dürfen, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>{given} of its tokens were given: nobody drew them freely, so they are not compared.</source>
+        <translation>{given} ihrer Token waren vorgegeben: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{healed} of its tokens heal a seam: nobody drew them freely, so they are not compared.</source>
+        <translation>{healed} ihrer Token heilen eine Naht: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{message} The model before it is loaded again.</source>
+        <translation>{message} Das Modell davor wird wieder geladen.</translation>
+    </message>
+    <message>
+        <source>{missing} of {listed} weight files are missing in {path}, the first is {missing_}. Finish the download, then open the folder again.</source>
+        <translation>In {path} fehlen {missing} von {listed} Gewichtsdateien, als erste {missing_}. Laden Sie den Rest herunter, und öffnen Sie den Ordner dann wieder.</translation>
+    </message>
+    <message>
+        <source>{model} wrote this answer. Open that model, then run the answer again.</source>
+        <translation>Diese Antwort hat {model} geschrieben. Öffnen Sie dieses Modell, und rechnen Sie die Antwort dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{name} can&apos;t be read: {error}.</source>
+        <translation>{name} lässt sich nicht lesen: {error}.</translation>
+    </message>
+    <message>
+        <source>{name} defines neither a class `Hook` nor a function `hook`.</source>
+        <translation>{name} definiert weder eine Klasse `Hook` noch eine Funktion `hook`.</translation>
+    </message>
+    <message>
+        <source>{name} is no Python: {error}.</source>
+        <translation>{name} ist kein Python: {error}.</translation>
+    </message>
+    <message>
+        <source>{name} is no Python{where}: {msg}.</source>
+        <translation>{name} ist kein Python{where}: {msg}.</translation>
+    </message>
+    <message>
+        <source>{num_messages} messages were deleted for good.</source>
+        <translation>{num_messages} Nachrichten wurden endgültig gelöscht.</translation>
+    </message>
+    <message>
+        <source>{num_missing} bytes are missing at the end of {file}. Finish the download, then open the folder again.</source>
+        <translation>Am Ende von {file} fehlen {num_missing} Byte. Laden Sie den Rest herunter, und öffnen Sie den Ordner dann wieder.</translation>
+    </message>
+    <message>
+        <source>{path} belongs to another program.</source>
+        <translation>{path} gehört einem anderen Programm.</translation>
+    </message>
+    <message>
+        <source>{path} belongs to another program. Nothing was changed; give Bough another folder (--data-dir).</source>
+        <translation>{path} gehört einem anderen Programm. Nichts wurde geändert; geben Sie Bough einen anderen Ordner (--data-dir).</translation>
+    </message>
+    <message>
+        <source>{path} is a file. Choose the folder that holds the model&apos;s files.</source>
+        <translation>{path} ist eine Datei. Wählen Sie den Ordner, in dem die Dateien des Modells liegen.</translation>
+    </message>
+    <message>
+        <source>{path} is empty.</source>
+        <translation>{path} ist leer.</translation>
+    </message>
+    <message>
+        <source>{place}could not be used ({error}). Nothing was changed.</source>
+        <translation>{place}ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{recut} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared.</source>
+        <translation>{recut} ihrer Token wurden an einem Stopp neu zerlegt: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{shown} ({logprob} likely)</source>
+        <translation>{shown} (zu {logprob} wahrscheinlich)</translation>
+    </message>
+    <message>
+        <source>{where}, conversation {number}</source>
+        <translation>{where}, Gespräch {number}</translation>
+    </message>
+    <message>
+        <source>{where}, conversation {number} (“{split}”)</source>
+        <translation>{where}, Gespräch {number} („{split}“)</translation>
+    </message>
+    <message>
+        <source>{where}, line {number}</source>
+        <translation>{where}, Zeile {number}</translation>
+    </message>
+    <message>
+        <source>{why} What is there can be read.</source>
+        <translation>{why} Was da ist, lässt sich lesen.</translation>
+    </message>
+    <message>
+        <source>{why} What streams in is on screen and will be stored as soon as that works.</source>
+        <translation>{why} Was hereinkommt, steht auf dem Bildschirm und wird gespeichert, sobald das geht.</translation>
+    </message>
+    <message>
+        <source>{why} What you see is the backup {backup}; it can be read.</source>
+        <translation>{why} Was Sie sehen, ist die Sicherung {backup}; sie lässt sich lesen.</translation>
+    </message>
+    <message>
+        <source>“{name}” can&apos;t be read ({error}).</source>
+        <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
+    </message>
+    <message>
+        <source>“{name}” has {num_bytes}. A message takes {most_bytes} of files. Attach a part of it.</source>
+        <translation>„{name}“ hat {num_bytes}. Eine Nachricht nimmt Dateien bis {most_bytes}. Hängen Sie einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a folder. Attach the files in it that matter.</source>
+        <translation>„{name}“ ist ein Ordner. Hängen Sie die Dateien darin an, auf die es ankommt.</translation>
+    </message>
+    <message>
+        <source>“{name}” is no text. Bough reads text alone: save it as text, then attach that.</source>
+        <translation>„{name}“ ist kein Text. Bough liest nur Text: Speichern Sie es als Text, und hängen Sie das an.</translation>
+    </message>
+    <message>
+        <source>“{name}” was deleted.</source>
+        <translation>„{name}“ wurde gelöscht.</translation>
     </message>
 </context>
 <context>

@@ -94,8 +94,8 @@ class ScriptedLink(WorkerLink):
 
     # --- what a worker says --------------------------------------------------------------------------------
 
-    def loaded(self) -> None:
-        """The model that was last asked for is there."""
+    def loaded(self, draft_refused: str = "") -> None:
+        """The model that was last asked for is there; its draft model, too, where nothing is said against it."""
         load = self.loads[-1]
         self.say(
             ModelLoaded(
@@ -108,13 +108,16 @@ class ScriptedLink(WorkerLink):
                 weights_bytes=1,
                 kv_bytes_per_token=1,
                 cache_kind="trimmable",
+                draft_model=None if draft_refused else load.draft_model,
+                draft_refused=draft_refused,
                 identity="a hash",
                 versions={"mlx": "1"},
             )
         )
 
-    def load_failed(self, message: str = "It is not there. Choose another one.") -> None:
-        self.say(Failed(request_id=self.loads[-1].request_id, kind="model_not_found", message=message))
+    def load_failed(self, message: str = "It is not there. Choose another one.", *, still_loaded: bool = False) -> None:
+        request_id = self.loads[-1].request_id
+        self.say(Failed(request_id=request_id, kind="model_not_found", message=message, still_loaded=still_loaded))
 
     def chunk(self, request: Generate, text: str, choice: int = 0) -> None:
         self.say(Chunk(request_id=request.request_id, choice=choice, text=text, tokens=[]))

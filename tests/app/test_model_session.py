@@ -98,7 +98,7 @@ def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) 
     assert {load.model for load in desk.link.loads} == {"guide"}
     (told,) = {notice.text for notice in desk.notices}
     assert told == (
-        "The worker that runs the model ended by SIGKILL (often because memory ran out). What was written is kept. "
+        "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is kept. "
         "A fresh worker is starting; your next message will work."
     )
 
@@ -113,7 +113,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     assert (desk.session.state, desk.link.num_started) == ("failed", 3)
     assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
     assert desk.notices[-1].text == (
-        "The worker died 3 times in a row with the model '/deadly', the last time by SIGSEGV. "
+        "The worker died 3 times in a row with the model '/deadly', the last time by signal SIGSEGV. "
         "Your conversations are kept. Choose another model, or Models → Guide."
     )
     assert desk.controller.path[-1].state == "stopped"
@@ -167,13 +167,138 @@ def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
     [
         (0, "with exit code 0"),
         (3, "with exit code 3"),
-        (-signal.SIGSEGV, "by SIGSEGV"),
-        (-signal.SIGKILL, "by SIGKILL (often because memory ran out)"),
+        (-signal.SIGSEGV, "by signal SIGSEGV"),
+        (-signal.SIGKILL, "by signal SIGKILL (often because memory ran out)"),
         (-250, "by signal 250"),
     ],
 )
 def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
     assert death_in_words(exit_code) == words
+
+
+def test_where_the_model_before_is_still_loaded_it_is_not_loaded_again(desk: Desk) -> None:
+    info = desk.session.info
+    desk.program.load_model("/broken")
+    desk.link.load_failed("There is no config.json. What was loaded before still is.", still_loaded=True)
+    assert (desk.session.name, desk.session.state, desk.session.info) == ("guide", "ready", info)
+    assert len(desk.link.loads) == 2
+    assert [notice.text for notice in desk.notices] == ["There is no config.json. What was loaded before still is."]
+    assert desk.preferences.settings.recent_models == ()
+
+
+# --- draft models --------------------------------------------------------------------------------------------
+
+
+def _asked(desk: Desk) -> tuple[str, str | None]:
+    return desk.link.loads[-1].model, desk.link.loads[-1].draft_model
+
+
+def test_each_model_is_loaded_with_the_draft_model_that_guessed_for_it(desk: Desk) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    assert _asked(desk) == ("/large", "/small")
+    # Only what has loaded is remembered.
+    assert desk.preferences.settings.draft_models == {}
+    desk.link.loaded()
+    assert desk.preferences.settings.draft_models == {"/large": "/small"}
+    desk.program.load_model("guide")
+    assert _asked(desk) == ("guide", None)
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.link.die()
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.set_keeping(Keeping(kv_bits=8))
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.load_last_model()
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.set_draft_model("")
+    assert _asked(desk) == ("/large", None)
+    desk.link.loaded()
+    assert desk.preferences.settings.draft_models == {}
+    assert desk.preferences.settings.possible_drafts("/large") == ("/small",)
+    assert desk.preferences.settings.possible_drafts("guide") == ("/small", "/large")
+    # Of the death, and of nothing else.
+    assert len(desk.notices) == 1
+
+
+def test_the_draft_model_that_guesses_already_is_not_loaded_again(desk: Desk) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.program.set_draft_model("/small")
+    assert len(desk.link.loads) == num_loads
+
+
+@pytest.mark.parametrize("still_loaded", [True, False])
+def test_a_draft_model_that_is_refused_leaves_everything_as_it_was(desk: Desk, *, still_loaded: bool) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.program.set_draft_model("/unfit")
+    desk.link.load_failed("The draft model '/unfit' has other tokens.", still_loaded=still_loaded)
+    if not still_loaded:
+        assert _asked(desk) == ("guide", "/small")
+        desk.link.loaded()
+    assert len(desk.link.loads) == num_loads + (1 if still_loaded else 2)
+    session = desk.session
+    assert (session.state, session.name, session.draft) == ("ready", "guide", "/small")
+    assert session.info is not None
+    assert session.info.draft_model == "/small"
+    assert [notice.text for notice in desk.notices] == ["The draft model '/unfit' has other tokens."]
+    settings = desk.preferences.settings
+    assert (settings.draft_models, settings.recent_drafts) == ({"guide": "/small"}, ("/small",))
+
+
+def test_a_model_that_can_not_be_guessed_for_is_loaded_without(desk: Desk) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded(draft_refused="It keeps windows; it answers without a draft model.")
+    assert (desk.session.state, desk.session.draft) == ("ready", "")
+    assert [notice.text for notice in desk.notices] == ["It keeps windows; it answers without a draft model."]
+    assert desk.preferences.settings.draft_models == {}
+
+
+@pytest.mark.parametrize("how", ["gone", "deadly"])
+def test_where_a_remembered_draft_model_is_of_no_use_the_model_is_loaded_without(desk: Desk, how: str) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    if how == "gone":
+        desk.link.load_failed("There is no folder '/small'.", still_loaded=True)
+        told = "There is no folder '/small'."
+    else:
+        for _ in range(3):
+            assert _asked(desk) == ("/large", "/small")
+            desk.link.die()
+        told = "The worker died 3 times in a row with '/small' as draft model, the last time "
+    assert _asked(desk) == ("/large", None)
+    desk.link.loaded()
+    assert (desk.session.state, desk.session.name) == ("ready", "/large")
+    assert desk.notices[-1].text.startswith(told)
+    assert desk.preferences.settings.draft_models == {}
+
+
+def test_where_the_model_itself_is_at_fault_that_is_told_and_not_its_draft_model(desk: Desk) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    desk.link.load_failed("It is torn.")
+    desk.link.load_failed("It is torn.")
+    assert [notice.text for notice in desk.notices] == ["It is torn. The model before it is loaded again."]
+    assert _asked(desk) == ("guide", None)
 
 
 # --- how what is read is kept --------------------------------------------------------------------------------

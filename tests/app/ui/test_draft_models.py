@@ -1,0 +1,167 @@
+"""A draft model in the real window with the real worker: chosen, told of, refused, remembered, loaded again, let go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu
+from tokenizers import Tokenizer
+
+from app.model.message import Figures, Message, Sampling
+from app.ui.asking_panel import AskingPanel
+from app.ui.settings_window import SettingsWindow
+from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.models import write_random_llama
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer, sentencepiece: Tokenizer) -> Path:
+    """A folder with a model, one that says the same, and one with other tokens."""
+    folder = tmp_path_factory.mktemp("models")
+    write_random_llama(folder / "large", byte_level)
+    shutil.copytree(folder / "large", folder / "small")
+    write_random_llama(folder / "unfit", sentencepiece)
+    return folder
+
+
+@pytest.fixture
+def large(person: Person, models: Path) -> Iterator[str]:
+    """The model that is loaded; none guesses for it yet."""
+    name = str(models / "large")
+    person.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=30))
+    person.controller.program.load_model(name)
+    _wait_until_loaded(person)
+    yield name
+    person.controller.program.set_draft_model("")
+    _wait_until_loaded(person)
+
+
+def _wait_until_loaded(person: Person) -> None:
+    person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
+
+
+def _choose_folder(person: Person, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Press the action's key, and take a folder."""
+
+    def chosen(*_: object) -> str:
+        return str(folder)
+
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", chosen)
+    modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    person.bot.keyClick(person.window, Qt.Key.Key_O, modifiers)
+    _wait_until_loaded(person)
+
+
+def _entries(person: Person) -> dict[str, bool]:
+    """The entries of the menu by their texts, and whether each is checked."""
+    person.window.menus.menu("Models").aboutToShow.emit()
+    menu = person.window.menus.menu("Draft model")
+    return {action.text(): action.isChecked() for action in menu.actions() if not action.isSeparator()}
+
+
+def _press(menu: QMenu, text: str) -> None:
+    next(action for action in menu.actions() if action.text() == text).trigger()
+
+
+def _figures(answer: Message) -> Figures:
+    assert answer.record is not None
+    return answer.record.figures
+
+
+def _says(person: Person, message_id: int) -> str:
+    return " ".join(label.text() for label in person.view(message_id).findChildren(QLabel))
+
+
+def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again(
+    person: Person, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, settings = person.application.session, person.controller.program.preferences
+    assert _entries(person) == {"No draft model": True, "Choose draft model…": False}
+    before = person.ask("Hello there")
+    heard: set[str] = set()
+    session.changed.connect(lambda: heard.add(person.window.header.model_button.text()))
+    _choose_folder(person, models / "small", monkeypatch)
+    assert any("draft model: reading the weights" in text for text in heard)
+    assert "small guesses ahead" in person.window.header.model_button.toolTip()
+    assert _entries(person) == {"No draft model": False, "small": True, "Choose draft model…": False}
+    assert settings.settings.draft_models == {large: str(models / "small")}
+    # What the model had read is kept, and what it says is the same.
+    person.press(before.id, "r")
+    answer = person.answer()
+    assert answer.text == before.text
+    figures = _figures(answer)
+    assert figures.read_tokens == 1
+    assert figures.draft_tokens == figures.accepted_tokens > 20
+    assert f"{figures.accepted_tokens} of {figures.draft_tokens} guesses right" in _says(person, answer.id)
+    person.window.action("sampling").trigger()
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, AskingPanel)
+    assert panel.draft.currentText() == "By small"
+    panel.close()
+    # A fresh worker has it, too.
+    worker = session.info
+    pid = person.application.link.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    person.bot.waitUntil(lambda: session.info is not None and session.info is not worker, timeout=PATIENCE_MS)
+    person.press(answer.id, "r")
+    answer = person.answer()
+    assert _figures(answer).accepted_tokens > 20
+    _press(person.window.menus.menu("Draft model"), "No draft model")
+    _wait_until_loaded(person)
+    person.press(answer.id, "r")
+    assert _figures(person.answer()).draft_tokens == 0
+    assert settings.settings.draft_models == {}
+    assert _entries(person) == {"No draft model": True, "small": False, "Choose draft model…": False}
+
+
+def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
+    person: Person, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = person.ask("Hello there")
+    _choose_folder(person, models / "small", monkeypatch)
+    info = person.application.session.info
+    _choose_folder(person, models / "unfit", monkeypatch)
+    assert person.window.banner.label.text() == (
+        f"The draft model '{models / 'unfit'}' has other tokens than '{large}'. Choose a smaller model of the same "
+        "family, or none. What was loaded before still is."
+    )
+    assert person.application.session.info is info
+    assert _entries(person) == {"No draft model": False, "small": True, "Choose draft model…": False}
+    person.press(answer.id, "r")
+    figures = _figures(person.answer())
+    assert figures.read_tokens == 1
+    assert figures.accepted_tokens > 20
+
+
+def test_the_settings_offer_what_guessed_before_and_show_what_does(person: Person, large: str, models: Path) -> None:
+    assert large
+    program = person.controller.program
+    program.set_draft_model(str(models / "small"))
+    _wait_until_loaded(person)
+    person.window.action("settings").trigger()
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    choices = settings.models.drafts.choices
+    assert [button.text() for button in choices.buttons] == ["None", "small"]
+    assert choices.chosen == 1
+    person.bot.mouseClick(choices.buttons[0], Qt.MouseButton.LeftButton)
+    _wait_until_loaded(person)
+    assert program.session.draft == ""
+    person.bot.mouseClick(choices.buttons[1], Qt.MouseButton.LeftButton)
+    _wait_until_loaded(person)
+    assert program.session.info is not None
+    assert program.session.info.draft_model == str(models / "small")
+    # What is refused is not shown as chosen.
+    program.set_draft_model(str(models / "unfit"))
+    assert settings.models.drafts.choices.chosen == 2
+    _wait_until_loaded(person)
+    assert [button.text() for button in settings.models.drafts.choices.buttons] == ["None", "small"]
+    assert settings.models.drafts.choices.chosen == 1
+    settings.close()
