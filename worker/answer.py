@@ -135,9 +135,11 @@ class Answer:
         token_id = drawn.token_id
         is_fed = self._constraint is not None and feed_constraint
         if token_id in self._vocabulary.eos_ids:
-            if is_forced and is_fed and self._constraint is not None and not self._constraint.may_end:
+            form = self._constraint
+            if is_forced and is_fed and form is not None and not (form.may_end or form.mask()[token_id]):
                 raise ConstraintInvalidError("The constraint is not satisfied yet.")
-            return self.end("eos")
+            # What was given may have completed it.
+            return self.end("constraint" if form is not None and form.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
             raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")

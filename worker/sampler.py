@@ -28,6 +28,9 @@ _MASK = (1 << 64) - 1
 _MIN_TEMPERATURE = 1e-6
 """Below it the likeliest token is drawn anyway, and a quotient of 32 bits may overflow."""
 
+_MIN_TOP_P = 1e-9
+"""Below it the likeliest token alone is kept anyway; nothing would be, where 32 bits make it 0."""
+
 
 class Sampler:
     """One request's way of choosing among logits."""
@@ -76,7 +79,7 @@ class Sampler:
             return mx.argmax(logits, axis=-1)
         logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
         if sampling.top_p < 1:
-            logits = apply_top_p(logits, sampling.top_p)
+            logits = apply_top_p(logits, max(sampling.top_p, _MIN_TOP_P))
         if sampling.min_p > 0:
             logits = apply_min_p(logits, sampling.min_p)
         if 0 < sampling.top_k < logits.shape[-1]:

@@ -62,12 +62,14 @@ class Vocabulary:
         return self.bytes_of(token_ids).decode("utf-8", "replace")
 
     def chars_of(self, token_ids: Iterable[int]) -> list[int]:
-        """Return of each id how many characters end with it."""
+        """Return of each id how many characters end with it; what is unfinished at the end is one, U+FFFD."""
         counts: list[int] = []
         rest = b""
         for token_id in token_ids:
             text, rest = split_characters(rest + self.bytes[token_id])
             counts.append(len(text))
+        if rest:
+            counts[-1] += 1
         return counts
 
     def num_said(self, token_ids: Iterable[int], text: str) -> tuple[int, int]:

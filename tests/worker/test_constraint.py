@@ -259,6 +259,29 @@ def test_what_is_cut_by_its_length_is_a_beginning_of_what_fits(worker: StdioWork
         assert cut["usage"]["generated_tokens"] == length
 
 
+@pytest.mark.parametrize(
+    ("constraint", "given"),
+    [
+        ({"kind": "json_schema", "value": {"type": "object"}}, "{}"),
+        ({"kind": "choice", "value": ["yes", "no"]}, "yes"),
+    ],
+)
+def test_a_form_that_is_complete_before_anything_is_written_ends_the_answer_as_one(
+    worker: StdioWorker, constraint: dict[str, Any], given: str
+):
+    ids = worker.result("tokenize", text=given)["token_ids"]
+    for continuation in ({"token_ids": ids}, {"text": given}):
+        answer = worker.result("generate", text="Hello", constraint=constraint, continuation=continuation)["choices"][0]
+        assert (answer["reason"], answer["text"]) == ("constraint", "")
+
+
+def test_a_grammar_may_ask_for_the_end_of_the_turn(worker: StdioWorker):
+    constraint = {"kind": "lark", "value": 'start: ("a" | "b") "c" <|im_end|>'}
+    answer = worker.result("generate", text="Hello", constraint=constraint)["choices"][0]
+    assert answer["reason"] == "eos"
+    assert answer["text"] in {"ac", "bc"}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_half_written_json_goes_on_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
     constraint = {"kind": "json_schema", "value": SCHEMA}

@@ -81,6 +81,11 @@ def test_only_tokens_that_the_filters_keep_are_drawn_and_all_likely_ones_are(sam
     assert likely <= tokens
 
 
+@pytest.mark.parametrize("top_p", [1e-300, 1e-40, 1e-9])
+def test_a_share_of_next_to_nothing_is_that_of_the_likeliest_token(top_p: float, logits: Floats):
+    assert seen(Sampling(temperature=1, top_p=top_p), logits) == {int(logits.argmax())}
+
+
 def test_a_top_k_beyond_the_vocabulary_filters_nothing(logits: Floats):
     many = Sampling(temperature=1, top_k=10 * SIZE)
     assert [drawn(many, logits, seed) for seed in range(50)] == [
