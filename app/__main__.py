@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     if chosen.command == "tour":
         if not _has_display():
             os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-        from app.tour import play_tour
+        from app.tour.play import play_tour
 
         return play_tour(chosen.out, chosen.theme)
     if not _has_display():
@@ -49,6 +49,7 @@ def open_window(data_dir: Path | None) -> int:
     from app.application import Application, make_qt_application
     from app.model.database import StoreError
     from app.places import Places
+    from app.sentences import worded
 
     # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -62,7 +63,7 @@ def open_window(data_dir: Path | None) -> int:
             print(f"bough: {error}", file=sys.stderr)  # noqa: T201
             from PySide6.QtWidgets import QMessageBox
 
-            QMessageBox.critical(None, "Bough", str(error))
+            QMessageBox.critical(None, "Bough", worded(str(error)))
             return 1
         if notice is not None:
             application.program.notices.tell(notice)

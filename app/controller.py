@@ -208,8 +208,8 @@ class Controller(ShownConversation):
             self.branch_changed.emit()
             is_done = True
         if is_done:
-            what = "1 message was" if len(below) == 1 else f"{len(below):,} messages were"
-            self._notices.tell(Notice(f"{what} pruned.", action="undo"))
+            text = "1 message was pruned." if len(below) == 1 else f"{len(below):,} messages were pruned."
+            self._notices.tell(Notice(text, action="undo"))
 
     def keep_only(self, message_id: MessageId) -> None:
         """Prune the other versions of a message."""

@@ -117,7 +117,7 @@ class Conversations(QObject):
             self._answers.stop_all(conversation_id)
             self.gone.emit(conversation_id)
             self.changed.emit()
-            self._notices.tell(Notice(self.tr("“{}” was deleted.").format(name), action="undo_delete"))
+            self._notices.tell(Notice(f"“{name}” was deleted.", action="undo_delete"))
 
     def undo_delete(self) -> int | None:
         """Take back what went last; return it, if there was any."""
@@ -133,15 +133,13 @@ class Conversations(QObject):
     def empty_trash(self) -> None:
         """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
         with self._notices.telling():
-            self._tell_deleted(self._store.empty_trash(), self.tr("There was nothing in the trash."))
+            self._tell_deleted(self._store.empty_trash(), "There was nothing in the trash.")
 
     def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
         """Do so with conversations in the trash, and with branches that were pruned."""
         with self._notices.telling():
             num_messages = self._store.delete_for_good(conversation_ids, branch_ids)
-            self._tell_deleted(
-                num_messages, self.tr("It was deleted. Other conversations share its messages; these stay.")
-            )
+            self._tell_deleted(num_messages, "It was deleted. Other conversations share its messages; these stay.")
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Take a conversation back from the trash, or a branch of it that was pruned."""
@@ -157,8 +155,13 @@ class Conversations(QObject):
         if num_messages:
             # In memory, too, and before anything of it could be written again.
             self._session.forget(self._erase)
-        what = "1 message was" if num_messages == 1 else f"{num_messages:,} messages were"
-        text = f"{what} deleted for good." if num_messages else nothing
+        match num_messages:
+            case 0:
+                text = nothing
+            case 1:
+                text = "1 message was deleted for good."
+            case _:
+                text = f"{num_messages:,} messages were deleted for good."
         self._notices.tell(Notice(text))
 
     def _erase(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
+from app.sentences import worded
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Notices(QObject):
     """A `Notice`."""
 
     def tell(self, notice: Notice) -> None:
-        self.noticed.emit(notice)
+        """Tell it in the window's language, whoever wrote its sentences."""
+        self.noticed.emit(replace(notice, text=worded(notice.text)))
 
     @contextlib.contextmanager
     def telling(self, or_else: Callable[[], object] | None = None) -> Generator[None]:

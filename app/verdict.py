@@ -11,6 +11,7 @@ from app.model.message import ORIGINS, MessageId, Record
 from app.runs import DRAWN
 from worker.protocol import ModelLoaded
 
+_ROUNDING = "Models compute with rounding that depends on how much is read at once."
 _NEAR = 0.05
 """Log-probabilities that are this near may change places by rounding."""
 
@@ -58,7 +59,7 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[st
     """What is other than it was when the answer was written, and what of it no model drew."""
     told: list[str] = []
     others = sorted(
-        f"{name} {record.versions.get(name, 'none')} then, {loaded.versions.get(name, 'none')} now"
+        f"{name} {record.versions.get(name, '–')} → {loaded.versions.get(name, '–')}"
         for name in record.versions.keys() | loaded.versions.keys()
         if record.versions.get(name) != loaded.versions.get(name)
     )
@@ -69,7 +70,8 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[st
     elif record.model_identity != loaded.identity:
         told.append("Other weights, another configuration, or another kind of device.")
     if record.kv_bits != kv_bits:
-        told.append(f"What was read is kept in {_bits(kv_bits)}, and was in {_bits(record.kv_bits)}.")
+        now, then = _bits_in_words(kv_bits), _bits_in_words(record.kv_bits)
+        told.append(f"What was read is kept {now}, and was {then}.")
     told += [
         f"The hook {hook.name} was switched off on the way: it was too slow."
         for hook in record.hooks_told
@@ -81,16 +83,21 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[st
 def undrawn(record: Record) -> list[str]:
     """What of an answer no model drew."""
     counts = {letter: record.origins.count(letter) for letter in set(record.origins) - DRAWN}
-    kinds = (("healed", "heal a seam"), ("recut", "were cut anew at a stop"), ("given", "were given"))
-    return [
-        f"{number:,} of its tokens {what}: nobody drew them freely, so they are not compared."
-        for origin, what in kinds
-        if (number := counts.get(ORIGINS[origin], 0))
-    ]
+    healed, recut, given = (counts.get(ORIGINS[origin], 0) for origin in ("healed", "recut", "given"))
+    told: list[str] = []
+    if healed:
+        told.append(f"{healed:,} of its tokens heal a seam: nobody drew them freely, so they are not compared.")
+    if recut:
+        told.append(
+            f"{recut:,} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared."
+        )
+    if given:
+        told.append(f"{given:,} of its tokens were given: nobody drew them freely, so they are not compared.")
+    return told
 
 
-def _bits(kv_bits: int | None) -> str:
-    return "the bits that it computes in" if kv_bits is None else f"{kv_bits} bits"
+def _bits_in_words(kv_bits: int | None) -> str:
+    return "in the bits that it computes in" if kv_bits is None else f"in {kv_bits} bits"
 
 
 def rounding(difference: Difference, record: Record) -> str:
@@ -101,12 +108,11 @@ def rounding(difference: Difference, record: Record) -> str:
             f"All that the record tells is as it was, but the stored token's log-probability was {then:.3f} and is "
             f"{stored:.3f}: something computes otherwise."
         )
-    rounding = "Models compute with rounding that depends on how much is read at once"
     if record.sampling.temperature == 0 and stored is not None and drawn is not None:
         near = abs(stored - drawn)
         if near <= _NEAR:
-            return f"The two tokens were as likely as each other, within {near:.4f}: {rounding.lower()}."
-    return f"All that the record tells is as it was. {rounding}."
+            return f"The two tokens were as likely as each other, within {near:.4f}. {_ROUNDING}"
+    return f"All that the record tells is as it was. {_ROUNDING}"
 
 
 def told(verdict: Verdict) -> list[str]:
@@ -127,18 +133,18 @@ def _outcome(verdict: Verdict) -> str:
     if not verdict.differences:
         return f"It matched: {verdict.num_compared:,} of {verdict.num_tokens:,} tokens were drawn again."
     number = len(verdict.differences)
-    return (
-        f"It did not match from token {verdict.differences[0].place + 1:,} on: {number:,} of {verdict.num_compared:,} "
-        f"{'was' if number == 1 else 'were'} drawn otherwise."
-    )
+    place = verdict.differences[0].place + 1
+    return f"It did not match from token {place:,} on: {number:,} of {verdict.num_compared:,} came otherwise."
 
 
 def _first(difference: Difference) -> str:
-    then = "the end" if difference.stored_id is None else _quoted(difference.stored_text, difference.stored_logprob)
-    now = "the end" if difference.drawn_id is None else _quoted(difference.drawn_text, difference.drawn_logprob)
+    then = _in_words(difference.stored_id, difference.stored_text, difference.stored_logprob)
+    now = _in_words(difference.drawn_id, difference.drawn_text, difference.drawn_logprob)
     return f"There stood {then}, and now came {now}."
 
 
-def _quoted(text: str, logprob: float | None) -> str:
+def _in_words(token_id: int | None, text: str, logprob: float | None) -> str:
+    if token_id is None:
+        return "the end of the answer"
     shown = json.dumps(text, ensure_ascii=False)
     return shown if logprob is None else f"{shown} ({math.exp(logprob):.2%} likely)"

@@ -159,8 +159,8 @@ class Upkeep:
             self._is_damaged = True
             kept = [file for file in self._backups.files() if "-replaced" not in file.name]
             self._report(
-                f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown, and "
-                + (f"the newest sound backup is {kept[0]}." if kept else "there is no backup.")
+                f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown. "
+                + (f"The newest sound backup is {kept[0]}." if kept else "There is no sound backup.")
             )
             return
         if not _has_sound_index(file):

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 from app.controller import Controller
 from app.model.message import Message
 from app.notices import Notice
+from app.sentences import worded
 
 
 class Announcements(QObject):
@@ -26,7 +27,7 @@ class Announcements(QObject):
     def _on_ended(self, message: Message) -> None:
         if self._controller.opened is None or not self._controller.has(message.id):
             return
-        error = message.record.error if message.record is not None else None
+        error = worded(message.record.error or "") if message.record is not None else ""
         match message.state:
             case "complete":
                 text = self.tr("Answer finished")
@@ -35,7 +36,7 @@ class Announcements(QObject):
             case "cut":
                 text = self.tr("Answer cut at the maximum of tokens")
             case _:
-                text = self.tr("The answer failed. {}").format(error or "").strip()
+                text = self.tr("The answer failed. {}").format(error).strip()
         self._say(text)
 
     def _on_notice(self, notice: Notice) -> None:

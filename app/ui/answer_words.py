@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Figures, Message, Record
+from app.model.sizes import size_in_words
+from app.sentences import worded
 
 
 def ending(message: Message) -> tuple[str, str]:
@@ -14,7 +16,7 @@ def ending(message: Message) -> tuple[str, str]:
     if message.role == "assistant":
         match message.state:
             case _ if error:
-                text, kind = error, "failure" if message.state == "failed" else "warning"
+                text, kind = worded(error), "failure" if message.state == "failed" else "warning"
             case "stopped":
                 text = QCoreApplication.translate("AnswerWords", "Stopped.")
             case "cut":

@@ -26,6 +26,7 @@ from app.exporting import Order, Preview, Progress, Scope, Written, exported, pr
 from app.model.exports.format_names import Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options
+from app.sentences import worded
 from app.ui.elided_label import ElidedLabel
 from app.ui.export_formats import all_formats
 from app.ui.export_preview import ExportPreview
@@ -230,7 +231,7 @@ class ExportWindow(Sheet):
     def _on_no_preview(self, why: str) -> None:
         if self.sender() is self._preview_work:
             self._preview_work = None
-            self.preview.show_trouble(why)
+            self.preview.show_trouble(worded(why))
 
     # --- the export ----------------------------------------------------------------------------------------
 

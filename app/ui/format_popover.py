@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.model.asking import AnswerFormat, FormatKind
 from app.model.format_examples import EXAMPLES
+from app.sentences import worded
 from app.ui.flow import Flow
 from app.ui.one_of import quiet_label
 from app.ui.plain import as_label
@@ -97,7 +98,7 @@ class FormatPopover(Popover):
         elif problem is None:
             text, kind = self.tr("Looking at it …"), "quiet"
         elif problem:
-            text, kind = problem, "failure"
+            text, kind = worded(problem), "failure"
         else:
             text, kind = self.tr("✓ This can be used."), "good"
         self.verdict.setText(text)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QT
 from typing_extensions import override
 
 from app.model.hook import Hook, HookOption
+from app.sentences import worded
 from app.ui.one_of import quiet_label
 from app.ui.plain import as_label, as_tool_tip
 from app.ui.text_chips import TextChips
@@ -89,8 +90,8 @@ class HookRows(QWidget):
         switch = QCheckBox(as_label(hook.name))
         switch.setChecked(is_on)
         switch.setEnabled(is_on or not hook.problem)
-        switch.setToolTip(as_tool_tip(hook.description or hook.summary))
-        switch.setAccessibleDescription(hook.problem or hook.summary)
+        switch.setToolTip(as_tool_tip(worded(hook.description or hook.summary)))
+        switch.setAccessibleDescription(worded(hook.problem or hook.summary))
         switch.toggled.connect(partial(self._switch, hook.name))
         self.switches[hook.name] = switch
         head = QHBoxLayout()
@@ -100,7 +101,7 @@ class HookRows(QWidget):
             head.addWidget(self._mover(hook.name, -1, focus))
             head.addWidget(self._mover(hook.name, +1, focus))
         column.addLayout(head)
-        summary = quiet_label(hook.problem or hook.summary)
+        summary = quiet_label(worded(hook.problem or hook.summary))
         summary.setTextFormat(Qt.TextFormat.PlainText)
         if hook.problem:
             summary.setObjectName("warning")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive import Archive
 from app.model.imports.importing import Progress, Summary, imported, planned
+from app.sentences import worded
 from app.ui.folded import Folded
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet, scrolled
@@ -95,7 +96,7 @@ class ImportWindow(Sheet):
                     branches=self.tr("%n branch(es)", "", summary.num_branches),
                 )
             )
-            programs = (f"{program}: {number:,}" for program, number in summary.programs.most_common())
+            programs = (f"{worded(program)}: {number:,}" for program, number in summary.programs.most_common())
             self.details.setText(" · ".join(programs))
         else:
             self.headline.setText(self.tr("Nothing here can be imported"))
@@ -110,7 +111,7 @@ class ImportWindow(Sheet):
         num_problems = len(summary.problems) + summary.num_more_problems
         self.problems.show_lines(
             self.tr("%n can't be imported", "", num_problems),
-            [f"{self._short(problem.where)}: {problem.why}" for problem in summary.problems[:_MAX_LINES]],
+            [f"{worded(self._short(one.where))}: {worded(one.why)}" for one in summary.problems[:_MAX_LINES]],
             num_problems,
             is_open=num_problems <= 3,
         )
@@ -124,7 +125,7 @@ class ImportWindow(Sheet):
         )
         self.remarks.show_lines(
             self.tr("What will not be as it was"),
-            [f"{number:,} {remark}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
+            [f"{number:,} {worded(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
             len(summary.remarks),
             is_open=True,
         )
@@ -161,7 +162,7 @@ class ImportWindow(Sheet):
 
     def _on_failed(self, why: str) -> None:
         self.headline.setText(self.tr("That could not be read") if not self.details.text() else self.headline.text())
-        self.say(why, "failure")
+        self.fail(why)
 
     def _on_cancelled(self) -> None:
         self.import_button.setEnabled(True)

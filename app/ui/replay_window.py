@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.replaying import Replaying
+from app.sentences import worded
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet, scrolled
 from app.ui.theme import code_font
@@ -81,7 +82,7 @@ class ReplayWindow(Sheet):
         """Say what came of it."""
         self._run = None
         self.show_progress(is_shown=False)
-        outcome, *reasons = told(verdict)
+        outcome, *reasons = (worded(line) for line in told(verdict))
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
         self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))
         self.close_button.setText(self.tr("Close"))

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from app.model.search_words import said, understood
 from app.searching import MAX_HITS, Found, Searcher
+from app.sentences import worded
 from app.ui.one_of import quiet_label
 from app.ui.overlay import Overlay
 from app.ui.search_chips import SearchChips
@@ -129,7 +130,7 @@ class SearchPanel(Overlay):
         self._pages.setCurrentWidget(self.says)
         self.status.setText("")
         if found.trouble:
-            self.says.setText(found.trouble)
+            self.says.setText(worded(found.trouble))
         elif not found.typed.strip():
             self._explain()
         elif said(found.typed) and understood(found.typed).words:

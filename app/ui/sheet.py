@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.sentences import worded
 from app.ui.one_of import quiet_label
 from app.work import Work
 
@@ -109,7 +110,7 @@ class Sheet(QDialog):
 
     def fail(self, why: str) -> None:
         """Say why something went wrong."""
-        self.say(why, "failure")
+        self.say(worded(why), "failure")
 
     # --- work ----------------------------------------------------------------------------------------------
 

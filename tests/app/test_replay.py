@@ -131,7 +131,7 @@ def test_the_reasons_are_told(writer: Writer) -> None:
     def changed(**fields: object) -> Message:
         return structs.replace(answer, record=structs.replace(record, **fields))
 
-    assert "Other libraries: mlx 0.1 then" in reasons(changed(versions={**record.versions, "mlx": "0.1"}))
+    assert "Other libraries: mlx 0.1 → " in reasons(changed(versions={**record.versions, "mlx": "0.1"}))
     assert "Other weights" in reasons(changed(model_identity="another"))
     assert "is not known" in reasons(changed(model_identity=""))
     assert "kept in the bits that it computes in, and was in 4 bits" in reasons(changed(kv_bits=4))

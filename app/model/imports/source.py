@@ -146,7 +146,7 @@ def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attac
             yield item
             continue
         found = object_of(item)
-        place = _place(where, number, found)
+        place = _place_in_words(where, number, found)
         try:
             if is_bough:
                 remarks = Counter[str]()
@@ -185,9 +185,19 @@ def _in_transcript(file: _Counted, where: str, now_ms: int) -> Iterator[Found | 
         yield Problem(where, str(error))
 
 
-def _place(where: str, number: int, item: dict[str, Json]) -> str:
+def _place_in_words(where: str, number: int, item: dict[str, Json]) -> str:
     name = text_of(item.get("title")) or text_of(item.get("name"))
-    return f"{where}, conversation {number}" + (f" (“{' '.join(name.split())[:60]}”)" if name else "")
+    if not name:
+        return f"{where}, conversation {number}"
+    return f"{where}, conversation {number} (“{' '.join(name.split())[:60]}”)"
+
+
+def _damage_in_words(num_bytes: int, why: str, num_before: int) -> str:
+    if not num_before:
+        return f"its JSON breaks off or is damaged after {num_bytes:,} bytes ({why})"
+    return (
+        f"its JSON breaks off or is damaged after {num_bytes:,} bytes ({why}); {num_before} before that could be read"
+    )
 
 
 def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
@@ -197,9 +207,8 @@ def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Pr
             number += 1
             yield item
     except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
-        told = " ".join(str(error).split())[:120]
-        before = f"; {number} before that could be read" if number else ""
-        yield Problem(where, f"its JSON breaks off or is damaged after {file.num_bytes:,} bytes ({told}){before}")
+        why = " ".join(str(error).split())[:120]
+        yield Problem(where, _damage_in_words(file.num_bytes, why, number))
 
 
 def _values(file: _Counted, num_levels: int) -> Iterator[Json]:

@@ -140,7 +140,7 @@ def test_a_damaged_store_pushes_no_sound_backup_out_and_is_told(path: Path) -> N
     assert backups.files() == [sound]
     assert said
     assert said[0].startswith(f"The conversations in {path} are damaged in places (")
-    assert said[0].endswith(f"What can be read is shown, and the newest sound backup is {sound}.")
+    assert said[0].endswith(f"What can be read is shown. The newest sound backup is {sound}.")
     with sql(path) as database, pytest.raises(NotSoundError):
         backups.make(database)
 
