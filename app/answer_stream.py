@@ -8,6 +8,7 @@ import msgspec
 
 from app.model.message import Drawn, Message, without_tokens
 from app.model.pieces import Grown
+from app.model.token_pieces import GrowingPieces, TokenPiece
 from app.prompt import drawn
 from worker.protocol import RequestId, Token
 
@@ -33,6 +34,8 @@ class AnswerStream:
         self._unsaved: list[str] = []
         self._num_saved = 0
         """Of the tokens."""
+        self._pieces: GrowingPieces | None = None
+        """The tokens as stretches of the text, as far as somebody wanted to know."""
         self.was_cut = False
         """Whether text that may be in the store already was taken back since it was last saved."""
 
@@ -57,6 +60,14 @@ class AnswerStream:
         """Return `message`, whatever else of it is another one now, with what has streamed in."""
         return msgspec.structs.replace(message, text=self.message.text + self.new_text)
 
+    @property
+    def pieces(self) -> Sequence[TokenPiece]:
+        """The tokens of its text, as far as they are known; the same list each time, unless something is taken back."""
+        if self._pieces is None:
+            self._pieces = GrowingPieces(self.message)
+        self._pieces.add(drawn(self.tokens[self._pieces.num_drawn :]))
+        return self._pieces.pieces
+
     def append(self, text: str, tokens: Sequence[Token]) -> None:
         self.tokens += tokens
         if text:
@@ -68,6 +79,7 @@ class AnswerStream:
         text = self.new_text
         self._new[:] = [text[: max(len(text) - num_chars, 0)]]
         del self.tokens[max(len(self.tokens) - num_tokens, 0) :]
+        self._pieces = None
         self.was_cut = self.was_cut or num_chars > 0 or len(self.tokens) < self._num_saved
         if num_given_chars:
             message = self.message

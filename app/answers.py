@@ -11,6 +11,7 @@ from app.answer_stream import AnswerStream
 from app.model.database import StoreError
 from app.model.message import Message, MessageId
 from app.model.store import Store
+from app.model.token_pieces import TokenPiece
 from app.prompt import broken_off, finished, generate
 from app.worker_link import WorkerLink
 from worker.protocol import (
@@ -110,6 +111,11 @@ class Answers(QObject):
     def is_streaming(self, message_id: MessageId) -> bool:
         stream = self._streams.get(message_id)
         return stream is not None and not stream.has_ended
+
+    def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
+        """Return the tokens of an answer that grows, where they stand in its text; none of any other message."""
+        stream = self._streams.get(message_id)
+        return () if stream is None else stream.pieces
 
     def is_asked(self, message_id: MessageId) -> bool:
         """Whether more may come into a message, or its end has yet to be told."""

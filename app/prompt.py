@@ -168,7 +168,9 @@ def broken_off(message: Message, state: State, error: str | None) -> Message:
 
 def drawn(tokens: Sequence[Token]) -> tuple[Drawn, ...]:
     """Return what is kept of tokens as they come."""
-    return tuple(Drawn(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token)) for token in tokens)
+    return tuple(
+        Drawn(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token), token.num_chars) for token in tokens
+    )
 
 
 def _alternatives(token: Token) -> tuple[Alternative, ...]:

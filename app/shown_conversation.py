@@ -11,6 +11,7 @@ from app.costs import Costs
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.titles import says_little, title_of
+from app.model.token_pieces import TokenPiece
 from app.model.typed_text import name_from
 from app.notices import Notice
 from app.preparation import Preparation
@@ -42,8 +43,9 @@ class ShownConversation(QObject):
         self._notices = program.notices
         self.preparation = Preparation(program)
         """What lies ready in the open conversation, and how it asks."""
-        self.costs = Costs(program.session.link, program.session)
+        self.costs = Costs(program.session.link, program.session, lambda: self.preparation.template_options)
         """What it would cost to go to a message of the open conversation."""
+        self.preparation.asking_changed.connect(self.costs.look_at_options)
         self._open: OpenConversation | None = None
         self._is_hearing = False
         """Whether what happens now was done in another window, or is only another look at it."""
@@ -90,6 +92,10 @@ class ShownConversation(QObject):
 
     def is_streaming(self, message_id: MessageId) -> bool:
         return self._answers.is_streaming(message_id)
+
+    def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
+        """Return the tokens of an answer that grows, where they stand in its text; none of any other message."""
+        return self._answers.tokens_so_far(message_id)
 
     @property
     def streaming_message(self) -> Message | None:

@@ -179,6 +179,8 @@ class Drawn(Struct, frozen=True, gc=False, array_like=True):
     origin: str
     logprob: float | None = None
     alternatives: tuple[Alternative, ...] = ()
+    num_chars: int = 0
+    """How many characters of the answer end with it."""
 
 
 def with_drawn(record: Record, drawn: Sequence[Drawn]) -> Record:
@@ -195,7 +197,9 @@ def with_drawn(record: Record, drawn: Sequence[Drawn]) -> Record:
     return structs.replace(
         record,
         token_ids=(*record.token_ids, *(token.id for token in drawn)),
-        token_chars=(),
+        token_chars=(
+            (*record.token_chars, *(token.num_chars for token in drawn)) if len(record.token_chars) == num else ()
+        ),
         origins=(record.origins or ORIGINS["given"] * num) + "".join(token.origin for token in drawn),
         logprobs=logprobs if any(logprob is not None for logprob in logprobs) else (),
         alternatives=alternatives if any(alternatives) else (),

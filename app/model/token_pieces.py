@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from app.model.message import Alternative, Message, Record
+from app.model.message import ORIGINS, Alternative, Drawn, Message, Record
 
 _MOST_BITS = 8.0
 """A token is no more surprising than one of 256 that are equally likely."""
@@ -66,6 +67,36 @@ def token_pieces(message: Message) -> list[TokenPiece]:
         )
         start = end
     return pieces
+
+
+class GrowingPieces:
+    """The tokens of an answer that still grows.
+
+    Where they end is known as they come. Some may end behind the text that is there: it is held back.
+    """
+
+    def __init__(self, given: Message) -> None:
+        """`given`: the answer as it was when it was asked for; its text may have tokens that are known."""
+        self.pieces = token_pieces(given)
+        """All of them; the list grows."""
+        self._num_given = len(self.pieces)
+        self._end = len(given.text)
+
+    @property
+    def num_drawn(self) -> int:
+        """How many have come."""
+        return len(self.pieces) - self._num_given
+
+    def add(self, drawn: Sequence[Drawn]) -> None:
+        """Take in the next tokens."""
+        for token in drawn:
+            start, self._end = self._end, self._end + token.num_chars
+            # What spells given text again alone shows nothing. The others' character is there when they are.
+            is_nothing = self._end == start and token.origin == ORIGINS["healed"]
+            end = start if is_nothing else max(self._end, start + 1)
+            self.pieces.append(
+                TokenPiece(len(self.pieces), token.id, start, end, token.origin, token.logprob, token.alternatives)
+            )
 
 
 def with_first_tokens(record: Record, num_tokens: int) -> Record:

@@ -154,6 +154,11 @@ class MessageText(QTextBrowser):
             self._tokens = None
             self.viewport().update()
 
+    def show_more_tokens(self, pieces: Sequence[TokenPiece]) -> None:
+        """Tint those that have come, too, where tokens are tinted; the first of them are shown already."""
+        if self._tokens is not None:
+            self._tokens.grow(self._content, pieces)
+
     @property
     def is_raw(self) -> bool:
         """Whether the text is shown as it was written."""

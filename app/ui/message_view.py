@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from msgspec import structs
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
@@ -89,8 +90,8 @@ class MessageView(QFrame):
         self.note: NoteView | None = None
         self._modes = shown.modes or ReadingModes()
         self._is_listening = False
-        self._tokens_shown: tuple[int, str] | None = None
-        """Of which text the tokens are shown."""
+        self._tokens_shown: tuple[int, str, bool] | None = None
+        """Of which text the tokens are shown, and whether it was one that grows."""
         body = QFrame()
         body.setObjectName("answer" if role == "assistant" else "card")
         self._card = body
@@ -182,7 +183,7 @@ class MessageView(QFrame):
         # An empty system prompt is a quiet line, not an empty card.
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
-        self._show_tokens(are_tokens_shown and not shown.is_streaming)
+        self._show_tokens(are_tokens_shown)
         self._show_thought()
         self._show_note()
         if not shown.is_streaming or message.text:
@@ -198,9 +199,9 @@ class MessageView(QFrame):
     def _use(self, modes: ReadingModes) -> None:
         if modes is not self._modes or not self._is_listening:
             if self._is_listening:
-                self._modes.tokens_changed.disconnect(self._on_tokens_changed)
+                self._modes.tokens_changed.disconnect(self._show_otherwise)
             self._modes, self._is_listening = modes, True
-            modes.tokens_changed.connect(self._on_tokens_changed)
+            modes.tokens_changed.connect(self._show_otherwise)
 
     def append_text(self, text: str) -> None:
         """Take text that has streamed in; it is on screen at the next `render_appended`."""
@@ -214,18 +215,27 @@ class MessageView(QFrame):
             return False
         self._hide_reading()
         self.text.append(text)
+        if self.text.tokens is not None:
+            self.text.show_more_tokens(self._modes.tokens_so_far(self.message.id))
         if self.text.thought is not None or self.thought is not None:
             self._show_thought()
         return True
 
     def _show_tokens(self, are_shown: bool) -> None:
-        shown = (self.message.id, self.message.text) if are_shown else None
+        """Tint its tokens, or no more; of an answer that grows, those that have come."""
+        message, grows = self.message, self.is_streaming
+        shown = (message.id, message.text, grows) if are_shown else None
         if shown != self._tokens_shown:
             self._tokens_shown = shown
-            self.text.show_tokens(token_pieces(self.message) if are_shown else None, can_fork=True)
+            pieces = self._modes.tokens_so_far(message.id) if grows else token_pieces(message)
+            self.text.show_tokens(pieces if are_shown else None, can_fork=not grows)
 
-    def _on_tokens_changed(self) -> None:
-        self.show_message(self.shown)
+    def _show_otherwise(self) -> None:
+        """Show the message in another way, with all that has streamed in."""
+        message = self.message
+        if self.is_streaming:
+            message = structs.replace(message, text=self.text.content + "".join(self._unrendered))
+        self.show_message(replace(self.shown, message=message))
 
     def _choose_token(self, index: int, token_id: int) -> None:
         self.token_chosen.emit(self.message.id, index, token_id)
@@ -242,7 +252,7 @@ class MessageView(QFrame):
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""
         self._modes.raw ^= {self.message.id}
-        self.show_message(self.shown)
+        self._show_otherwise()
 
     def toggle_thought(self) -> None:
         """Open what the model thought before its answer, or fold it."""

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from PySide6.QtCore import QObject, Signal
 
 from app.model.message import MessageId
+from app.model.token_pieces import TokenPiece
+
+
+def _none(_: MessageId) -> Sequence[TokenPiece]:
+    return ()
 
 
 class ReadingModes(QObject):
@@ -12,8 +19,10 @@ class ReadingModes(QObject):
 
     tokens_changed = Signal(bool)
 
-    def __init__(self) -> None:
+    def __init__(self, tokens_so_far: Callable[[MessageId], Sequence[TokenPiece]] = _none) -> None:
         super().__init__()
+        self.tokens_so_far = tokens_so_far
+        """The tokens of an answer that grows, where they stand in its text."""
         self.raw: set[MessageId] = set()
         """Messages whose text is shown as it was written."""
         self.opened_thoughts: set[MessageId] = set()

@@ -54,10 +54,24 @@ class TokenReader(QObject):
 
     def show(self, content: str, pieces: Sequence[TokenPiece], *, can_fork: bool) -> None:
         """Tint these tokens of a text that is shown as it was written."""
+        looked_at = None if self._current is None else self.pieces[self._current]
+        is_same_text = content.startswith(self._content)
         self._content = content
         self._can_fork = can_fork
         self._tint = TokenTint(self._text.document(), content, pieces)
-        self.close()
+        number = next((at for at, piece in enumerate(self.pieces) if _is_same(piece, looked_at)), None)
+        if is_same_text and number is not None:
+            # An answer has ended while somebody looks at one of its tokens.
+            self._show(number)
+        else:
+            self.close()
+
+    def grow(self, content: str, pieces: Sequence[TokenPiece]) -> None:
+        """Tint what the text has grown by; the first of `pieces` are those that are tinted already."""
+        self._content = content
+        if self._tint is not None:
+            self._tint.grow(content, pieces)
+            self._text.viewport().update()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -166,3 +180,8 @@ class TokenReader(QObject):
 
     def _announce(self, words: str) -> None:
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._text, words))
+
+
+def _is_same(piece: TokenPiece, other: TokenPiece | None) -> bool:
+    """Whether two tokens are the same at the same place; numbered they may be otherwise."""
+    return other is not None and (piece.id, piece.start, piece.end) == (other.id, other.start, other.end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
@@ -10,8 +11,8 @@ from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDo
 
 from app.model.message import ORIGINS
 from app.model.token_pieces import TokenPiece
+from app.ui.character_places import CharacterPlaces
 from app.ui.character_x import float_x
-from app.ui.code_blocks import num_units
 from app.ui.theme import Theme
 
 _THINNEST_PX, _THICKEST_PX = 1.5, 4.5
@@ -20,24 +21,33 @@ _FAINTEST = 70
 _MARK_PX = 5.0
 _LEAST_PX = 4.0
 """A token that is no more than a line's end is as wide."""
-_BREAK = "\u200b"
 
 MARKED_ORIGINS = tuple(ORIGINS[name] for name in ("forced", "healed", "draft", "chosen"))
 """Origins that have a mark of their own."""
 
 
 class TokenTint:
-    """The tokens of one message that is shown as it was written."""
+    """The tokens of one message that is shown as it was written; it may grow."""
 
     def __init__(self, document: QTextDocument, text: str, pieces: Sequence[TokenPiece]) -> None:
-        places = _places(document.toRawText(), text)
-        pieces = pieces if places is not None else ()
-        places = places or []
-        num_shown = len(places) - 1
-        self.pieces = [piece for piece in pieces if piece.end <= num_shown]
-        self._starts = [places[piece.start] for piece in self.pieces]
-        self._ends = [places[piece.end] for piece in self.pieces]
+        self.pieces: list[TokenPiece] = []
+        """Those that are shown."""
+        self._starts: list[int] = []
+        self._ends: list[int] = []
         self._document = document
+        self._places = CharacterPlaces(document)
+        self.grow(text, pieces)
+
+    def grow(self, text: str, pieces: Sequence[TokenPiece]) -> None:
+        """Take in what the text has grown by; the first of `pieces` are those that are here already."""
+        places = self._places
+        places.follow(text)
+        for piece in itertools.islice(pieces, len(self.pieces), None):
+            if piece.end > places.num_chars:
+                break
+            self.pieces.append(piece)
+            self._starts.append(places[piece.start])
+            self._ends.append(places[piece.end])
 
     def index_at(self, position: int) -> int | None:
         """Return which token the character at a place in the document belongs to."""
@@ -62,7 +72,7 @@ class TokenTint:
             max(0, layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit))
         )
         while block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
-            for index, rect in self._rects_in(block):
+            for index, rect in self._rects_in(block, visible):
                 self._paint_line(painter, rect, self.pieces[index], theme)
                 if index == current:
                     painter.setPen(QPen(QColor(theme.accent), 2))
@@ -82,11 +92,14 @@ class TokenTint:
         if piece.origin in MARKED_ORIGINS:
             paint_mark(painter, QPointF(rect.left() + 0.5, rect.bottom() - _MARK_PX), piece.origin, theme)
 
-    def _rects_in(self, block: QTextBlock) -> Iterator[tuple[int, QRectF]]:
+    def _rects_in(self, block: QTextBlock, visible: QRect | None = None) -> Iterator[tuple[int, QRectF]]:
+        """Where the tokens of a block are, of those that are visible if it is said what is."""
         begin, layout = block.position(), block.layout()
         top = layout.position()
         for number in range(layout.lineCount()):
             line = layout.lineAt(number)
+            if visible is not None and not _is_within(visible, top.y() + line.y(), line.height()):
+                continue
             start = begin + line.textStart()
             end = start + line.textLength()
             is_last = number == layout.lineCount() - 1
@@ -100,6 +113,10 @@ class TokenTint:
                     QRectF(top.x() + left, top.y() + line.y(), max(_LEAST_PX, right - left), line.height()),
                 )
                 index += 1
+
+
+def _is_within(visible: QRect, y: float, height: float) -> bool:
+    return y <= visible.bottom() + 1 and y + height >= visible.top()
 
 
 def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> None:
@@ -120,26 +137,3 @@ def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> 
         middle = box.center()
         sides = (middle.x(), box.top()), (box.right(), middle.y()), (middle.x(), box.bottom()), (box.left(), middle.y())
         painter.drawPolygon(QPolygonF([QPointF(*side) for side in sides]))
-
-
-def _places(shown: str, text: str) -> list[int] | None:
-    """Return where in a document each character of a text stands, and where the last one shown ends.
-
-    Qt counts UTF-16 units; long runs have been given leave to break. None where the document says another text.
-    """
-    if "\r" in text:
-        # Of a line end of two characters the document has one.
-        return None
-    if shown.isascii() and len(shown) == len(text):
-        return list(range(len(text) + 1))
-    places: list[int] = []
-    unit = index = 0
-    for character in shown:
-        is_break = character == _BREAK and text[index : index + 1] != _BREAK
-        if not is_break:
-            if index >= len(text):
-                break
-            places.append(unit)
-            index += 1
-        unit += num_units(character)
-    return [*places, unit]

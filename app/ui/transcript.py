@@ -41,7 +41,7 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._controller = controller
-        self.modes = ReadingModes()
+        self.modes = ReadingModes(controller.tokens_so_far)
         """How its messages are read."""
         super().__init__(theme)
         self.selection = MessageSelection(self)

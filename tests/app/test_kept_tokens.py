@@ -16,8 +16,8 @@ from worker.protocol import Alternative, Choice, Chunk, Continuation, Finished, 
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
-_FIRST = Token(id=7, logprob=-0.5, top=[Alternative(id=8, text="off", logprob=None)])
-_SECOND = Token(id=8, logprob=-1.5, origin="forced")
+_FIRST = Token(id=7, logprob=-0.5, top=[Alternative(id=8, text="off", logprob=None)], num_chars=4)
+_SECOND = Token(id=8, logprob=-1.5, origin="forced", num_chars=4)
 
 
 def _saved(answers: Answers) -> None:
@@ -52,7 +52,7 @@ def test_after_a_kill_the_tokens_of_what_was_written_are_known(desk: Desk) -> No
     assert (found.text, found.state) == ("one two ", "stopped")
     record = found.record
     assert record is not None
-    assert (record.token_ids, record.origins) == ((7, 8), "sf")
+    assert (record.token_ids, record.origins, record.token_chars) == ((7, 8), "sf", (4, 4))
     assert record.logprobs == (-0.5, -1.5)
     assert record.alternatives == ((Kept(8, "off", None),), ())
     assert (record.error, record.reason) == ("It was killed.", None)

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.model.message import ORIGINS, Message
-from app.model.token_pieces import token_pieces
+from app.model.token_pieces import TokenPiece, token_pieces
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -29,10 +29,24 @@ def _fork_of(person: Person, answer: Message) -> Message:
     return fork
 
 
-def test_the_mode_is_remembered_and_asks_for_alternatives(tokens: Person) -> None:
+def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_they_come(tokens: Person) -> None:
     assert tokens.application.controller.program.settings.tokens_visible
+    growing: list[list[TokenPiece]] = []
+
+    def look(message_id: int) -> None:
+        reader = tokens.view(message_id).text.tokens
+        if reader is not None and tokens.controller.is_streaming(message_id):
+            growing.append(list(reader.pieces))
+
+    tokens.window.transcript.text_shown.connect(look)
     answer = tokens.ask("What is a branch?")
+    tokens.window.transcript.text_shown.disconnect(look)
+    assert growing
+    assert growing[-1]
+    assert all(pieces == token_pieces(answer)[: len(pieces)] for pieces in growing)
     assert answer.record is not None
+    # What it took is known, too: the model's weights at least.
+    assert answer.record.figures.memory_bytes > 1 << 20
     assert answer.record.top_logprobs == 5
     pieces = token_pieces(answer)
     assert pieces
