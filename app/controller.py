@@ -10,6 +10,7 @@ import msgspec
 from PySide6.QtCore import Signal
 
 from app import token_forks
+from app.model.asking import Asking
 from app.model.database import StoreError
 from app.model.message import Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
@@ -28,6 +29,15 @@ class _Later:
     act: Callable[[], None]
 
 
+@dataclass(frozen=True)
+class _ByModel:
+    """What is to be asked again once a model has loaded."""
+
+    opened: OpenConversation
+    message_id: MessageId
+    model: str
+
+
 class Controller(ShownConversation):
     """Asks, changes the tree, and takes back what was done to it.
 
@@ -42,6 +52,8 @@ class Controller(ShownConversation):
     def __init__(self, program: Program) -> None:
         super().__init__(program)
         self._later: _Later | None = None
+        self._by_model: _ByModel | None = None
+        program.session.changed.connect(self._on_session_changed)
         # Behind what the conversation itself does with an answer that has ended.
         self._answers.ended.connect(self._do_later)
 
@@ -98,13 +110,21 @@ class Controller(ShownConversation):
             self._opened.set_text(message_id, text)
             self._announce_growth()
 
-    def regenerate(self, message_id: MessageId, num_answers: int | None = None) -> None:
-        """Ask for other answers beside this one; to a question, for more answers to it. None: as many as are set."""
+    def regenerate(self, message_id: MessageId, num_answers: int | None = None, asking: Asking | None = None) -> None:
+        """Ask for other answers beside this one; to a question, for more answers to it.
+
+        `num_answers` None: as many as are set. `asking`: this once not as is set, but so.
+        """
         message = self._opened.message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
         if question_id is not None and message.role in {"user", "assistant"}:
             with self._step("Regenerate"):
-                self._ask(question_id, num_answers)
+                self._ask(question_id, num_answers, asking)
+
+    def regenerate_by(self, message_id: MessageId, model: str) -> None:
+        """Load another model, and ask it for an answer beside this one; where it does not load, nothing is asked."""
+        self._by_model = _ByModel(self._opened, message_id, clean(model))
+        self.program.load_model(model)
 
     def continue_answer(self, message_id: MessageId) -> None:
         """Let a stopped or cut answer go on where it ended; beside itself, where the conversation went on from it."""
@@ -265,10 +285,19 @@ class Controller(ShownConversation):
                 self._answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
             self._announce_growth()
 
-    def _ask(self, question_id: MessageId, num_answers: int | None = None) -> None:
+    def _on_session_changed(self) -> None:
+        by, session = self._by_model, self.program.session
+        if by is None or (session.state == "loading" and session.name == by.model):
+            return
+        self._by_model = None
+        is_loaded = session.state == "ready" and session.name == by.model
+        if is_loaded and by.opened is self._open and by.message_id in by.opened:
+            self.regenerate(by.message_id, num_answers=1)
+
+    def _ask(self, question_id: MessageId, num_answers: int | None = None, asking: Asking | None = None) -> None:
         """Add answers below a question and let the model write them; the first is shown."""
         opened = self._opened
-        record = self.preparation.record()
+        record = self.preparation.record(asking)
         num_answers = self.preparation.asking.n if num_answers is None else num_answers
         with self._notices.telling():
             answers = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -52,6 +53,11 @@ class Preparation(QObject):
         """How the next answer is asked for."""
         return self._prepared.asking or self._program.settings.asking
 
+    @property
+    def template_options(self) -> dict[str, Any]:
+        """What the chat template is given for the next answer."""
+        return self.asking.options(self._thinking_option)
+
     def show(self, conversation_id: int | None) -> None:
         """Be about another conversation."""
         self.save()
@@ -93,11 +99,11 @@ class Preparation(QObject):
         self._change(structs.replace(self._prepared, asking=None))
         self.asking_changed.emit()
 
-    def record(self) -> Record:
-        """Return the record of an answer that is asked for now."""
+    def record(self, asking: Asking | None = None) -> Record:
+        """Return the record of an answer that is asked for now; `asking`: not as is set, but so."""
         session, settings = self._program.session, self._program.settings
-        option = None if session.info is None else session.info.thinking_option
-        return session.signed(self._told(self.asking.record(settings.overflow, option)))
+        asked = asking or self.asking
+        return session.signed(self._told(asked.record(settings.overflow, self._thinking_option)))
 
     def going_on(self, record: Record) -> Record:
         """Return the record of an answer that goes on now."""
@@ -118,6 +124,11 @@ class Preparation(QObject):
                 del self._unkept[conversation_id]
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    @property
+    def _thinking_option(self) -> str | None:
+        info = self._program.session.info
+        return None if info is None else info.thinking_option
 
     def _read(self, conversation_id: int | None) -> Prepared:
         if conversation_id in self._unkept:

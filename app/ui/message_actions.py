@@ -20,7 +20,7 @@ ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"
 ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
 """What a letter does on the message that has the focus."""
 
-MORE_KEYS = {"s": "star", "n": "name", "v": "side_by_side", "d": "compare"}
+MORE_KEYS = {"w": "regenerate_with", "s": "star", "n": "name", "v": "side_by_side", "d": "compare"}
 """The same for actions that are in the menu alone."""
 
 _KEYS: dict[ActionName, str] = {

@@ -38,6 +38,7 @@ class MessageCommands(QObject):
             "next_sibling": partial(self._step_sibling, +1),
             "previous_message": partial(self._step_message, -1),
             "next_message": partial(self._step_message, +1),
+            "regenerate_with": self._regenerate_current_with,
             "stop": self._controller.stop,
         }
 
@@ -47,12 +48,15 @@ class MessageCommands(QObject):
         possible = self._transcript.shown(current).actions if current is not None else ()
         for name in _ACTIONS:
             self._menus[name].setEnabled(name in possible)
+        self._menus["regenerate_with"].setEnabled("regenerate" in possible)
 
     def act(self, message_id: MessageId, name: str) -> None:
         """Do with a message what was asked for."""
         match name:
             case "regenerate":
                 self._controller.regenerate(message_id)
+            case "regenerate_with":
+                self._regenerate_with(message_id)
             case "fork":
                 self._controller.fork(message_id)
                 self._composer.text.setFocus()
@@ -64,6 +68,24 @@ class MessageCommands(QObject):
                 QGuiApplication.clipboard().setText(self._controller.message(message_id).text)
             case _:
                 pass
+
+    def _regenerate_current_with(self) -> None:
+        current = self.current_id()
+        if current is not None:
+            self._regenerate_with(current)
+
+    def _regenerate_with(self, message_id: MessageId) -> None:
+        view = self._transcript.reveal(message_id)
+        if view is not None and "regenerate" in self._transcript.shown(message_id).actions:
+            # Imported when somebody wants it: not every start does.
+            from app.ui.regenerate_menu import RegenerateMenu
+
+            menu = RegenerateMenu(self._controller, message_id, self._transcript)
+            menu.aboutToHide.connect(menu.deleteLater)
+            bottom = view.mapToGlobal(view.rect().bottomLeft())
+            # Of a long message the end may be out of sight.
+            sight = self._transcript.mapToGlobal(self._transcript.rect().bottomLeft())
+            menu.popup(QPoint(bottom.x(), min(bottom.y(), sight.y())))
 
     def _show_more(self, _message_id: MessageId, place: QPoint) -> None:
         """The menu of messages, as the menu bar has it; the message has the focus."""
