@@ -1,0 +1,192 @@
+"""What goes wrong while the window speaks German is told in German, whoever wrote the sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.model.settings import Keeping
+from app.ui.format_popover import FormatPopover
+from app.ui.import_window import ImportWindow
+from app.ui.languages import Language
+from app.ui.window import MainWindow
+from tests.app.desk import Desk
+from tests.app.ui.conftest import PATIENCE_MS
+from tests.driver import ROOT
+from worker.errors import HookFailedError, WorkerError
+from worker.models.folder import find_model
+
+_SENTENCES: list[str] = json.loads((ROOT / "resources/translations/sentences.json").read_text(encoding="utf-8"))
+_ENGLISH = {part for text in _SENTENCES for part in re.split(r"\{\w*\}", text) if len(part.split()) > 3}
+
+
+class German:
+    """A window that speaks German, over a worker that the test plays."""
+
+    def __init__(self, folder: Path) -> None:
+        self.desk = Desk(folder)
+        self.window = MainWindow(self.desk.controller, folder)
+        self.window.show()
+
+    def banner(self) -> str:
+        """What the banner says, which must be German."""
+        return _german(self.window.banner.label.text())
+
+    def ending(self) -> str:
+        """What is said below the last message, which must be German."""
+        view = self.window.transcript.view(self.desk.controller.path[-1].id)
+        assert view is not None
+        return _german("\n".join(_texts(view)))
+
+
+def _texts(root: QWidget) -> list[str]:
+    return [widget.text() for widget in root.findChildren(QWidget) if isinstance(widget, QLabel | QAbstractButton)]
+
+
+def _german(text: str) -> str:
+    assert text
+    assert {part for part in _ENGLISH if part in text} == set(), text
+    return text
+
+
+@pytest.fixture
+def german(qapp: QApplication, tmp_path: Path) -> Iterator[German]:
+    language = Language()
+    language.speak("de")
+    german = German(tmp_path)
+    yield german
+    german.window.close()
+    german.desk.close()
+    german.window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    language.speak("en")
+
+
+def test_a_worker_that_dies_again_and_again(german: German) -> None:
+    desk = german.desk
+    desk.controller.send("u")
+    desk.link.chunk(desk.link.asked[-1], "a")
+    desk.link.die()
+    assert german.banner().endswith("Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.")
+    assert "durch das Signal SIGKILL" in german.ending()
+    # What was stored is English: it can be read in another language later.
+    error = desk.controller.path[-1].record
+    assert error is not None
+    assert (error.error or "").startswith("The worker that runs the model ended")
+    desk.link.die(3)
+    desk.link.die(-11)
+    assert "endete mit dem Modell 'guide' 3 Mal nacheinander, zuletzt durch das Signal SIGSEGV" in german.banner()
+    desk.controller.send("again")
+    assert "Es läuft kein Modell" in german.ending()
+
+
+def test_models_that_can_not_be_loaded(german: German, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_text("{", encoding="utf-8")
+    for name in (str(tmp_path / "file"), str(tmp_path / "empty"), str(broken), "no/such", "\0"):
+        with pytest.raises(WorkerError) as refused:
+            find_model(name)
+        german.desk.program.load_model(name)
+        german.desk.link.load_failed(f"{refused.value} No model is loaded now.")
+        assert german.banner().endswith("Jetzt ist kein Modell geladen. Das Modell davor wird wieder geladen.")
+        german.desk.link.loaded()
+    german.desk.program.set_keeping(Keeping(kv_bits=8))
+    german.desk.link.load_failed("`cache.kv_bits`: llama keeps windows or states alone.")
+    german.banner()
+    german.desk.link.cannot_start = True
+    german.desk.link.die()
+    assert german.banner().startswith("Der Prozess, der das Modell rechnet, ließ sich nicht starten")
+
+
+def test_answers_that_fail(german: German) -> None:
+    desk = german.desk
+    failures = {
+        "The prompt has 3,000 tokens; the model's context holds 2,048 with the answer. Shorten the message, or go on "
+        "from an earlier one.": "fasst mit der Antwort 2,048",
+        str(HookFailedError("mine", "It returned int, no Decision.")): "keine Decision",
+        "A bug in Bough ended this request (ValueError: x. Y). The worker goes on; try again.": "(ValueError: x. Y)",
+    }
+    for message, said in failures.items():
+        desk.controller.send("u")
+        desk.link.failed(desk.link.asked[-1], message)
+        assert said in german.ending()
+
+
+def _locked(desk: Desk) -> Callable[[], None]:
+    other = sqlite3.connect(desk.path, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    return other.close
+
+
+def test_a_store_that_can_not_be_used(german: German) -> None:
+    desk = german.desk
+    desk.ask("u", "a")
+    release = _locked(desk)
+    desk.controller.send("v")
+    assert german.banner().startswith("Ein anderes Programm schreibt gerade in ")
+    release()
+    with contextlib.closing(sqlite3.connect(desk.path)) as database:
+        database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
+        database.commit()
+    assert desk.controller.conversation is not None
+    desk.controller.open_conversation(desk.controller.conversation.id)
+    assert german.banner().startswith("Wie Nachricht ")
+    (desk.folder / "settings.json").unlink(missing_ok=True)
+    (desk.folder / "settings.json").mkdir()
+    desk.preferences.change(sidebar_visible=False)
+    desk.preferences.save()
+    assert german.banner().startswith("Die Einstellungen ließen sich nicht speichern (")
+
+
+def test_what_is_done_is_told(german: German) -> None:
+    desk = german.desk
+    answer = desk.ask("u", "a")
+    desk.controller.prune(answer.id)
+    assert german.banner() == "1 Nachricht wurde gestutzt."
+    desk.program.empty_kept_files()
+    desk.link.loaded()
+    assert "wurden von der Platte entfernt" in german.banner()
+    assert desk.controller.conversation is not None
+    desk.program.conversations.delete(desk.controller.conversation.id)
+    assert german.banner() == "„u“ wurde gelöscht."
+    desk.program.conversations.empty_trash()
+    assert german.banner() == "4 Nachrichten wurden endgültig gelöscht."
+    desk.program.conversations.empty_trash()
+    assert german.banner() == "Im Papierkorb war nichts."
+
+
+def test_files_that_can_not_be_attached_or_imported(german: German, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\x00")
+    german.window.composer.files_given.emit([tmp_path, tmp_path / "binary", tmp_path / "none"])
+    assert german.banner().count("„") == 3
+    (tmp_path / "a.json").write_text('[{"mapping": {}}, {"x": 1}, ', encoding="utf-8")
+    sheet = ImportWindow(german.desk.program.archive, [tmp_path / "a.json", tmp_path / "none.json"], german.window)
+    sheet.open()
+    qtbot.waitUntil(lambda: bool(sheet.problems.lines.text()), timeout=PATIENCE_MS)
+    said = _german(sheet.problems.lines.text())
+    assert "a.json, Gespräch 1: " in said
+    assert len(said.splitlines()) >= 3
+    sheet.reject()
+
+
+def test_forms_that_can_not_be_used(german: German) -> None:
+    german.window.action("answer_format").trigger()
+    popover = german.window.findChild(FormatPopover)
+    assert isinstance(popover, FormatPopover)
+    popover.kinds["choice"].click()
+    popover.editor.setPlainText("yes")
+    popover.show_verdict("The JSON schema is no JSON: Expecting value.")
+    assert _german(popover.verdict.text()) == "Das JSON-Schema ist kein JSON: Expecting value."
+    popover.close()
