@@ -7,10 +7,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
+import app.plain_import  # noqa: F401 # pyright: ignore[reportUnusedImport] (first: it makes those below cheap)
 from app.answers import Answers
 from app.controller import Controller
 from app.model.database import StoreError
@@ -89,8 +90,8 @@ class Application(QObject):
         if self.store.why_read_only:
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
-        # The window is painted first: starting a process takes as long as that.
-        QTimer.singleShot(0, self._load_model)
+        # Starting a process takes as long as painting the window.
+        self.window.first_paint.over.connect(self._load_model)
 
     @property
     def window(self) -> MainWindow:

@@ -1,9 +1,13 @@
-"""What is done in the composer and its row; it goes to the conversation that the window shows."""
+"""What is done in the composer and its row; it goes to the conversation that the window shows.
+
+What opens over the row is imported when it opens: not every start needs it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 from PySide6.QtCore import QObject
@@ -18,15 +22,15 @@ from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.questions import FormatCheck, HookList, PromptCosts
 from app.sentences import worded
-from app.ui.asking_panel import AskingPanel, Thinking
+from app.ui.asking_words import format_name, preset_name
 from app.ui.attached_files import AttachedFiles
 from app.ui.composer import Composer
-from app.ui.format_popover import FormatPopover, format_name
 from app.ui.header import model_label
-from app.ui.message_editor import MessageEditor
-from app.ui.preset_bar import preset_name
-from app.ui.system_prompt_popover import SystemPromptPopover
 from app.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from app.ui.asking_panel import AskingPanel, Thinking
+    from app.ui.message_editor import MessageEditor
 
 
 class AskingCommands(QObject):
@@ -169,6 +173,8 @@ class AskingCommands(QObject):
             self._composer.show_system_prompt(self.tr("This conversation began without a system prompt"), is_set=False)
 
     def _edit_system_prompt(self) -> None:
+        from app.ui.system_prompt_popover import SystemPromptPopover
+
         message = self._system_message()
         has_begun = self._controller.conversation is not None
         if has_begun and message is None:
@@ -205,6 +211,8 @@ class AskingCommands(QObject):
     # --- the form ------------------------------------------------------------------------------------------
 
     def _choose_format(self) -> None:
+        from app.ui.format_popover import FormatPopover
+
         popover = FormatPopover(self._preparation.asking.format, self._window)
         popover.changed.connect(self._answer_as)
         self._check.checked.connect(popover.show_verdict)
@@ -232,6 +240,8 @@ class AskingCommands(QObject):
     # --- everything else -----------------------------------------------------------------------------------
 
     def _set_asking(self) -> None:
+        from app.ui.asking_panel import AskingPanel
+
         session = self._program.session
         info = session.info
         thinking: Thinking = "can't"

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.controller import Controller
 from app.model.attachments import NotAttachedError, read_attachment
-from app.model.imports.source import SUFFIXES
+from app.model.imports.suffixes import SUFFIXES
 from app.model.unsent import Attachment
 from app.notices import Notice
 from app.questions import TokenCount

@@ -1,21 +1,33 @@
-"""What is compared with what: a message with its version before, a branch with the visible one."""
+"""What is compared with what: a message with its version before, a branch with the visible one.
+
+The window that compares is imported when it opens.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from typing import TYPE_CHECKING, TypeAlias
+
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.controller import Controller
 from app.model.message import Message, MessageId
-from app.ui.compare_window import CompareWindow, Side
 from app.ui.header import model_label
 from app.ui.theme import Theme
 from app.ui.times import when
 from app.ui.tree_words import role_in_words
 
+if TYPE_CHECKING:
+    from app.ui.compare_window import CompareWindow
+
+_Side: TypeAlias = tuple[str, str]
+"""What it is called, and its text."""
+
 
 class CompareCommands(QObject):
     """Opens the window that compares; there is one at a time."""
+
+    _theme_changed = Signal(object)
 
     def __init__(self, controller: Controller, theme: Theme, window: QWidget) -> None:
         super().__init__(window)
@@ -25,9 +37,7 @@ class CompareCommands(QObject):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        opened = self._window.findChild(CompareWindow)
-        if isinstance(opened, CompareWindow):
-            opened.set_theme(theme)
+        self._theme_changed.emit(theme)
 
     def compare(self, message_id: MessageId) -> None:
         """Compare a message with the version before it, the first with the next; a branch where there is none."""
@@ -61,23 +71,29 @@ class CompareCommands(QObject):
                 break
             num_common += 1
         sides = [
-            Side(self.tr("The visible branch"), self._text(visible[num_common:])),
-            Side(self.tr("The other branch"), self._text(branch[num_common:])),
+            (self.tr("The visible branch"), self._text(visible[num_common:])),
+            (self.tr("The other branch"), self._text(branch[num_common:])),
         ]
         self._open(sides, 0, 1)
 
-    def _open(self, sides: list[Side], left: int, right: int) -> None:
+    def _open(self, sides: list[_Side], left: int, right: int) -> None:
+        from app.ui.compare_window import CompareWindow, Side
+
         opened = self._window.findChild(CompareWindow)
-        compared = opened if isinstance(opened, CompareWindow) else CompareWindow(self._theme, self._window)
-        compared.compare(sides, left, right)
+        compared = opened if isinstance(opened, CompareWindow) else self._new(CompareWindow(self._theme, self._window))
+        compared.compare([Side(*side) for side in sides], left, right)
 
-    def _version(self, message_id: MessageId, number: int, count: int) -> Side:
+    def _new(self, compared: CompareWindow) -> CompareWindow:
+        self._theme_changed.connect(compared.set_theme)
+        return compared
+
+    def _version(self, message_id: MessageId, number: int, count: int) -> _Side:
         title = self.tr("Version {number} of {count}").format(number=number, count=count)
-        return Side(self._titled(title, message_id), self._controller.message(message_id).text)
+        return self._titled(title, message_id), self._controller.message(message_id).text
 
-    def _message(self, message_id: MessageId) -> Side:
+    def _message(self, message_id: MessageId) -> _Side:
         message = self._controller.message(message_id)
-        return Side(self._titled(role_in_words(message), message_id), message.text)
+        return self._titled(role_in_words(message), message_id), message.text
 
     def _titled(self, title: str, message_id: MessageId) -> str:
         message = self._controller.message(message_id)

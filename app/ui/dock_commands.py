@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QMenu
@@ -11,12 +12,15 @@ from PySide6.QtWidgets import QMenu
 from app.controller import Controller
 from app.model.message import MessageId
 from app.ui.compare_commands import CompareCommands
+from app.ui.late import Late
 from app.ui.menus import Menus, all_entries
 from app.ui.message_commands import MessageCommands
 from app.ui.transcript import Transcript
 from app.ui.tree_commands import TreeCommands
-from app.ui.tree_dock import TreeDock
 from app.ui.tree_place import TreePlace
+
+if TYPE_CHECKING:
+    from app.ui.tree_dock import TreeDock
 
 
 class DockCommands(QObject):
@@ -25,13 +29,13 @@ class DockCommands(QObject):
     def __init__(
         self,
         controller: Controller,
-        dock: TreeDock,
+        dock: Late[TreeDock],
         place: TreePlace,
         commands: tuple[MessageCommands, TreeCommands, CompareCommands],
         transcript: Transcript,
         menus: Menus,
     ) -> None:
-        super().__init__(dock)
+        super().__init__(place)
         self._controller = controller
         self._dock = dock
         self._place = place
@@ -39,13 +43,16 @@ class DockCommands(QObject):
         self._transcript = transcript
         self._menus = menus
         self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
+        place.changed.connect(self._on_shown)
+
+    def connect_dock(self, dock: TreeDock) -> None:
+        """Listen to the dock, which was just made."""
         dock.close_asked.connect(self._toggle)
         dock.view.gone_to.connect(self._go_to)
         dock.view.comparison_asked.connect(self._compare_commands.compare_messages)
         dock.key_pressed.connect(self._on_key)
-        dock.view.left.connect(place.leave)
+        dock.view.left.connect(self._place.leave)
         dock.menu_asked.connect(self._show_menu)
-        place.changed.connect(self._on_shown)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -100,7 +107,7 @@ class DockCommands(QObject):
     def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
         if not self._controller.has(message_id):
             return
-        menu = QMenu(self._dock)
+        menu = QMenu(self._dock.get())
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
         if not self._is_visible(message_id):
@@ -114,17 +121,18 @@ class DockCommands(QObject):
 
     def _is_visible(self, message_id: MessageId) -> bool:
         """Whether a message of the tree lies on the visible branch."""
-        layout = self._dock.view.layout_shown
+        layout = self._dock.get().view.layout_shown
         return layout is None or layout.is_on_path(layout[message_id])
 
     def _walk(self) -> None:
         """Let keys walk the tree, and bring it where it is away; let them write again where they walk it."""
-        if self._dock.view.hasFocus():
+        view = self._dock.get().view
+        if view.hasFocus():
             self._place.leave()
             return
         if not self._place.is_shown:
             self._toggle()
-        self._dock.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _toggle(self) -> None:
         self._controller.program.set_tree_visible(self._place.toggle())

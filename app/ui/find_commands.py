@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QTextCursor
@@ -11,14 +12,17 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 
 from app.controller import Controller
 from app.model.message import MessageId
-from app.ui.find_bar import FindBar
 from app.ui.finding import Finding, occurrences
 from app.ui.hit_looks import HitLooks
-from app.ui.message_text import MessageText
-from app.ui.message_view import MessageView
+from app.ui.late import Late
 from app.ui.text_place import top_of
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript
+
+if TYPE_CHECKING:
+    from app.ui.find_bar import FindBar
+    from app.ui.message_text import MessageText
+    from app.ui.message_view import MessageView
 
 _AROUND_PX = 66
 """How much is to be seen above and below a hit."""
@@ -30,8 +34,8 @@ class FindCommands(QObject):
     found = Signal(object)
     """The messages in which something was found, on any branch."""
 
-    def __init__(self, controller: Controller, transcript: Transcript, bar: FindBar, theme: Theme) -> None:
-        super().__init__(bar)
+    def __init__(self, controller: Controller, transcript: Transcript, bar: Late[FindBar], theme: Theme) -> None:
+        super().__init__(transcript)
         self._controller = controller
         self._transcript = transcript
         self._bar = bar
@@ -40,14 +44,22 @@ class FindCommands(QObject):
         self._current = 0
         self._last_elsewhere: MessageId = 0
         self._focus_before: QWidget | None = None
-        bar.changed.connect(self._look_for)
-        bar.step_asked.connect(self.step)
-        bar.elsewhere_asked.connect(self.go_elsewhere)
-        bar.closed.connect(self.close)
         transcript.views_changed.connect(self._light_all)
         transcript.text_shown.connect(self._on_text_shown)
         controller.branch_changed.connect(self._look_again)
         controller.message_changed.connect(self._look_again)
+
+    def connect_bar(self, bar: FindBar) -> None:
+        """Listen to the bar, which was just made."""
+        bar.changed.connect(self._look_for)
+        bar.step_asked.connect(self.step)
+        bar.elsewhere_asked.connect(self.go_elsewhere)
+        bar.closed.connect(self.close)
+
+    @property
+    def found_in(self) -> Sequence[MessageId]:
+        """The messages in which something is found now, on any branch."""
+        return self._finding.message_ids
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -55,29 +67,34 @@ class FindCommands(QObject):
 
     def set_theme(self, theme: Theme) -> None:
         self._looks = HitLooks(theme)
-        self._bar.set_theme(theme)
+        if self._bar.made is not None:
+            self._bar.made.set_theme(theme)
         self._light_all()
 
     def open(self) -> None:
         """Show the bar, with what is selected in a message."""
-        focus = self._bar.window().focusWidget()
-        if not self._bar.isVisible():
+        bar = self._bar.get()
+        focus = bar.window().focusWidget()
+        if not bar.isVisible():
             self._focus_before = focus
         selected = focus.textCursor().selectedText() if isinstance(focus, QTextEdit) else ""
         # What is looked for is within a line.
-        self._bar.open("" if "\u2029" in selected else selected)
-        self._look_for(self._bar.field.text())
+        bar.open("" if "\u2029" in selected else selected)
+        self._look_for(bar.field.text())
 
     def close(self) -> None:
         """Hide the bar; the focus is where it was, or on the message of the hit that was shown."""
+        bar = self._bar.made
+        if bar is None:
+            return
         hit = self._finding.hit(self._current)[0] if self._finding.num_hits else None
         before, self._focus_before = self._focus_before, None
         self._finding.forget()
         self.found.emit([])
         self._light_all()
-        focus = self._bar.window().focusWidget()
-        had_focus = focus is not None and self._bar.isAncestorOf(focus)
-        self._bar.hide()
+        focus = bar.window().focusWidget()
+        had_focus = focus is not None and bar.isAncestorOf(focus)
+        bar.hide()
         if not had_focus:
             return
         view = self._transcript.view(hit) if hit is not None else None
@@ -89,7 +106,7 @@ class FindCommands(QObject):
 
     def step(self, step: int) -> None:
         """Go to the next hit, or the one before; behind the last one comes the first."""
-        if not self._bar.isVisible():
+        if not self._is_open:
             self.open()
         elif num_hits := self._finding.num_hits:
             self._current = (self._current + step) % num_hits
@@ -104,6 +121,10 @@ class FindCommands(QObject):
             self._current = self._finding.first_of(message_id) or 0
             self._show_current()
 
+    @property
+    def _is_open(self) -> bool:
+        return self._bar.made is not None and self._bar.made.isVisible()
+
     # --- what is found -------------------------------------------------------------------------------------
 
     def _look_for(self, text: str) -> None:
@@ -115,9 +136,9 @@ class FindCommands(QObject):
         """The branch is another, or longer; what was found on it is found again."""
         if self._controller.conversation is None:
             self.close()
-        elif self._bar.isVisible():
+        elif self._is_open:
             at = self._finding.hit(self._current)[0] if self._finding.num_hits else 0
-            self._count(self._bar.field.text())
+            self._count(self._bar.get().field.text())
             self._current = self._finding.first_of(at) or 0
             self._show_count()
             self._light_all()
@@ -131,7 +152,7 @@ class FindCommands(QObject):
 
     def _show_count(self) -> None:
         num_hits = self._finding.num_hits
-        self._bar.show_count(self._current + 1 if num_hits else 0, num_hits, self._finding.num_elsewhere)
+        self._bar.get().show_count(self._current + 1 if num_hits else 0, num_hits, self._finding.num_elsewhere)
 
     def _show_current(self) -> None:
         self._show_count()

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.model.asking import AnswerFormat, FormatKind
 from app.model.format_examples import EXAMPLES
 from app.sentences import worded
+from app.ui.asking_words import format_name
 from app.ui.flow import Flow
 from app.ui.one_of import quiet_label
 from app.ui.plain import as_label
@@ -138,18 +139,6 @@ class FormatPopover(Popover):
             self._texts[self._kind] = self.editor.toPlainText()
             self.show_verdict(None)
             self.changed.emit(self.form)
-
-
-def format_name(kind: FormatKind | None) -> str:
-    """What a kind is called."""
-    names: Mapping[FormatKind | None, str] = {
-        None: translate("FormatPopover", "Free"),
-        "json_schema": translate("FormatPopover", "JSON schema"),
-        "regex": translate("FormatPopover", "Regex"),
-        "choice": translate("FormatPopover", "Choices"),
-        "lark": translate("FormatPopover", "Grammar"),
-    }
-    return names[kind]
 
 
 def _explanation(kind: FormatKind | None) -> str:

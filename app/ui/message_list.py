@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -12,10 +13,13 @@ from typing_extensions import override
 from app.model.message import Message, MessageId
 from app.ui.gliding_area import GlidingArea
 from app.ui.message_shelf import MessageShelf
-from app.ui.message_view import MessageView, Shown
+from app.ui.shown_message import Shown
 from app.ui.text_place import position_at, top_of
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.transcript_layout import Column, Sight, estimated_height
+
+if TYPE_CHECKING:
+    from app.ui.message_view import MessageView
 
 _ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
 _LEAST_PX = 120
@@ -42,6 +46,7 @@ class MessageList(GlidingArea):
         self._shelf = MessageShelf(self.viewport(), theme, self.connect_view)
         self._maker = QTimer(self, interval=0, singleShot=True)
         self._maker.timeout.connect(self._make_one_more)
+        self._makes_ahead = False
 
     # --- what who shows messages says ----------------------------------------------------------------------
 
@@ -103,6 +108,11 @@ class MessageList(GlidingArea):
     def current_message_id(self) -> MessageId | None:
         """The message that has the focus, else the last one; None on an empty page."""
         return self.focused_message_id or (self._ids[-1] if self._ids else None)
+
+    def make_ahead(self) -> None:
+        """Make views that nobody needs yet, from now on: there is time for it once the window was painted."""
+        self._makes_ahead = True
+        self._maker.start()
 
     def set_theme(self, theme: Theme) -> None:
         self._shelf.set_theme(theme)
@@ -234,14 +244,14 @@ class MessageList(GlidingArea):
             self.arrange()
             self.views_changed.emit()
             self._maker.start()
-        elif not self.is_busy and self._shelf.make_one_ahead():
+        elif self._makes_ahead and not self.is_busy and self._shelf.make_one_ahead():
             self._maker.start()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.LayoutRequest and isinstance(watched, MessageView):
-            message_id = watched.message.id
-            if self._views.get(message_id) is watched and not self._is_arranging:
+        if event.type() == QEvent.Type.LayoutRequest and not self._is_arranging:
+            message_id = next((id_ for id_, view in self._views.items() if view is watched), None)
+            if message_id is not None:
                 self._column.forget(self._index[message_id])
                 self.arrange()
         return super().eventFilter(watched, event)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QTextCursor
 from typing_extensions import override
 
-from app.model.exports.markdown import to_markdown
-from app.model.exports.wording import heading
 from app.model.message import Message, MessageId
 from app.ui.message_list import MessageList
-from app.ui.message_view import MessageView
+
+if TYPE_CHECKING:
+    from app.ui.message_view import MessageView
 
 _SCROLL_MS = 16
 _PACE = 6
@@ -187,6 +188,10 @@ class MessageSelection(QObject):
 
 def copied(messages: Sequence[Message]) -> QMimeData:
     """Return messages with who said them, as plain text and as Markdown."""
+    # What exports do is imported when something is exported.
+    from app.model.exports.markdown import to_markdown
+    from app.model.exports.wording import heading
+
     said = [message for message in messages if message.role != "system" or message.text.strip()]
     data = QMimeData()
     data.setText("\n\n".join(f"{heading(message)}\n\n{message.text.strip()}" for message in said))

@@ -1,14 +1,21 @@
-"""Views of messages, made ahead and used again; where they stand and what they show is not known here."""
+"""Views of messages, made ahead and used again; where they stand and what they show is not known here.
+
+Nobody else imports them: Markdown, formulas and colours of code come with the first one, which no empty page needs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QWidget
 
 from app.model.message import Message, Role
-from app.ui.message_view import MessageView, Shown
+from app.ui.shown_message import Shown
 from app.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from app.ui.message_view import MessageView
 
 _AHEAD: dict[Role, int] = {"system": 1, "user": 3, "assistant": 3}
 """Making a view takes three times as long as filling it, so some lie ready."""
@@ -68,6 +75,8 @@ class MessageShelf:
                 view.set_theme(theme)
 
     def _new(self, shown: Shown) -> MessageView:
+        from app.ui.message_view import MessageView
+
         view = MessageView(shown, self._theme, self._page)
         self._connect(view)
         return view

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from msgspec import structs
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, Signal
@@ -28,21 +27,9 @@ from app.ui.message_text import MessageText
 from app.ui.note_view import NoteView
 from app.ui.reading_modes import ReadingModes
 from app.ui.reading_progress import ReadingProgress
+from app.ui.shown_message import Shown
 from app.ui.theme import Theme
 from app.ui.thought_view import ThoughtView
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A message as it is to be shown, with what depends on its surroundings."""
-
-    message: Message
-    siblings: Sequence[int]
-    actions: Sequence[ActionName]
-    is_streaming: bool
-    is_last: bool
-    modes: ReadingModes | None = None
-    """How it is read; None: as every message is at first."""
 
 
 def _shown_text(message: Message) -> str:

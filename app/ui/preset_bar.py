@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QS
 from app.model.asking import Asking
 from app.model.presets import OURS, Preset, current, deleted, named, saved
 from app.model.typed_text import clean
+from app.ui.asking_words import preset_name
 
 translate = QCoreApplication.translate
 
@@ -121,19 +122,6 @@ class PresetBar(QStackedWidget):
         self.changed.emit(self._presets)
         self.show_asking(self._asking)
         self.list.setFocus(Qt.FocusReason.OtherFocusReason)
-
-
-def preset_name(preset: Preset) -> str:
-    """What a preset is called here: ours in the language of the window."""
-    if not preset.is_ours:
-        return preset.name
-    names = {
-        "Precise": translate("PresetBar", "Precise"),
-        "Balanced": translate("PresetBar", "Balanced"),
-        "Creative": translate("PresetBar", "Creative"),
-        "Wild": translate("PresetBar", "Wild"),
-    }
-    return names.get(preset.name, preset.name)
 
 
 def _in_a_row(first: QWidget, *others: QWidget) -> QWidget:

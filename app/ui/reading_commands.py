@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
 from app.controller import Controller
 from app.model.message import MessageId
+from app.ui.late import Late
 from app.ui.menus import Menus
-from app.ui.message_view import MessageView
 from app.ui.theme import Theme
-from app.ui.token_legend import TokenLegend
 from app.ui.transcript import Transcript
+
+if TYPE_CHECKING:
+    from app.ui.message_view import MessageView
+    from app.ui.token_legend import TokenLegend
 
 
 class ReadingCommands(QObject):
@@ -32,17 +36,18 @@ class ReadingCommands(QObject):
         self._transcript = transcript
         self._current = current
         self._menus = menus
-        self._legend = TokenLegend(theme, transcript)
+        self._theme = theme
+        self._legend = Late(self._make_legend)
         controller.program.settings_changed.connect(self._show_tokens)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
         return {
             "tokens": self._toggle_tokens,
-            "raw": partial(self._on_current, MessageView.toggle_raw),
-            "thought": partial(self._on_current, MessageView.toggle_thought),
-            "links": partial(self._on_current, MessageView.walk_links),
-            "go_on_from_here": partial(self._on_current, MessageView.go_on_from_here),
+            "raw": partial(self._on_current, lambda view: view.toggle_raw()),
+            "thought": partial(self._on_current, lambda view: view.toggle_thought()),
+            "links": partial(self._on_current, lambda view: view.walk_links()),
+            "go_on_from_here": partial(self._on_current, lambda view: view.go_on_from_here()),
         }
 
     def update(self) -> None:
@@ -54,7 +59,9 @@ class ReadingCommands(QObject):
             self._menus[name].setEnabled(is_answer)
 
     def set_theme(self, theme: Theme) -> None:
-        self._legend.set_theme(theme)
+        self._theme = theme
+        if self._legend.made is not None:
+            self._legend.made.set_theme(theme)
 
     def _toggle_tokens(self) -> None:
         shown = not self._controller.program.settings.tokens_visible
@@ -64,10 +71,16 @@ class ReadingCommands(QObject):
         shown = self._controller.program.settings.tokens_visible
         self._menus["tokens"].setChecked(shown)
         self._transcript.modes.show_tokens(shown)
-        self._legend.setVisible(shown)
+        if shown or self._legend.made is not None:
+            self._legend.get().setVisible(shown)
 
     def _on_current(self, act: Callable[[MessageView], object]) -> None:
         message_id = self._current()
         view = None if message_id is None else self._transcript.reveal(message_id)
         if view is not None:
             act(view)
+
+    def _make_legend(self) -> TokenLegend:
+        from app.ui.token_legend import TokenLegend
+
+        return TokenLegend(self._theme, self._transcript)

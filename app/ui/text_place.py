@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QTextCursor
 
-from app.ui.message_text import MessageText
-from app.ui.message_view import MessageView
+if TYPE_CHECKING:
+    from app.ui.message_text import MessageText
+    from app.ui.message_view import MessageView
 
 
 def position_at(view: MessageView, y: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.resources
-import itertools
 import re
 import string
 import tomllib
@@ -12,9 +11,10 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, convert
-from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
-from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
+
+from app.ui.drawn_icon import DrawnIcon
 
 Scheme: TypeAlias = Literal["light", "dark"]
 
@@ -25,8 +25,7 @@ CODE_LINE_PX = 19  # 13 px at 1.45
 SMALL_PX = 12
 COLUMN_PX = 760
 
-_ICON_SIZES = (16, 20, 24, 32)
-_DISABLED_OPACITY = 0.45
+_THEMES, _ICONS = (Path(str(importlib.resources.files("resources").joinpath(name))) for name in ("themes", "icons"))
 _FONT_SIZE = re.compile(r"font-size: (\d+)px")
 _SCALE = "text_scale"
 """The property of the application that says how large its text is."""
@@ -85,11 +84,11 @@ class Theme(Struct, frozen=True, kw_only=True):
 
     def style_sheet(self) -> str:
         """The window's style sheet in these colours."""
-        source = _resource("themes/window.qss").read_text(encoding="utf-8")
+        source = (_THEMES / "window.qss").read_text(encoding="utf-8")
         names = {name: getattr(self, name) for name in self.__struct_fields__}
         # A style sheet takes no icon in a theme's colour, so the one mark that it needs is there in both.
         shade = "light" if QColor(self.on_accent).lightnessF() > 0.5 else "dark"
-        names["checked"] = _resource(f"themes/checked-{shade}.svg").as_posix()
+        names["checked"] = (_THEMES / f"checked-{shade}.svg").as_posix()
         sheet = _FONT_SIZE.sub(
             lambda found: f"font-size: {round(int(found[1]) * self.text_scale)}px",
             string.Template(source).substitute(names),
@@ -100,7 +99,7 @@ class Theme(Struct, frozen=True, kw_only=True):
 @lru_cache
 def theme(scheme: Scheme) -> Theme:
     """Return the colours of a scheme."""
-    return convert(tomllib.loads(_resource(f"themes/{scheme}.toml").read_text(encoding="utf-8")), Theme)
+    return convert(tomllib.loads((_THEMES / f"{scheme}.toml").read_text(encoding="utf-8")), Theme)
 
 
 def system_scheme() -> Scheme:
@@ -112,28 +111,13 @@ def system_scheme() -> Scheme:
 @lru_cache(maxsize=512)
 def icon(name: str, colour: str) -> QIcon:
     """Return one of our icons in a colour, fainter where its control can't be used."""
-    renderer = _renderer(name, colour)
-    found = QIcon()
-    for size, ratio, mode in itertools.product(_ICON_SIZES, (1, 2), (QIcon.Mode.Normal, QIcon.Mode.Disabled)):
-        pixmap = QPixmap(size * ratio, size * ratio)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        painter.setOpacity(1.0 if mode == QIcon.Mode.Normal else _DISABLED_OPACITY)
-        renderer.render(painter, QRectF(0, 0, size * ratio, size * ratio))
-        painter.end()
-        pixmap.setDevicePixelRatio(ratio)
-        found.addPixmap(pixmap, mode)
-    return found
-
-
-def _renderer(name: str, colour: str) -> QSvgRenderer:
-    source = _resource(f"icons/{name}.svg").read_text(encoding="utf-8")
-    return QSvgRenderer(QByteArray(source.replace("currentColor", colour).encode()))
+    source = (_ICONS / f"{name}.svg").read_text(encoding="utf-8")
+    return QIcon(DrawnIcon(source.replace("currentColor", colour)))
 
 
 def icon_file() -> Path:
     """Return the program's own icon."""
-    return _resource("icons/bough.svg")
+    return _ICONS / "bough.svg"
 
 
 def set_text_scale(scale: float) -> None:
@@ -162,7 +146,3 @@ def code_font(px: int = CODE_PX) -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPixelSize(scaled(px))
     return font
-
-
-def _resource(path: str) -> Path:
-    return Path(str(importlib.resources.files("resources").joinpath(path)))

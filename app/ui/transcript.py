@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from typing_extensions import override
@@ -12,9 +13,12 @@ from app.model.message import Message, MessageId
 from app.ui.message_actions import ActionName
 from app.ui.message_list import MessageList
 from app.ui.message_selection import MessageSelection
-from app.ui.message_view import MessageView, Shown
 from app.ui.reading_modes import ReadingModes
+from app.ui.shown_message import Shown
 from app.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from app.ui.message_view import MessageView
 
 _TICK_MS = 33
 _MOST_ASKED = 3
@@ -60,7 +64,6 @@ class Transcript(MessageList):
         controller.text_appended.connect(self._on_text)
         controller.reading.connect(self._on_reading)
         controller.revealed.connect(self.reveal)
-        self._maker.start()
 
     def focus(self, message_id: MessageId) -> bool:
         """Scroll to a message and give it the focus; return whether it is on this branch."""

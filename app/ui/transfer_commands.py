@@ -1,33 +1,39 @@
-"""What brings conversations in and out, finds and takes them back: export, import, search, trash, backups, replay."""
+"""What brings conversations in and out, finds and takes them back: export, import, search, trash, backups, replay.
+
+Each window is imported by what opens it: not every start needs one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QStandardPaths, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.controller import Controller
-from app.exporting import Scope, Written
-from app.model.imports.importing import Summary
-from app.model.imports.source import SUFFIXES
+from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
-from app.model.trash import Thrown
 from app.notices import Notice
-from app.replaying import Replaying, why_not
-from app.ui.backups_window import BackupsWindow
 from app.ui.drop_page import DropPage
-from app.ui.export_window import ExportWindow, Offer
-from app.ui.import_window import ImportWindow
+from app.ui.late import Late
 from app.ui.menus import Menus
-from app.ui.replay_window import ReplayWindow
-from app.ui.search_panel import SearchPanel
-from app.ui.sheet import Sheet
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript
-from app.ui.trash_window import TrashWindow
+
+if TYPE_CHECKING:
+    from app.exporting import Written
+    from app.model.imports.importing import Summary
+    from app.model.trash import Thrown
+    from app.ui.backups_window import BackupsWindow
+    from app.ui.export_window import ExportWindow, Offer
+    from app.ui.import_window import ImportWindow
+    from app.ui.replay_window import ReplayWindow
+    from app.ui.search_panel import SearchPanel
+    from app.ui.sheet import Sheet
+    from app.ui.trash_window import TrashWindow
 
 _FIRST_WORDS = 60
 
@@ -53,8 +59,8 @@ class TransferCommands(QObject):
         self._window = window
         documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
         self._folder = documents if documents.is_dir() else Path.home()
-        self.search = SearchPanel(self._archive.searcher, theme, window)
-        self.search.hit_chosen.connect(self._go_to)
+        self._theme = theme
+        self._search = Late(self._make_search)
         self.drop_page = DropPage(theme, window, composer)
         self.drop_page.dropped.connect(self.show_import)
 
@@ -75,13 +81,17 @@ class TransferCommands(QObject):
         menus["export"].setEnabled(self._controller.conversation is not None)
 
     def set_theme(self, theme: Theme) -> None:
-        self.search.set_theme(theme)
+        self._theme = theme
+        if self._search.made is not None:
+            self._search.made.set_theme(theme)
         self.drop_page.set_theme(theme)
 
     # --- export --------------------------------------------------------------------------------------------
 
     def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
         """Offer what can be exported now: the visible branch first, or everything."""
+        from app.ui.export_window import ExportWindow
+
         offers = list(self._offers())
         if not offers:
             self._tell(Notice(self.tr("There is nothing to export yet.")))
@@ -96,6 +106,9 @@ class TransferCommands(QObject):
         return sheet
 
     def _offers(self) -> Iterator[Offer]:
+        from app.exporting import Scope
+        from app.ui.export_window import Offer
+
         conversation = self._controller.conversation
         conversations = self._controller.program.conversations.all
         if conversation is not None:
@@ -157,6 +170,8 @@ class TransferCommands(QObject):
 
     def show_import(self, files: Sequence[Path]) -> ImportWindow:
         """Show what is in files, and import it once that is asked for."""
+        from app.ui.import_window import ImportWindow
+
         sheet = ImportWindow(self._archive, files, self._only(ImportWindow))
         sheet.imported.connect(self._on_imported)
         return sheet
@@ -176,6 +191,17 @@ class TransferCommands(QObject):
 
     # --- search --------------------------------------------------------------------------------------------
 
+    @property
+    def search(self) -> SearchPanel:
+        return self._search.get()
+
+    def _make_search(self) -> SearchPanel:
+        from app.ui.search_panel import SearchPanel
+
+        panel = SearchPanel(self._archive.searcher, self._theme, self._window)
+        panel.hit_chosen.connect(self._go_to)
+        return panel
+
     def show_search(self) -> None:
         """Open the card in which every message is looked for."""
         settings = self._controller.program.settings
@@ -194,6 +220,8 @@ class TransferCommands(QObject):
 
     def show_trash(self) -> TrashWindow:
         """List what was thrown away."""
+        from app.ui.trash_window import TrashWindow
+
         sheet = TrashWindow(self._archive, self._only(TrashWindow))
         sheet.restore_asked.connect(self._restore)
         sheet.delete_asked.connect(self._controller.program.conversations.delete_for_good)
@@ -208,6 +236,8 @@ class TransferCommands(QObject):
 
     def show_backups(self) -> BackupsWindow:
         """List the backups."""
+        from app.ui.backups_window import BackupsWindow
+
         sheet = BackupsWindow(self._archive, self._only(BackupsWindow))
         sheet.restore_asked.connect(self._controller.program.restore_asked)
         return sheet
@@ -216,6 +246,9 @@ class TransferCommands(QObject):
 
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
+        from app.replaying import Replaying, why_not
+        from app.ui.replay_window import ReplayWindow
+
         message_id = self._current_id()
         path = self._controller.path
         place = next((place for place, message in enumerate(path) if message.id == message_id), None)
@@ -245,7 +278,7 @@ class TransferCommands(QObject):
 
     def close(self) -> None:
         """Close what is open of these, with the window."""
-        for sheet in self._window.findChildren(Sheet):
+        for sheet in self._window.findChildren(QDialog, "sheet"):
             sheet.reject()
 
     def _only(self, kind: type[Sheet]) -> QWidget:

@@ -15,23 +15,35 @@ class TreePlace(QObject):
     changed = Signal(bool)
     """The dock is shown, or it is not."""
 
-    def __init__(self, dock: QWidget, row: QHBoxLayout, whole: QWidget, give_focus: Callable[[], None]) -> None:
-        """`row` is the layout of `whole`; `give_focus` is called where the dock had the focus and goes away."""
+    def __init__(
+        self, make_dock: Callable[[], object], row: QHBoxLayout, whole: QWidget, give_focus: Callable[[], None]
+    ) -> None:
+        """`make_dock` is called when the dock is first to be shown, and gives one to `take`.
+
+        `row` is the layout of `whole`; `give_focus` is called where the dock had the focus and goes away.
+        """
         super().__init__(whole)
-        self._dock = dock
+        self._dock: QWidget | None = None
+        self._make_dock = make_dock
         self._row = row
         self._whole = whole
         self._give_focus = give_focus
         self._is_narrow = False
         self._is_wanted = False
         """Whether it is to be there where there is room."""
-        row.addWidget(dock)
-        dock.hide()
         whole.installEventFilter(self)
+
+    def take(self, dock: QWidget) -> None:
+        """Take a dock, away yet."""
+        self._dock = dock
+        dock.setParent(self._whole)
+        dock.hide()
+        if not self._is_narrow:
+            self._row.addWidget(dock)
 
     @property
     def is_shown(self) -> bool:
-        return not self._dock.isHidden()
+        return self._dock is not None and not self._dock.isHidden()
 
     @property
     def is_over(self) -> bool:
@@ -64,27 +76,31 @@ class TreePlace(QObject):
             return
         self._show(False)
         self._is_narrow = is_narrow
-        if is_narrow:
+        if self._dock is not None and is_narrow:
             self._row.removeWidget(self._dock)
-        else:
+        elif self._dock is not None:
             self._row.addWidget(self._dock)
         self._show(self._is_wanted and not is_narrow)
 
     def _show(self, shown: bool) -> None:
         if shown == self.is_shown:
             return
-        focus = self._dock.window().focusWidget()
-        had_focus = focus is not None and (focus is self._dock or self._dock.isAncestorOf(focus))
+        if self._dock is None:
+            self._make_dock()
+        dock = self._dock
+        assert dock is not None
+        focus = dock.window().focusWidget()
+        had_focus = focus is not None and (focus is dock or dock.isAncestorOf(focus))
         self._lie_over()
-        self._dock.setVisible(shown)
+        dock.setVisible(shown)
         if shown:
-            self._dock.raise_()
+            dock.raise_()
         elif had_focus:
             self._give_focus()
         self.changed.emit(shown)
 
     def _lie_over(self) -> None:
-        if self._is_narrow:
+        if self._dock is not None and self._is_narrow:
             left = self._whole.width() - self._dock.width()
             self._dock.setGeometry(left, 0, self._dock.width(), self._whole.height())
 

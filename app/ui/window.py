@@ -1,10 +1,14 @@
-"""The main window: its parts, put together; what its actions do is in the `…_commands.py`."""
+"""The main window: its parts, put together; what its actions do is in the `…_commands.py`.
+
+Parts that are not on its first picture are made, and imported, when they are first wanted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 from PySide6.QtCore import Signal
@@ -22,25 +26,29 @@ from app.ui.compare_commands import CompareCommands
 from app.ui.composer import Composer
 from app.ui.conversation_commands import ConversationCommands
 from app.ui.dock_commands import DockCommands
-from app.ui.find_bar import FindBar
 from app.ui.find_commands import FindCommands
+from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
+from app.ui.late import Late
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
-from app.ui.palette_commands import PaletteCommands
 from app.ui.program_commands import ProgramCommands
 from app.ui.reading_commands import ReadingCommands
 from app.ui.selection_commands import SelectionCommands
-from app.ui.side_by_side import SideBySide
 from app.ui.sidebar import Sidebar
 from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript import Transcript
 from app.ui.transfer_commands import TransferCommands
 from app.ui.tree_commands import TreeCommands
-from app.ui.tree_dock import TreeDock
 from app.ui.tree_place import TreePlace
 from app.ui.waiting_answers import WaitingAnswers
 from app.ui.welcome import Welcome
+
+if TYPE_CHECKING:
+    from app.ui.find_bar import FindBar
+    from app.ui.palette_commands import PaletteCommands
+    from app.ui.side_by_side import SideBySide
+    from app.ui.tree_dock import TreeDock
 
 _NARROW_PX = 900
 
@@ -67,7 +75,7 @@ class MainWindow(QMainWindow):
             controller, self.transcript, self._message_commands.current_id, self._menus, self._theme
         )
         self._selection_commands = SelectionCommands(self.transcript)
-        self._find_commands = FindCommands(controller, self.transcript, self.find_bar, self._theme)
+        self._find_commands = FindCommands(controller, self.transcript, self._find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self
         )
@@ -75,14 +83,14 @@ class MainWindow(QMainWindow):
         WaitingAnswers(controller, self.transcript)
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
-        self._palette_commands = PaletteCommands(controller, self._menus, self)
+        self._palette_commands = Late(self._make_palette_commands)
         self.transfer = TransferCommands(
             controller, self._message_commands.current_id, self.transcript, self._theme, self, self.composer
         )
         self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(
             controller,
-            self.tree_dock,
+            self._tree_dock,
             self._tree_place,
             (self._message_commands, self._tree_commands, self._compare_commands),
             self.transcript,
@@ -99,6 +107,8 @@ class MainWindow(QMainWindow):
         self._show_branch()
         self._show_model()
         self._program_commands.fill_models_menu(self._menus)
+        self.first_paint = FirstPaint(self)
+        self.first_paint.over.connect(self.transcript.make_ahead)
 
     # --- parts ---------------------------------------------------------------------------------------------
 
@@ -107,22 +117,18 @@ class MainWindow(QMainWindow):
         self.header = Header(self._menus.menu("Models"))
         self.banner = Banner(self._theme)
         self.transcript = Transcript(self._controller, self._theme)
-        self.side_by_side = SideBySide(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
-        self.find_bar = FindBar(self._theme)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
         self._pages.addWidget(self.transcript)
-        self._pages.addWidget(self.side_by_side)
         middle = QWidget()
         middle.setObjectName("page")
-        column = QVBoxLayout(middle)
+        column = self._column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
         column.addWidget(self.banner)
-        column.addWidget(self.find_bar)
         column.addWidget(self._pages, 1)
         column.addWidget(self.composer)
         centre = QWidget()
@@ -131,9 +137,54 @@ class MainWindow(QMainWindow):
         whole.setSpacing(0)
         whole.addWidget(self.sidebar)
         whole.addWidget(middle, 1)
-        self.tree_dock = TreeDock(self._controller, self._theme)
-        self._tree_place = TreePlace(self.tree_dock, whole, centre, self.composer.text.setFocus)
+        self._find_bar = Late(self._make_find_bar)
+        self._side_by_side = Late(self._make_side_by_side)
+        self._tree_dock = Late(self._make_tree_dock)
+        self._tree_place = TreePlace(self._tree_dock.get, whole, centre, self.composer.text.setFocus)
         self.setCentralWidget(centre)
+
+    @property
+    def find_bar(self) -> FindBar:
+        return self._find_bar.get()
+
+    def _make_find_bar(self) -> FindBar:
+        from app.ui.find_bar import FindBar
+
+        bar = FindBar(self._theme)
+        self._column.insertWidget(self._column.indexOf(self._pages), bar)
+        self._find_commands.connect_bar(bar)
+        return bar
+
+    @property
+    def side_by_side(self) -> SideBySide:
+        return self._side_by_side.get()
+
+    def _make_side_by_side(self) -> SideBySide:
+        from app.ui.side_by_side import SideBySide
+
+        page = SideBySide(self._controller, self._theme)
+        self._pages.addWidget(page)
+        page.closed.connect(self._on_versions_closed)
+        return page
+
+    @property
+    def tree_dock(self) -> TreeDock:
+        return self._tree_dock.get()
+
+    def _make_tree_dock(self) -> TreeDock:
+        from app.ui.tree_dock import TreeDock
+
+        dock = TreeDock(self._controller, self._theme)
+        self._tree_place.take(dock)
+        self._dock_commands.connect_dock(dock)
+        dock.view.set_hits(self._find_commands.found_in)
+        self._find_commands.found.connect(dock.view.set_hits)
+        return dock
+
+    def _make_palette_commands(self) -> PaletteCommands:
+        from app.ui.palette_commands import PaletteCommands
+
+        return PaletteCommands(self._controller, self._menus, self)
 
     def _slots(self) -> dict[str, Callable[[], object]]:
         """What each action of the menus does."""
@@ -147,12 +198,12 @@ class MainWindow(QMainWindow):
             **self._conversation_commands.slots(),
             **self._program_commands.slots(),
             **self._asking_commands.slots(),
-            **self._palette_commands.slots(),
             **self.transfer.slots(),
             "new_window": partial(self._controller.program.window_asked.emit, None),
             "close_window": self.close,
             "quit": self._controller.program.quit_asked.emit,
             "sidebar": self._toggle_sidebar,
+            "palette": lambda: self._palette_commands.get().show(),
         }
 
     @property
@@ -181,14 +232,12 @@ class MainWindow(QMainWindow):
         self.sidebar.search_asked.connect(self._menus["search_all"].trigger)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.header.tree_asked.connect(self._menus["tree"].trigger)
-        self._find_commands.found.connect(self.tree_dock.view.set_hits)
         self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
         controller.several_asked.connect(self._show_versions)
         self._tree_commands.versions_asked.connect(self._show_versions)
         self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
         self.transcript.action_asked.connect(self._tree_commands.act)
-        self.side_by_side.closed.connect(self._on_versions_closed)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
         self._asking_commands.files.import_asked.connect(self.transfer.show_import)
@@ -215,8 +264,8 @@ class MainWindow(QMainWindow):
         if self._controller.conversation is None:
             self._pages.setCurrentWidget(self.welcome)
         else:
-            has_versions = bool(self.side_by_side.message_ids)
-            self._pages.setCurrentWidget(self.side_by_side if has_versions else self.transcript)
+            versions = self._side_by_side.made
+            self._pages.setCurrentWidget(versions if versions is not None and versions.message_ids else self.transcript)
 
     def _show_versions(self, message_ids: list[MessageId]) -> None:
         self._pages.setCurrentWidget(self.side_by_side)
@@ -267,9 +316,11 @@ class MainWindow(QMainWindow):
         set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
-        pages = (self.transcript, self.side_by_side, self.welcome)
-        for part in (self._menus, self.sidebar, self.header, self.banner, *pages, self.composer, self.tree_dock):
+        for part in (self._menus, self.sidebar, self.header, self.banner, self.welcome, self.transcript, self.composer):
             part.set_theme(chosen)
+        for late in (self._side_by_side, self._tree_dock):
+            if late.made is not None:
+                late.made.set_theme(chosen)
         self.transfer.set_theme(chosen)
         self._find_commands.set_theme(chosen)
         self._compare_commands.set_theme(chosen)

@@ -34,10 +34,9 @@ from app.model.imports import (
 from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
 from app.model.imports.json_values import Json, object_of, text_of
+from app.model.imports.suffixes import SUFFIXES
 
 _log = logging.getLogger(__name__)
-
-SUFFIXES = (".bough", ".json", ".jsonl", ".ndjson", ".md", ".markdown", ".zip")
 
 _READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
 _HEAD_BYTES = 4096

@@ -1,0 +1,37 @@
+"""What forms of answers and presets are called; it knows no widget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QCoreApplication
+
+from app.model.asking import FormatKind
+from app.model.presets import Preset
+
+translate = QCoreApplication.translate
+
+
+def format_name(kind: FormatKind | None) -> str:
+    """What a kind is called."""
+    names: Mapping[FormatKind | None, str] = {
+        None: translate("FormatPopover", "Free"),
+        "json_schema": translate("FormatPopover", "JSON schema"),
+        "regex": translate("FormatPopover", "Regex"),
+        "choice": translate("FormatPopover", "Choices"),
+        "lark": translate("FormatPopover", "Grammar"),
+    }
+    return names[kind]
+
+
+def preset_name(preset: Preset) -> str:
+    """What a preset is called here: ours in the language of the window."""
+    if not preset.is_ours:
+        return preset.name
+    names = {
+        "Precise": translate("PresetBar", "Precise"),
+        "Balanced": translate("PresetBar", "Balanced"),
+        "Creative": translate("PresetBar", "Creative"),
+        "Wild": translate("PresetBar", "Wild"),
+    }
+    return names.get(preset.name, preset.name)
