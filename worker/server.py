@@ -10,6 +10,7 @@ has no model in mind.
 from __future__ import annotations
 
 import queue
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -83,6 +84,8 @@ class Server:
         self._answering: dict[RequestId, Ticket] = {}
         self._is_ending = False
         self._shutdown: Shutdown | None = None
+        self._worked = 0.0
+        """When the last step of work was done."""
 
     def run(self) -> None:
         """Serve until the end."""
@@ -93,6 +96,9 @@ class Server:
                 self._step(*self._running)
             elif self._host.is_answering:
                 self._answer_on()
+            else:
+                continue
+            self._worked = time.monotonic()
         self._host.save(self._saving_s)
         # What came behind the last step is refused, not forgotten.
         self._look_for_commands()
@@ -109,8 +115,11 @@ class Server:
             self._receive(self._inbox.get())
 
     def _wait(self) -> Incoming:
-        """Wait for a command. Once it has been quiet for a moment, what is not on disk is written, a file at a time."""
-        patience_s: float | None = _QUIET_S
+        """Wait for a command. A moment after the last work, what is not on disk is written, a file at a time.
+
+        Questions in between are no work: whoever asks at each key would keep all from being written.
+        """
+        patience_s: float | None = max(0.0, self._worked + _QUIET_S - time.monotonic())
         while True:
             try:
                 return self._inbox.get(timeout=patience_s)
@@ -194,7 +203,7 @@ class Server:
                 case (LoadModel() as command, _):
                     self._waiting.remove(entry)
                     message = f"Loading {command.model!r} was cancelled before it began."
-                    self._emit(failed(command.request_id, LoadCancelledError(message)))
+                    self._emit(self._failed(command, LoadCancelledError(message)))
                 case _:
                     pass
 

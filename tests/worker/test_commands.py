@@ -123,7 +123,7 @@ def test_a_waiting_load_that_is_cancelled_leaves_the_model_alone(worker: StdioWo
     load = worker.send("load_model", model="guide")
     worker.send("cancel", target=load)
     end = worker.events_until_end(load)[-1]
-    assert (end["type"], end["kind"]) == ("failed", "cancelled")
+    assert (end["type"], end["kind"], end["still_loaded"]) == ("failed", "cancelled", True)
     worker.send("cancel", target=running)
     worker.events_until_end(running)
     assert worker.result("generate", max_tokens=4, **PROMPT)["choices"][0]["text"] == "abab"

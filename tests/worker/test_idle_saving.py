@@ -53,6 +53,36 @@ def test_what_was_read_is_on_disk_once_it_has_been_quiet(random_llama: Path, tmp
     assert inbox.num_waits > 0
 
 
+class Asking(Quiet):
+    """An inbox where somebody asks something whenever nobody else has said anything for a moment."""
+
+    def __init__(self, commands: list[Command]) -> None:
+        super().__init__(commands)
+        self.num_asked = 0
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Incoming:
+        if timeout:
+            self.num_asked += 1
+            assert self.num_asked < 1_000_000
+            return CacheStats(request_id=self.num_asked)
+        return super().get(block, timeout)
+
+
+def test_who_asks_all_the_time_does_not_keep_it_from_being_written(random_llama: Path, tmp_path: Path):
+    inbox = Asking(
+        [
+            LoadModel(request_id="load", model=str(random_llama)),
+            Generate(request_id="asked", max_tokens=5, **PROMPT),
+            CacheStats(request_id="stats"),
+        ]
+    )
+    events: list[Event] = []
+    Server(inbox, events.append, tmp_path).run()
+    last = [event for event in events if isinstance(event, CacheStatsReport)][-1]
+    assert (last.request_id, last.disk_tokens) == ("stats", last.tokens)
+    assert inbox.num_asked > 0
+
+
 def test_after_an_orderly_end_all_is_found_again(random_llama: Path, tmp_path: Path):
     with StdioWorker(tmp_path) as worker:
         worker.load(random_llama)
