@@ -115,8 +115,9 @@ class DockCommands(QObject):
             menu.addAction(self.tr("Compare with the visible branch"), compare)
         menu.addSeparator()
         for name in self.possible(message_id):
-            action = self._menus[name]
-            menu.addAction(action.icon(), action.text(), partial(self.act, message_id, name))
+            text = self._tree_commands.called(self._menus, name, message_id)
+            _, tab, letter = self._menus[name].text().partition("\t")
+            menu.addAction(self._menus.icon(name), f"{text}{tab}{letter}", partial(self.act, message_id, name))
         menu.popup(place)
 
     def _is_visible(self, message_id: MessageId) -> bool:

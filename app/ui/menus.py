@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QIcon, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu
 
 from app.ui.theme import Theme, icon
@@ -165,6 +165,7 @@ class Menus:
     def __init__(self, window: QMainWindow) -> None:
         self._window = window
         self._actions: dict[str, QAction] = {}
+        self._names: dict[str, str] = {}
         self._icons: dict[str, str] = {}
         self._theme: Theme | None = None
         self._menus: dict[str, QMenu] = {}
@@ -207,6 +208,22 @@ class Menus:
         """Return the name of an action's icon; empty where it has none."""
         return self._icons.get(name, "")
 
+    def icon(self, name: str) -> QIcon:
+        """Return an action's icon, for another menu that offers it."""
+        if self._theme is None or name not in self._icons:
+            return QIcon()
+        return icon(self._icons[name], self._theme.quiet_text)
+
+    def call(self, name: str, text: str) -> None:
+        """Say more in a menu than an action's name: what it would do now; empty: its name again."""
+        action = self._actions[name]
+        _, tab, letter = action.text().partition("\t")
+        action.setText(f"{text or self._names[name]}{tab}{letter}")
+
+    def name(self, name: str) -> str:
+        """Return what an action is always called."""
+        return self._names[name]
+
     def look_again(self) -> None:
         """Let all menus find out what is possible, as if they were opened."""
         for menu in self._menus.values():
@@ -220,7 +237,7 @@ class Menus:
 
     def keys(self) -> list[tuple[str, str]]:
         """Return what each key does: the action's text and the key as the system writes it."""
-        return [(label(action), key) for action in self._actions.values() if (key := key_of(action))]
+        return [(self._names[name], key) for name, action in self._actions.items() if (key := key_of(action))]
 
     def __iter__(self) -> Iterator[tuple[str, QAction]]:
         return iter(self._actions.items())
@@ -233,7 +250,7 @@ class Menus:
             menu.addAction(action)
 
     def _new(self, entry: Entry) -> QAction:
-        text = translated(entry.text)
+        text = self._names[entry.name] = translated(entry.text)
         text = f"{text}\t{entry.letter}" if entry.letter else text
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)

@@ -28,6 +28,7 @@ STEPS = (
 )
 """What the controller calls what can be undone."""
 
+_PRUNING = ("prune", "keep_only")
 ACTIONS = ("star", "name", "prune", "side_by_side", "compare", "keep_only")
 
 
@@ -61,13 +62,38 @@ class TreeCommands(QObject):
         ):
             menus[name].setEnabled(bool(step))
             called = QCoreApplication.translate("Steps", step) if step else ""
-            menus[name].setText(f"{verb}: {called}" if called else verb)
+            menus.call(name, f"{verb}: {called}" if called else verb)
         message_id = self._current()
         possible = self.possible(message_id) if message_id is not None else ()
         for name in ACTIONS:
             menus[name].setEnabled(name in possible)
+            menus.call(name, "")
         is_starred = message_id is not None and self._controller.message(message_id).starred_ms is not None
         menus["star"].setChecked(is_starred)
+
+    def count(self, menus: Menus) -> None:
+        """Let those that prune say how much: for a menu that is about to show, as a large tree takes a moment."""
+        message_id = self._current()
+        for name in _PRUNING:
+            if message_id is not None and menus[name].isEnabled():
+                menus.call(name, self.called(menus, name, message_id))
+
+    def called(self, menus: Menus, name: str, message_id: MessageId) -> str:
+        """What an action is called for a message; where it prunes, with how many messages go."""
+        match name:
+            case "prune":
+                return self.tr("Prune (%n message(s))", "", self._num_below(message_id))
+            case "keep_only":
+                others = [other for other in self._controller.siblings(message_id) if other != message_id]
+                return self.tr("Keep only this version (prune %n message(s))", "", self._num_below(*others))
+            case _:
+                return menus.name(name)
+
+    def _num_below(self, *message_ids: MessageId) -> int:
+        """How many messages siblings are, with all that stands below them."""
+        opened = self._controller.opened
+        assert opened is not None
+        return sum(len(opened.below(message_id)) for message_id in message_ids)
 
     def possible(self, message_id: MessageId) -> list[str]:
         """Return which of these can be done with a message."""

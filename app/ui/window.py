@@ -248,6 +248,7 @@ class MainWindow(QMainWindow):
         self._menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
+        self._menus.menu("Message").aboutToShow.connect(partial(self._tree_commands.count, self._menus))
         controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
         controller.history_changed.connect(partial(self._tree_commands.update, self._menus))
         self._menus.menu("Models").aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))

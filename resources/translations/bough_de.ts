@@ -799,12 +799,44 @@
 <context>
     <name>CostWords</name>
     <message>
-        <source>would read {read:,} of {tokens:,} tokens</source>
-        <translation>würde {read:,} von {tokens:,} Token lesen</translation>
+        <source>Its cost is not known yet</source>
+        <translation type="unfinished">Was es kostet, ist noch nicht bekannt</translation>
     </message>
     <message>
-        <source> · about {seconds:.0f} s</source>
-        <translation> · etwa {seconds:.0f} s</translation>
+        <source>{count} kept</source>
+        <translation type="unfinished">{count} behalten</translation>
+    </message>
+    <message>
+        <source>nothing to read</source>
+        <translation type="unfinished">nichts zu lesen</translation>
+    </message>
+    <message>
+        <source>would read {count} tokens</source>
+        <translation type="unfinished">würde {count} Token lesen</translation>
+    </message>
+    <message>
+        <source>kept in memory</source>
+        <translation type="unfinished">im Speicher behalten</translation>
+    </message>
+    <message>
+        <source>kept on disk</source>
+        <translation type="unfinished">auf der Platte behalten</translation>
+    </message>
+    <message>
+        <source>not kept</source>
+        <translation type="unfinished">nicht behalten</translation>
+    </message>
+    <message>
+        <source>no time</source>
+        <translation type="unfinished">keine Zeit</translation>
+    </message>
+    <message>
+        <source>about {seconds} s</source>
+        <translation type="unfinished">etwa {seconds} s</translation>
+    </message>
+    <message>
+        <source>about {minutes} min</source>
+        <translation type="unfinished">etwa {minutes} min</translation>
     </message>
 </context>
 <context>
@@ -4195,46 +4227,6 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>{count} weitere Fassungen</translation>
     </message>
     <message>
-        <source>Its cost is not known yet</source>
-        <translation>Was es kostet, ist noch nicht bekannt</translation>
-    </message>
-    <message>
-        <source>{count} kept</source>
-        <translation>{count} behalten</translation>
-    </message>
-    <message>
-        <source>nothing to read</source>
-        <translation>nichts zu lesen</translation>
-    </message>
-    <message>
-        <source>would read {count} tokens</source>
-        <translation>würde {count} Token lesen</translation>
-    </message>
-    <message>
-        <source>kept in memory</source>
-        <translation>im Speicher behalten</translation>
-    </message>
-    <message>
-        <source>kept on disk</source>
-        <translation>auf der Platte behalten</translation>
-    </message>
-    <message>
-        <source>not kept</source>
-        <translation>nicht behalten</translation>
-    </message>
-    <message>
-        <source>no time</source>
-        <translation>keine Zeit</translation>
-    </message>
-    <message>
-        <source>about {seconds} s</source>
-        <translation>etwa {seconds} s</translation>
-    </message>
-    <message>
-        <source>about {minutes} min</source>
-        <translation>etwa {minutes} min</translation>
-    </message>
-    <message>
         <source>here</source>
         <translation>hier</translation>
     </message>
@@ -4255,6 +4247,20 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>Redo</source>
         <translation>Wiederholen</translation>
+    </message>
+    <message numerus="yes">
+        <source>Prune (%n message(s))</source>
+        <translation>
+            <numerusform>Stutzen (%n Nachricht)</numerusform>
+            <numerusform>Stutzen (%n Nachrichten)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Keep only this version (prune %n message(s))</source>
+        <translation>
+            <numerusform>Nur diese Fassung behalten (%n Nachricht stutzen)</numerusform>
+            <numerusform>Nur diese Fassung behalten (%n Nachrichten stutzen)</numerusform>
+        </translation>
     </message>
 </context>
 <context>

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
@@ -65,6 +67,12 @@ def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: P
     whole = _texts(person)
     question = person.controller.path[-2]
     person.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    # How much goes is said before it does, in the menu and in the palette; the action keeps its name.
+    person.window.menus.menu("Message").aboutToShow.emit()
+    assert re.fullmatch(r"Prune \(2 .+\)\tDel", person.window.action("prune").text())
+    person.window.menus.look_again()
+    names = dict(person.window.menus.keys())
+    assert names["Prune"] == "Del"
     person.window.action("prune").trigger()
     assert _texts(person) == whole[:2]
     assert person.window.banner.label.text() == "2 messages were pruned."
@@ -81,6 +89,8 @@ def test_only_one_of_three_versions_is_kept_and_all_come_back(person: Person) ->
     versions = list(person.controller.siblings(answer.id))
     assert len(versions) == 3
     person.view(versions[1]).text.setFocus(Qt.FocusReason.TabFocusReason)
+    person.window.menus.menu("Message").aboutToShow.emit()
+    assert person.window.action("keep_only").text().startswith("Keep only this version (prune 2 ")
     person.window.action("keep_only").trigger()
     assert list(person.controller.siblings(versions[1])) == [versions[1]]
     person.window.action("undo").trigger()
