@@ -80,7 +80,7 @@ class MessageCommands(QObject):
             # Imported when somebody wants it: not every start does.
             from app.ui.regenerate_menu import RegenerateMenu
 
-            menu = RegenerateMenu(self._controller, message_id, self._transcript)
+            menu = RegenerateMenu(self._controller, message_id, self._transcript.window())
             menu.aboutToHide.connect(menu.deleteLater)
             bottom = view.mapToGlobal(view.rect().bottomLeft())
             # Of a long message the end may be out of sight.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
 from app.controller import Controller
 from app.model.message import MessageId
@@ -14,6 +14,7 @@ from app.ui.plain import as_label, as_tool_tip
 from app.ui.preset_bar import preset_name
 
 _NUMBERS = (2, 3, 4)
+_HEADING_MARGINS_PX = (12, 8, 12, 4)
 
 
 class RegenerateMenu(QMenu):
@@ -25,19 +26,29 @@ class RegenerateMenu(QMenu):
         self._message_id = message_id
         self.setAccessibleName(self.tr("Regenerate with"))
         self.setToolTipsVisible(True)
-        self.addSection(self.tr("Side by side"))
+        self._add_heading(self.tr("Side by side"))
         for number in _NUMBERS:
             self.addAction(self.tr("%n answer(s)", "", number), partial(controller.regenerate, message_id, number))
-        self.addSection(self.tr("Drawn otherwise"))
+        self._add_heading(self.tr("Drawn otherwise"))
         settings = controller.program.settings
         for preset in (*OURS, *settings.presets):
             self.addAction(as_label(preset_name(preset)), partial(self._ask_by, preset))
         others = [name for name in ("guide", *settings.recent_models) if name != controller.program.session.name]
         if others:
-            self.addSection(self.tr("By another model"))
+            self._add_heading(self.tr("By another model"))
         for name in others:
             action = self.addAction(as_label(model_label(name)), partial(controller.regenerate_by, message_id, name))
             action.setToolTip(as_tool_tip(name))
+
+    def _add_heading(self, text: str) -> None:
+        # A section's own text is not painted where a style sheet is.
+        heading = QLabel(text)
+        heading.setObjectName("quiet")
+        heading.setContentsMargins(*_HEADING_MARGINS_PX)
+        action = QWidgetAction(self)
+        action.setDefaultWidget(heading)
+        action.setEnabled(False)
+        self.addAction(action)
 
     def _ask_by(self, preset: Preset) -> None:
         asking = preset.onto(self._controller.preparation.asking)

@@ -30,7 +30,7 @@ def _choose(person: Person, message_id: int, text: str) -> None:
     person.bot.waitUntil(lambda: _menu(person) is not None, timeout=PATIENCE_MS)
     menu = _menu(person)
     assert menu is not None
-    texts = [action.text() for action in menu.actions() if not action.isSeparator()]
+    texts = [action.text() for action in menu.actions() if action.isEnabled()]
     place = next(place for place, shown in enumerate(texts) if shown.startswith(text))
     for _ in range(place + 1):
         person.bot.keyClick(menu, Qt.Key.Key_Down)
