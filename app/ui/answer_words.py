@@ -58,7 +58,45 @@ def statistics(record: Record) -> str:
         parts.append(
             QCoreApplication.translate("AnswerWords", "{tokens} tokens/s").format(tokens=f"{figures.tokens_per_s:,.0f}")
         )
+    if figures.memory_bytes:
+        parts.append(
+            QCoreApplication.translate("AnswerWords", "{size} memory").format(size=size_in_words(figures.memory_bytes))
+        )
     return " · ".join((*parts, *_helpers(figures), *_hooks(record)))
+
+
+def statistics_in_sentences(record: Record) -> str:
+    """Return the same in full, a line each, for who wants to know what the figures mean."""
+    figures = record.figures
+    sentences = [
+        QCoreApplication.translate(
+            "AnswerWords", "The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now."
+        ).format(tokens=f"{figures.prompt_tokens:,}", kept=f"{figures.kept_tokens:,}", read=f"{figures.read_tokens:,}")
+    ]
+    if figures.new_tokens:
+        sentences.append(
+            QCoreApplication.translate("AnswerWords", "It wrote {tokens} tokens.").format(
+                tokens=f"{figures.new_tokens:,}"
+            )
+        )
+    if figures.first_word_ms:
+        sentences.append(
+            QCoreApplication.translate(
+                "AnswerWords",
+                "The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.",
+            ).format(
+                seconds=f"{figures.first_word_ms / 1000:.2f}",
+                queue=f"{figures.queue_ms / 1000:.2f}",
+                reading=f"{(figures.first_word_ms - figures.queue_ms) / 1000:.2f}",
+            )
+        )
+    if figures.memory_bytes:
+        sentences.append(
+            QCoreApplication.translate(
+                "AnswerWords", "The model, what it has read, and its work took {size} of memory at most."
+            ).format(size=size_in_words(figures.memory_bytes))
+        )
+    return "\n".join(sentences)
 
 
 def _helpers(figures: Figures) -> list[str]:

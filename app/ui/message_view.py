@@ -6,35 +6,24 @@ import itertools
 from dataclasses import replace
 
 from msgspec import structs
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QEnterEvent, QFocusEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QFrame,
-    QLabel,
-    QVBoxLayout,
-    QWidget,
-)
-from typing_extensions import override
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.model.message import Message
-from app.model.thoughts import thought_seconds
 from app.model.token_pieces import token_pieces
-from app.ui.answer_words import ending, statistics
 from app.ui.clusters import split_open_cluster
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
+from app.ui.message_folds import MessageFolds
+from app.ui.message_foot import MessageFoot
 from app.ui.message_text import MessageText
+from app.ui.nearness import Nearness
 from app.ui.note_view import NoteView
 from app.ui.reading_modes import ReadingModes
-from app.ui.reading_progress import ReadingProgress
-from app.ui.shown_message import Shown
+from app.ui.shown_message import Shown, role_in_words
 from app.ui.theme import Theme
 from app.ui.thought_view import ThoughtView
-
-
-def _shown_text(message: Message) -> str:
-    """A note is folded: its first line says what it is, and the rest may be a picture's megabytes."""
-    return message.text.partition("\n")[0] if message.role == "note" else message.text
 
 
 class MessageView(QFrame):
@@ -63,7 +52,6 @@ class MessageView(QFrame):
         super().__init__(parent)
         self.setObjectName("focus_ring")
         self.shown = shown
-        self._theme = theme
         self._unrendered: list[str] = []
         self._editor: MessageEditor | None = None
         role = shown.message.role
@@ -71,10 +59,6 @@ class MessageView(QFrame):
         self.text.key_pressed.connect(self._on_key)
         self.text.token_chosen.connect(self._choose_token)
         self.text.tab_stops_changed.connect(self._order_tabs)
-        self.text.installEventFilter(self)
-
-        self.thought: ThoughtView | None = None
-        self.note: NoteView | None = None
         self._modes = shown.modes or ReadingModes()
         self._is_listening = False
         self._tokens_shown: tuple[int, str, bool] | None = None
@@ -87,36 +71,49 @@ class MessageView(QFrame):
         self._body.setContentsMargins(padding[0], padding[1], padding[0], padding[1])
         self._body.setSpacing(4)
         if role != "assistant":
-            label = QLabel(_role_in_words(role))
+            label = QLabel(role_in_words(role))
             label.setObjectName("role")
             self._body.addWidget(label)
         self._body.addWidget(self.text)
 
-        # Made when there is something to say: most messages never have a status or a bar, and each widget costs.
-        self._reading: ReadingProgress | None = None
-        self._status: QLabel | None = None
-        self._figures: QLabel | None = None
         self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
         self._row.more_asked.connect(self._ask_more)
 
-        layout = self._layout = QVBoxLayout(self)
+        layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 6, 8, 0)
         layout.setSpacing(2)
-        self._inset = QVBoxLayout()
-        self._inset.setContentsMargins(8, 0, 0, 0)
-        self._inset.setSpacing(2)
-        self._inset.addWidget(body)
-        layout.addLayout(self._inset)
+        inset = QVBoxLayout()
+        inset.setContentsMargins(8, 0, 0, 0)
+        inset.setSpacing(2)
+        inset.addWidget(body)
+        layout.addLayout(inset)
         # The icons stand under the text's edge; their buttons reach out by a padding.
         layout.addWidget(self._row)
-        self.text.set_text(_shown_text(shown.message))
+        self._folds = MessageFolds(layout, self._body, theme)
+        self._folds.tab_stops_changed.connect(self._order_tabs)
+        self.foot = MessageFoot(inset)
+        self.foot.cancelled.connect(self._ask_to_stop)
+        self._nearness = Nearness(self, self.text)
+        self._nearness.changed.connect(self._show_row)
+        self._nearness.focused.connect(self._tell_of_focus)
+        self.text.set_text(shown.text)
         self.show_message(shown)
 
     @property
     def message(self) -> Message:
         return self.shown.message
+
+    @property
+    def thought(self) -> ThoughtView | None:
+        """What the model thought before it; None where there was nothing yet."""
+        return self._folds.thought
+
+    @property
+    def note(self) -> NoteView | None:
+        """What it holds, where it is a note."""
+        return self._folds.note
 
     @property
     def is_streaming(self) -> bool:
@@ -153,8 +150,6 @@ class MessageView(QFrame):
 
     def show_message(self, shown: Shown) -> None:
         """Show a message's present state; its text is laid out again only where it is another one."""
-        if self.thought is not None and shown.message.id != self.shown.message.id:
-            self.thought.forget()
         self.shown = shown
         self._use(shown.modes or self._modes)
         message = shown.message
@@ -163,25 +158,22 @@ class MessageView(QFrame):
             self._unrendered.clear()
         are_tokens_shown = self._modes.are_tokens_shown and message.role == "assistant"
         is_raw = message.id in self._modes.raw or are_tokens_shown
-        if self.text.content + "".join(self._unrendered) != _shown_text(message) or self.text.is_raw != is_raw:
-            self.text.set_text(_shown_text(message), is_raw=is_raw)
+        if self.text.content + "".join(self._unrendered) != shown.text or self.text.is_raw != is_raw:
+            self.text.set_text(shown.text, is_raw=is_raw)
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
         self.text.setVisible(has_text and self._editor is None)
         # An empty system prompt is a quiet line, not an empty card.
         self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
-        self._show_thought()
-        self._show_note()
-        if not shown.is_streaming or message.text:
-            self._hide_reading()
-        self._show_status()
-        self._show_figures()
+        self._show_folds()
+        lacks_tokens = self.text.tokens is not None and not self.text.tokens.pieces
+        self.foot.show_message(message, is_streaming=shown.is_streaming, lacks_tokens=lacks_tokens)
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_mark(is_starred=message.starred_ms is not None, name=message.name)
         self._row.show_actions(shown.actions, message)
         self._show_row()
-        self.text.setAccessibleName(self._accessible_name())
+        self.text.setAccessibleName(shown.name)
 
     def _use(self, modes: ReadingModes) -> None:
         if modes is not self._modes or not self._is_listening:
@@ -200,12 +192,12 @@ class MessageView(QFrame):
         self._unrendered = [waiting] if waiting else []
         if not text:
             return False
-        self._hide_reading()
+        self.foot.hide_reading()
         self.text.append(text)
         if self.text.tokens is not None:
             self.text.show_more_tokens(self._modes.tokens_so_far(self.message.id))
         if self.text.thought is not None or self.thought is not None:
-            self._show_thought()
+            self._show_folds()
         return True
 
     def _show_tokens(self, are_shown: bool) -> None:
@@ -243,81 +235,25 @@ class MessageView(QFrame):
 
     def toggle_thought(self) -> None:
         """Open what the model thought before its answer, or fold it."""
-        if self.thought is not None and self.thought.isVisible():
-            self.thought.button.click()
+        self._folds.toggle_thought()
 
-    def _show_thought(self) -> None:
-        thought = self.text.thought
-        if thought is not None and not thought.text and thought.is_closed:
-            # Told not to think, models write an empty one.
-            thought = None
-        if self.thought is None and thought is not None:
-            self.thought = ThoughtView(self._theme)
-            self.thought.toggled.connect(self._keep_thought)
-            self._layout.insertWidget(0, self.thought)
-            self._order_tabs()
-        if self.thought is None:
-            return
-        self.thought.setVisible(thought is not None)
-        if thought is not None:
-            is_open = self.message.id in self._modes.opened_thoughts
-            recorded_s = None if self.is_streaming else thought_seconds(self.message, thought)
-            self.thought.show_thought(thought, is_streaming=self.is_streaming, recorded_s=recorded_s)
-            if is_open != self.thought.is_open:
-                self.thought.set_open(is_open)
-
-    def _keep_thought(self, is_open: bool) -> None:
-        if is_open:
-            self._modes.opened_thoughts.add(self.message.id)
-        else:
-            self._modes.opened_thoughts.discard(self.message.id)
-
-    def _show_note(self) -> None:
-        is_note = self.message.role == "note"
-        if self.note is None and is_note:
-            self.note = NoteView(self._theme)
-            self.note.toggled.connect(self._keep_note)
-            self._body.addWidget(self.note)
-        if self.note is not None:
-            self.note.setVisible(is_note)
-            if is_note:
-                self.note.show_note(self.message, is_open=self.message.id in self._modes.opened_notes)
-
-    def _keep_note(self, is_open: bool) -> None:
-        if is_open:
-            self._modes.opened_notes.add(self.message.id)
-        else:
-            self._modes.opened_notes.discard(self.message.id)
+    def _show_folds(self) -> None:
+        self._folds.show_message(self.shown, self._modes, self.text.thought)
 
     def show_reading(self, done: int, total: int, kept: int) -> None:
-        """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
+        """Tell how much of the prompt is read."""
         if not self.text.content:
-            self._waiting_line().show_progress(done, total, kept)
+            self.foot.show_reading(done, total, kept)
 
     def show_waiting(self, text: str) -> None:
         """Tell what the answer waits for before it is begun."""
         if not self.text.content:
-            self._waiting_line().show_waiting(text)
-
-    def _waiting_line(self) -> ReadingProgress:
-        if self._reading is None:
-            self._reading = ReadingProgress()
-            self._reading.cancelled.connect(lambda: self.action_asked.emit(self.message.id, "stop"))
-            self._inset.addWidget(self._reading)
-        return self._reading
-
-    def _hide_reading(self) -> None:
-        if self._reading is not None:
-            self._reading.setVisible(False)
+            self.foot.show_waiting(text)
 
     def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
         self.text.set_theme(theme)
         self._row.set_theme(theme)
-        if self.thought is not None:
-            self.thought.set_theme(theme)
-        if self.note is not None:
-            self.note.set_theme(theme)
+        self._folds.set_theme(theme)
 
     @property
     def draft(self) -> str | None:
@@ -363,6 +299,12 @@ class MessageView(QFrame):
     def _ask_sibling(self, step: int) -> None:
         self.sibling_asked.emit(self.message.id, step)
 
+    def _ask_to_stop(self) -> None:
+        self.action_asked.emit(self.message.id, "stop")
+
+    def _tell_of_focus(self) -> None:
+        self.focused.emit(self.message.id)
+
     def _ask(self, name: ActionName) -> None:
         if name == "edit":
             self.begin_edit()
@@ -386,101 +328,6 @@ class MessageView(QFrame):
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:
             self.action_asked.emit(self.message.id, more)
 
-    def _accessible_name(self) -> str:
-        role = _role_in_words(self.message.role)
-        if len(self.shown.siblings) > 1:
-            number = list(self.shown.siblings).index(self.message.id) + 1
-            return self.tr("{}, version {} of {}").format(role, number, len(self.shown.siblings))
-        return role
-
-    def _show_status(self) -> None:
-        text, kind = ending(self.message)
-        if self.shown.is_streaming:
-            text = ""
-        if self._status is None and text:
-            self._status = _line_below(kind)
-            self._status.setWordWrap(True)
-            self._inset.insertWidget(self._inset.indexOf(self._card) + 1, self._status)
-        if self._status is not None:
-            self._status.setText(text)
-            if self._status.objectName() != kind:
-                self._status.setObjectName(kind)
-                self._status.style().polish(self._status)
-            self._status.setVisible(bool(text))
-
-    def _show_figures(self) -> None:
-        record = self.message.record
-        has_figures = record is not None and record.figures.prompt_tokens > 0 and not self.shown.is_streaming
-        if has_figures and record is not None:
-            if self._figures is None:
-                self._figures = _line_below("quiet")
-                self._figures.setWordWrap(True)
-                self._inset.addWidget(self._figures)
-            words = statistics(record)
-            if self.text.tokens is not None and not self.text.tokens.pieces:
-                unknown = self.tr("its tokens are not known")
-                words = f"{words} · {unknown}"
-            self._figures.setText(words)
-        if self._figures is not None:
-            self._figures.setVisible(has_figures)
-
-    # --- what comes and goes -------------------------------------------------------------------------------
-
-    @override
-    def enterEvent(self, event: QEnterEvent) -> None:
-        self._show_row()
-        super().enterEvent(event)
-
-    @override
-    def leaveEvent(self, event: QEvent) -> None:
-        self._show_row()
-        super().leaveEvent(event)
-
-    @override
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._show_row()
-
-    @override
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in {QEvent.Type.FocusIn, QEvent.Type.FocusOut}:
-            has_focus = event.type() == QEvent.Type.FocusIn
-            by_key = isinstance(event, QFocusEvent) and event.reason() not in {
-                Qt.FocusReason.MouseFocusReason,
-                Qt.FocusReason.PopupFocusReason,
-            }
-            self.setProperty("ring", has_focus and by_key)
-            self.style().unpolish(self)
-            self.style().polish(self)
-            self._show_row()
-            if has_focus:
-                self.focused.emit(self.message.id)
-        return super().eventFilter(watched, event)
-
     def _show_row(self) -> None:
-        focus = self.window().focusWidget() if self.isVisible() else None
-        near = self.underMouse() or (focus is not None and self.isAncestorOf(focus))
         is_at_rest = not self.shown.is_streaming and self._editor is None
-        self._row.show_buttons((near or self.shown.is_last) and is_at_rest)
-
-
-def _line_below(kind: str) -> QLabel:
-    label = QLabel()
-    label.setObjectName(kind)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setContentsMargins(0, 6, 0, 0)
-    return label
-
-
-def _role_in_words(role: str) -> str:
-    match role:
-        case "system":
-            return QCoreApplication.translate("MessageView", "System prompt")
-        case "user":
-            return QCoreApplication.translate("MessageView", "You")
-        case "assistant":
-            return QCoreApplication.translate("MessageView", "Answer")
-        case "note":
-            return QCoreApplication.translate("MessageView", "Note")
-        case _:
-            return ""
+        self._row.show_buttons((self.shown.is_last or self._nearness.is_anybody()) and is_at_rest)

@@ -71,23 +71,23 @@
     </message>
     <message>
         <source>{size} memory</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} Speicher</translation>
     </message>
     <message>
         <source>The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Modell bekam {tokens} Token. {kept} davon hatte es schon gelesen, {read} las es jetzt.</translation>
     </message>
     <message>
         <source>It wrote {tokens} tokens.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es schrieb {tokens} Token.</translation>
     </message>
     <message>
         <source>The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das erste Wort kam nach {seconds} s: {queue} s in der Warteschlange, {reading} s Lesen.</translation>
     </message>
     <message>
         <source>The model, what it has read, and its work took {size} of memory at most.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das Modell, was es gelesen hat und seine Arbeit brauchten höchstens {size} Speicher.</translation>
     </message>
     <message>
         <source>{accepted} of {drafted} guesses right</source>
@@ -2285,6 +2285,13 @@
     </message>
 </context>
 <context>
+    <name>MessageFoot</name>
+    <message>
+        <source>its tokens are not known</source>
+        <translation>seine Token sind nicht bekannt</translation>
+    </message>
+</context>
+<context>
     <name>MessageList</name>
     <message>
         <source>Message {number}</source>
@@ -2303,10 +2310,6 @@
     <message>
         <source>{}, version {} of {}</source>
         <translation>{}, Fassung {} von {}</translation>
-    </message>
-    <message>
-        <source>its tokens are not known</source>
-        <translation>seine Token sind nicht bekannt</translation>
     </message>
     <message>
         <source>System prompt</source>

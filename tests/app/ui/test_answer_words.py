@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.model.message import Figures, HookTold, Message, Record, State
-from app.ui.answer_words import ending, statistics
+from app.ui.answer_words import ending, statistics, statistics_in_sentences
 
 
 def test_what_is_recorded_is_said_in_one_line() -> None:
@@ -19,14 +19,34 @@ def test_what_is_recorded_is_said_in_one_line() -> None:
             draft_tokens=60,
             accepted_tokens=40,
             forced_tokens=3,
+            memory_bytes=312 << 20,
         ),
         hooks_told=(HookTold(name="quick", total_ms=11.6), HookTold(name="slow", total_ms=100, is_off=True)),
     )
     assert statistics(record) == (
-        "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 40 of 60 guesses right · 3 forced · "
-        "hooks 112 ms · slow switched off: too slow"
+        "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 312 MiB memory · "
+        "40 of 60 guesses right · 3 forced · hooks 112 ms · slow switched off: too slow"
     )
     assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
+
+
+def test_what_the_figures_mean_is_said_in_sentences() -> None:
+    figures = Figures(
+        prompt_tokens=1_812,
+        kept_tokens=1_798,
+        read_tokens=14,
+        new_tokens=20,
+        queue_ms=10,
+        first_word_ms=50,
+        memory_bytes=3 << 30,
+    )
+    assert statistics_in_sentences(Record(figures=figures)).splitlines() == [
+        "The model was given 1,812 tokens. 1,798 of them it had read before, 14 it read now.",
+        "It wrote 20 tokens.",
+        "The first word came after 0.05 s: 0.01 s in the queue, 0.04 s of reading.",
+        "The model, what it has read, and its work took 3 GiB of memory at most.",
+    ]
+    assert len(statistics_in_sentences(Record(figures=Figures(prompt_tokens=5))).splitlines()) == 1
 
 
 @pytest.mark.parametrize(

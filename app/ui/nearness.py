@@ -1,0 +1,50 @@
+"""Whether somebody is at a widget, with the pointer or the focus; a ring around it where the focus came by a key."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+_NOT_BY_KEY = {Qt.FocusReason.MouseFocusReason, Qt.FocusReason.PopupFocusReason}
+_WATCHED = {QEvent.Type.Enter, QEvent.Type.Leave, QEvent.Type.FocusIn, QEvent.Type.FocusOut}
+
+
+class Nearness(QObject):
+    """Watches a widget and the part of it that takes the focus for it."""
+
+    changed = Signal()
+    """Somebody may have come, or gone."""
+    focused = Signal()
+    """That part has got the focus."""
+
+    def __init__(self, widget: QWidget, part: QWidget) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._part = part
+        widget.installEventFilter(self)
+        part.installEventFilter(self)
+
+    def is_anybody(self) -> bool:
+        """Whether the pointer or the focus is in it."""
+        widget = self._widget
+        focus = widget.window().focusWidget() if widget.isVisible() else None
+        return widget.underMouse() or (focus is not None and widget.isAncestorOf(focus))
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind in _WATCHED:
+            if watched is self._part and isinstance(event, QFocusEvent):
+                self._draw_ring(has_focus=event.gotFocus(), by_key=event.reason() not in _NOT_BY_KEY)
+            self.changed.emit()
+            if watched is self._part and kind == QEvent.Type.FocusIn:
+                self.focused.emit()
+        return super().eventFilter(watched, event)
+
+    def _draw_ring(self, *, has_focus: bool, by_key: bool) -> None:
+        widget = self._widget
+        widget.setProperty("ring", has_focus and by_key)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
