@@ -101,7 +101,7 @@ class LoadModel(_Command, tag="load_model", frozen=True):
     """Load `model`: "guide", a folder, or a downloaded model's name. Ends in `model_loaded`."""
 
     model: Nonempty
-    draft_model: str | None = None
+    draft_model: Nonempty | None = None
     cache: CacheOptions = CacheOptions()
 
 

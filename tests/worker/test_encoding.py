@@ -73,6 +73,7 @@ def test_a_command_survives_both_encodings(command: Command):
         ('{"request_id": "r", "type": "generate", "messages": [{"role": "user"}]}', "`content`"),
         ('{"request_id": "r", "type": "plan", "prompts": [{"text": "a"}, {}]}', "$.prompts[1]"),
         ('{"request_id": "r", "type": "load_model", "model": ""}', "$.model"),
+        ('{"request_id": "r", "type": "load_model", "model": "a", "draft_model": ""}', "$.draft_model"),
         ('{"request_id": "r", "type": "load_model", "model": "a", "cache": {"limit_bytes": -1}}', "limit_bytes"),
         (
             f'{{"request_id": "r", "type": "load_model", "model": "a", "cache": {{"limit_bytes": {2**70}}}}}',
