@@ -96,6 +96,12 @@ def statistics_in_sentences(record: Record) -> str:
                 "AnswerWords", "The model, what it has read, and its work took {size} of memory at most."
             ).format(size=size_in_words(figures.memory_bytes))
         )
+    if record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
+        sentences.append(
+            QCoreApplication.translate(
+                "AnswerWords", "It was drawn with the seed {seed}: with the same settings that gives the same answer."
+            ).format(seed=record.seed)
+        )
     return "\n".join(sentences)
 
 

@@ -90,6 +90,10 @@
         <translation>Das Modell, was es gelesen hat und seine Arbeit brauchten höchstens {size} Speicher.</translation>
     </message>
     <message>
+        <source>It was drawn with the seed {seed}: with the same settings that gives the same answer.</source>
+        <translation>Gezogen mit dem Startwert {seed}: mit denselben Einstellungen ergibt er dieselbe Antwort.</translation>
+    </message>
+    <message>
         <source>{accepted} of {drafted} guesses right</source>
         <translation>{accepted} von {drafted} Vermutungen richtig</translation>
     </message>

@@ -40,11 +40,12 @@ def test_what_the_figures_mean_is_said_in_sentences() -> None:
         first_word_ms=50,
         memory_bytes=3 << 30,
     )
-    assert statistics_in_sentences(Record(figures=figures)).splitlines() == [
+    assert statistics_in_sentences(Record(figures=figures, seed=7)).splitlines() == [
         "The model was given 1,812 tokens. 1,798 of them it had read before, 14 it read now.",
         "It wrote 20 tokens.",
         "The first word came after 0.05 s: 0.01 s in the queue, 0.04 s of reading.",
         "The model, what it has read, and its work took 3 GiB of memory at most.",
+        "It was drawn with the seed 7: with the same settings that gives the same answer.",
     ]
     assert len(statistics_in_sentences(Record(figures=Figures(prompt_tokens=5))).splitlines()) == 1
 
