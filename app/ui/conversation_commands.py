@@ -31,6 +31,7 @@ class ConversationCommands(QObject):
         composer: Composer,
         conversation_list: ConversationList,
         data_folder: Path,
+        menus: Menus,
         window: QWidget,
     ) -> None:
         super().__init__(window)
@@ -39,6 +40,7 @@ class ConversationCommands(QObject):
         self._composer = composer
         self._list = conversation_list
         self._data_folder = data_folder
+        self._menus = menus
         self._window = window
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -74,17 +76,22 @@ class ConversationCommands(QObject):
             return
         menu = self._new_menu()
         open_it = partial(self._controller.program.window_asked.emit, conversation_id)
-        menu.addAction(self.tr("Open in a new window"), open_it)
-        menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
+        opening = menu.addAction(self.tr("Open in a new window"), open_it)
+        renaming = menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
         pin = menu.addAction(self.tr("Pinned"), partial(self._pin_or_not, conversation_id))
         pin.setCheckable(True)
         pin.setChecked(conversation.pinned_ms is not None)
-        self._add_folders(menu.addMenu(self.tr("Move to folder")), conversation)
+        folders = menu.addMenu(self.tr("Move to folder"))
+        self._add_folders(folders, conversation)
         archive = menu.addAction(self.tr("Archived"), partial(self._archive_or_not, conversation_id))
         archive.setCheckable(True)
         archive.setChecked(conversation.archived_ms is not None)
         menu.addSeparator()
-        menu.addAction(self.tr("Delete"), partial(self._conversations.delete, conversation_id))
+        deleting = menu.addAction(self.tr("Delete"), partial(self._conversations.delete, conversation_id))
+        actions = (opening, renaming, pin, folders.menuAction(), archive, deleting)
+        for action, name in zip(actions, ("new_window", "rename", "pin", "folder", "archive", "delete"), strict=True):
+            self._menus.draw_icon(action, self._menus.icon_name(name))
+        self._menus.draw_icons(folders)
         menu.popup(place)
 
     def show_section_menu(self, key: str, place: QPoint) -> None:

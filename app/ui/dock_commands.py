@@ -117,7 +117,11 @@ class DockCommands(QObject):
         for name in self.possible(message_id):
             text = self._tree_commands.called(self._menus, name, message_id)
             _, tab, letter = self._menus[name].text().partition("\t")
-            menu.addAction(self._menus.icon(name), f"{text}{tab}{letter}", partial(self.act, message_id, name))
+            action = menu.addAction(f"{text}{tab}{letter}", partial(self.act, message_id, name))
+            if name == "star":
+                action.setCheckable(True)
+                action.setChecked(self._controller.message(message_id).starred_ms is not None)
+            self._menus.draw_icon(action, self._menus.icon_name(name))
         menu.popup(place)
 
     def _is_visible(self, message_id: MessageId) -> bool:

@@ -41,11 +41,11 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("new", "New conversation", "Ctrl+N", icon="plus"),
             Entry("new_window", "New window", "Ctrl+Shift+N", icon="window"),
-            Entry("rename", "Rename conversation…", "F2"),
+            Entry("rename", "Rename conversation…", "F2", icon="edit"),
             Entry("pin", "Pin conversation", "Ctrl+Shift+P", is_checkable=True, icon="pin"),
             Entry("folder", "Move to folder…", "Ctrl+Shift+M", icon="folder"),
             Entry("archive", "Archive conversation", "Ctrl+Shift+A", is_checkable=True, icon="archive"),
-            Entry("delete", "Delete conversation", "Ctrl+Shift+Backspace"),
+            Entry("delete", "Delete conversation", "Ctrl+Shift+Backspace", icon="trash"),
             Entry("trash", "Trash…", "Ctrl+Shift+Delete", icon="trash"),
             Entry("empty_trash", "Empty trash…", "Ctrl+Alt+Delete"),
             SEPARATOR,
@@ -57,7 +57,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             SEPARATOR,
             Entry("settings", "Settings…", "Ctrl+,", role=QAction.MenuRole.PreferencesRole, icon="settings"),
             SEPARATOR,
-            Entry("close_window", "Close window", "Ctrl+W"),
+            Entry("close_window", "Close window", "Ctrl+W", icon="close"),
             Entry("quit", "Quit", "Ctrl+Q"),
         ),
     ),
@@ -100,10 +100,10 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("thought", "Show or fold the thought", letter="T"),
             Entry("links", "Links…", letter="L"),
             SEPARATOR,
-            Entry("previous_sibling", "Previous version", "Alt+Left"),
-            Entry("next_sibling", "Next version", "Alt+Right"),
-            Entry("previous_message", "Previous message", "Alt+Up"),
-            Entry("next_message", "Next message", "Alt+Down"),
+            Entry("previous_sibling", "Previous version", "Alt+Left", icon="left"),
+            Entry("next_sibling", "Next version", "Alt+Right", icon="right"),
+            Entry("previous_message", "Previous message", "Alt+Up", icon="up"),
+            Entry("next_message", "Next message", "Alt+Down", icon="down"),
             SEPARATOR,
             Entry("replay", "Run again and compare", "Ctrl+Shift+R", icon="regenerate"),
             Entry("stop", "Stop", "Esc", icon="stop"),
@@ -138,7 +138,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("palette", "Command palette…", "Ctrl+K", icon="search"),
             SEPARATOR,
-            Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True),
+            Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True, icon="sidebar"),
             Entry("tokens", "Tokens", "Ctrl+Shift+T", is_checkable=True, icon="tokens"),
             Entry("tree", "Tree", "Ctrl+T", is_checkable=True, icon="tree"),
             Entry("walk_tree", "Walk the tree", "F6"),
@@ -171,7 +171,7 @@ class Menus:
         self._menus: dict[str, QMenu] = {}
         for title, entries in MENUS:
             menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(translated(title))
-            menu.aboutToShow.connect(partial(self._draw_icons, menu))
+            menu.aboutToShow.connect(partial(self.draw_icons, menu))
             for entry in entries:
                 if isinstance(entry, Submenu):
                     submenu = self._menus[entry.title] = menu.addMenu(translated(entry.title))
@@ -193,12 +193,18 @@ class Menus:
         """Let the icons be drawn in the theme's colour, each menu's when it opens: not every start needs them."""
         self._theme = theme
 
-    def _draw_icons(self, menu: QMenu) -> None:
+    def draw_icons(self, menu: QMenu) -> None:
+        """Give the entries of a menu that is about to show their icons; it may have entries of its own."""
+        names = {action: name for name, action in self._actions.items()}
+        for action in menu.actions():
+            if action in names or action.isCheckable():
+                self.draw_icon(action, self._icons.get(names.get(action, ""), ""))
+
+    def draw_icon(self, action: QAction, name: str) -> None:
+        """Give an action its icon; a check takes the place of that where it is checked: Qt would show no other mark."""
         if self._theme is not None:
-            shown = menu.actions()
-            for name, icon_name in self._icons.items():
-                if self._actions[name] in shown:
-                    self._actions[name].setIcon(icon(icon_name, self._theme.quiet_text))
+            drawn = icon(name, self._theme.quiet_text) if name else QIcon()
+            action.setIcon(icon("check", self._theme.accent) if action.isChecked() else drawn)
 
     def menu(self, title: str) -> QMenu:
         """Return a menu of the bar, or one in it, by its English title."""
@@ -207,12 +213,6 @@ class Menus:
     def icon_name(self, name: str) -> str:
         """Return the name of an action's icon; empty where it has none."""
         return self._icons.get(name, "")
-
-    def icon(self, name: str) -> QIcon:
-        """Return an action's icon, for another menu that offers it."""
-        if self._theme is None or name not in self._icons:
-            return QIcon()
-        return icon(self._icons[name], self._theme.quiet_text)
 
     def call(self, name: str, text: str) -> None:
         """Say more in a menu than an action's name: what it would do now; empty: its name again."""
@@ -248,12 +248,15 @@ class Menus:
             action = self._new(entry)
             group.addAction(action)
             menu.addAction(action)
+        menu.aboutToShow.connect(partial(self.draw_icons, menu))
 
     def _new(self, entry: Entry) -> QAction:
         text = self._names[entry.name] = translated(entry.text)
-        text = f"{text}\t{entry.letter}" if entry.letter else text
+        if entry.letter:
+            text += "\t" + QKeySequence(entry.letter).toString(QKeySequence.SequenceFormat.NativeText)
         action = self._actions[entry.name] = QAction(text, self._window)
         action.setCheckable(entry.is_checkable)
+        action.toggled.connect(lambda: self.draw_icon(action, entry.icon))
         action.setMenuRole(entry.role)
         if entry.icon:
             self._icons[entry.name] = entry.icon

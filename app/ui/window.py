@@ -77,7 +77,7 @@ class MainWindow(QMainWindow):
         self._selection_commands = SelectionCommands(self.transcript)
         self._find_commands = FindCommands(controller, self.transcript, self._find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
-            controller, self.composer, self.sidebar.list, data_folder, self
+            controller, self.composer, self.sidebar.list, data_folder, self._menus, self
         )
         self._program_commands = ProgramCommands(controller.program, self._menus, self)
         WaitingAnswers(controller, self.transcript)
@@ -251,7 +251,9 @@ class MainWindow(QMainWindow):
         self._menus.menu("Message").aboutToShow.connect(partial(self._tree_commands.count, self._menus))
         controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
         controller.history_changed.connect(partial(self._tree_commands.update, self._menus))
-        self._menus.menu("Models").aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))
+        models = self._menus.menu("Models")
+        models.aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))
+        models.aboutToShow.connect(partial(self._menus.draw_icons, models))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
 
     # --- what is shown -------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.ui.message_editor import MessageEditor
+from app.ui.theme import icon, system_scheme, theme
 from tests.app.ui.conftest import Person
 
 
@@ -102,6 +103,10 @@ def test_a_star_and_a_name_are_remembered(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.window.action("star").trigger()
     assert person.controller.message(answer.id).starred_ms is not None
+    person.window.menus.menu("Message").aboutToShow.emit()
+    check = icon("check", theme(system_scheme()).accent)
+    assert person.window.action("star").icon().cacheKey() == check.cacheKey()
+    assert person.window.action("edit").icon().cacheKey() != check.cacheKey()
     person.controller.name_branch(answer.id, "  the good\nway ")
     assert person.controller.message(answer.id).name == "the good way"
     assert person.controller.conversation is not None

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
 
 from app.model.message import MessageId
 from app.ui.compare_window import CompareWindow
+from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree_dock import TreeDock
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -120,6 +121,9 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     assert {"Go there", "Edit", "Regenerate", "Fork", "Copy message", "Star"} <= set(entries)
     (prune,) = (text for text in entries if text.startswith("Prune (1 "))
     assert not any(entries[name].icon().isNull() for name in ("Edit", "Star", prune))
+    # What is checked has a mark, though Qt shows none beside an icon.
+    assert entries["Star"].isChecked()
+    assert entries["Star"].icon().cacheKey() == icon("check", theme(system_scheme()).accent).cacheKey()
     menu.close()
     person.bot.keyClick(dock.view, Qt.Key.Key_R)
     answer = person.answer()
