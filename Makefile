@@ -9,7 +9,7 @@ SOURCES := app worker packaging tests
 # Two workers, a file each: the tests of a file share the window or the worker that it starts.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: help run test test-long check lint format setup bench tour guide-model translations lock wheel clean
+.PHONY: help run test test-long check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## Say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -47,6 +47,13 @@ bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement, LO
 
 tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
 	@$(BIN)/python -m app tour --out build/tour
+
+pictures: $(READY) ## Take a picture of each state in both themes, at two sizes and scales; into build/pictures
+	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.pictures build/pictures
+	@QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 $(BIN)/python -m tests.pictures build/pictures/200
+
+readme-pictures: tour ## Take README's pictures anew, from the tour
+	@$(BIN)/python packaging/readme_pictures.py build/tour resources/pictures
 
 guide-model: $(READY) ## Train the built-in model anew and measure it (some 80 minutes)
 	$(BIN)/python packaging/guide_model/train.py

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from PySide6.QtGui import QImage
+from readme_pictures import FROM_TOUR, tour_picture
 
 from tests.driver import ROOT
 
 _STEPS = (
-    "load", "ask", "regenerate", "regenerate again", "ask on", "edit an earlier question", "switch back", "fork",
-    "search everything", "export",
+    "load", "ask", "regenerate", "regenerate with", "compare", "ask on", "edit an earlier question", "switch back",
+    "tree", "three side by side", "keep one", "undo and redo", "tokens", "find", "form", "attach", "fork",
+    "search everything", "palette", "export", "settings",
 )  # fmt: skip
-_PNG = b"\x89PNG\r\n\x1a\n"
+_PICTURES = ROOT / "resources" / "pictures"
+_NUM_FLAT = 2
+"""So many colours cover most of a picture, whatever its fonts."""
 
 
 def _tour(out: Path, *, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -45,11 +52,28 @@ def test_the_tour_plays_every_step_and_leaves_pictures_transcript_and_report(tmp
     pictures = sorted(out.glob("*.png"))
     assert [picture.name[:2] for picture in pictures] == [f"{number:02}" for number in range(1, len(pictures) + 1)]
     assert len(pictures) >= len(_STEPS)
-    for picture in pictures:
-        assert picture.read_bytes().startswith(_PNG)
+    assert not any(QImage(str(picture)).isNull() for picture in pictures)
     transcript = (out / "transcript.md").read_text()
     assert "## You\n\nWhat is a branch?" in transcript
     assert "## Answer · guide · " in transcript
+    # README's pictures are of the program as it is.
+    for name in FROM_TOUR:
+        shown, now = QImage(str(_PICTURES / name)), QImage(str(tour_picture(out, name)))
+        assert shown.size() == now.size(), f"`make readme-pictures`: {name} has another size"
+        assert _flat_colours(shown) == _flat_colours(now), f"`make readme-pictures`: {name} looks otherwise"
+
+
+def test_readme_shows_the_pictures_that_are_there() -> None:
+    named = set(re.findall(r"resources/pictures/([\w-]+\.png)", (ROOT / "README.md").read_text()))
+    assert named == set(FROM_TOUR) == {picture.name for picture in _PICTURES.iterdir()}
+    assert all(picture.stat().st_size < 150_000 for picture in _PICTURES.iterdir())
+
+
+def _flat_colours(picture: QImage) -> set[int]:
+    """The colours that most of a picture has."""
+    shown = picture.convertToFormat(QImage.Format.Format_RGB32)
+    counted = Counter(memoryview(shown.constBits()).cast("B").cast("I").tolist())
+    return {colour for colour, _ in counted.most_common(_NUM_FLAT)}
 
 
 @pytest.fixture
@@ -79,19 +103,19 @@ def test_a_tour_that_goes_wrong_in_a_slot_exits_1(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from PySide6.QtCore import QTimer
-import app.tour
+import app.tour.play
 
 def fail():
     raise RuntimeError("broken on purpose")
 
-def make(arguments, make=app.tour.make_qt_application):
+def make(arguments, make=app.tour.play.make_qt_application):
     application = make(arguments)
     QTimer.singleShot(0, fail)
     return application
 
-app.tour.make_qt_application = make
+app.tour.play.make_qt_application = make
 if __name__ == "__main__":
-    sys.exit(app.tour.play_tour(Path(sys.argv[1])))
+    sys.exit(app.tour.play.play_tour(Path(sys.argv[1])))
 """
     script = tmp_path / "broken.py"
     script.write_text(broken)

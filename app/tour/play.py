@@ -1,0 +1,129 @@
+"""Plays all steps of the tour into a folder: pictures, the transcript, a report; it knows none of the steps.
+
+Each step says what it expects, and one that finds otherwise makes the exit code 1.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from app.application import Application, Places, make_qt_application
+from app.model.settings import Settings, save_settings
+from app.model.settings import Theme as ThemeName
+from app.tour import asking, branches, finding, leaving, looks, preparing, tokens
+from app.tour.screen import OFFSCREEN, offscreen_of, without_a_manager
+from app.tour.visitor import UnexpectedError, Visitor, expect
+
+SIZE = (1280, 800)
+
+STEPS: tuple[tuple[str, Callable[[Visitor], dict[str, Any]]], ...] = (
+    ("load", asking.load),
+    ("ask", asking.ask),
+    ("regenerate", asking.regenerate),
+    ("regenerate with", asking.regenerate_with),
+    ("compare", branches.compare),
+    ("ask on", asking.ask_on),
+    ("edit an earlier question", asking.edit),
+    ("switch back", asking.switch_back),
+    ("tree", branches.go_by_the_tree),
+    ("three side by side", branches.ask_for_three),
+    ("keep one", branches.keep_one),
+    ("undo and redo", branches.undo_and_redo),
+    ("tokens", tokens.fork_at_a_token),
+    ("find", finding.find),
+    ("form", preparing.ask_for_a_form),
+    ("attach", preparing.attach_a_file),
+    ("fork", asking.fork),
+    ("search everything", finding.search_everything),
+    ("palette", finding.open_by_the_palette),
+    ("export", leaving.export),
+    ("settings", looks.change_the_theme),
+)
+
+
+def play_tour(out: Path, theme: ThemeName = "light") -> int:
+    """Play the tour; write numbered pictures, the transcript and `tour.json` to `out`; return the exit code."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for old in (*out.glob("[0-9][0-9]-*.png"), out / "transcript.md", out / "tour.json"):
+            old.unlink(missing_ok=True)
+    except OSError as failure:
+        print(f"The tour can't write to {out} ({failure.strerror}). Name another folder.", file=sys.stderr)  # noqa: T201
+        return 1
+    data = Path(tempfile.mkdtemp(prefix="bough-tour-"))
+    if os.environ.get("QT_QPA_PLATFORM") == OFFSCREEN:
+        os.environ["QT_QPA_PLATFORM"] = offscreen_of(data)
+    try:
+        with without_a_manager():
+            _qt_application = make_qt_application(sys.argv[:1])
+            # The steps name buttons as they are in English; a picture of what glides would be one of half a way.
+            save_settings(data / "settings.json", Settings(theme=theme, language="en", motion="less"))
+            error, steps = _play(Application(Places.under(data)), out, data)
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+    report = {"ok": error is None, "error": error, "steps": steps}
+    (out / "tour.json").write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2))
+    print(f"The tour's pictures, transcript.md and tour.json are in {out.resolve()}")  # noqa: T201
+    if error is not None:
+        print(f"The tour went wrong: {error}", file=sys.stderr)  # noqa: T201
+    return 0 if error is None else 1
+
+
+def _play(application: Application, out: Path, folder: Path) -> tuple[str | None, list[dict[str, Any]]]:
+    """Play all steps; return what went wrong, and what the steps that went well say."""
+    visitor = Visitor(application, out, folder)
+    steps: list[dict[str, Any]] = []
+    try:
+        with _failures_in_slots() as in_slots:
+            application.window.resize(*SIZE)
+            application.window.show()
+            error = _play_steps(visitor, steps, in_slots)
+            application.window.close()
+        return error or next(iter(in_slots), None), steps
+    finally:
+        application.close()
+
+
+def _play_steps(visitor: Visitor, steps: list[dict[str, Any]], in_slots: list[str]) -> str | None:
+    try:
+        for name, step in STEPS:
+            began = time.perf_counter()
+            facts = step(visitor)
+            expect(not in_slots, next(iter(in_slots), ""))
+            steps.append({"step": name, "seconds": round(time.perf_counter() - began, 3), **facts})
+            visitor.picture(name)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the tour went wrong, and its report says so)
+        if not isinstance(error, UnexpectedError):
+            traceback.print_exception(error)
+        visitor.picture("failed")
+        return str(error) or type(error).__name__
+    return None
+
+
+@contextmanager
+def _failures_in_slots() -> Generator[list[str]]:
+    """Collect what is raised in slots. Qt prints it and survives; on the tour it is something wrong."""
+    failures: list[str] = []
+    print_it = sys.excepthook
+
+    def remember(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        failures.append(f"{kind.__name__}: {error}")
+        print_it(kind, error, trace)
+
+    sys.excepthook = remember
+    try:
+        yield failures
+    finally:
+        sys.excepthook = print_it
