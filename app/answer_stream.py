@@ -57,8 +57,12 @@ class AnswerStream:
         return self.shown(self.message)
 
     def shown(self, message: Message) -> Message:
-        """Return `message`, whatever else of it is another one now, with what has streamed in."""
-        return msgspec.structs.replace(message, text=self.message.text + self.new_text)
+        """Return `message`, whatever else of it is another one now, with what has streamed in.
+
+        Of one that rests while others go on nobody knows yet how it ended; it was not broken off.
+        """
+        state = "complete" if self.has_ended else message.state
+        return msgspec.structs.replace(message, text=self.message.text + self.new_text, state=state)
 
     @property
     def pieces(self) -> Sequence[TokenPiece]:

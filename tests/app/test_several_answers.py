@@ -52,7 +52,8 @@ def test_one_of_several_is_stopped_alone_and_rests_while_the_others_go_on(desk: 
     desk.link.say(Answered(request_id=request.request_id, choice=1, reason="cancelled"))
     assert desk.controller.is_streaming(first)
     assert not desk.controller.is_streaming(second)
-    # What it is in the end is told with the others.
+    # What it is in the end is told with the others; until then nothing says that it was interrupted.
+    assert desk.controller.message(second).state == "complete"
     assert not desk.controller.can_continue(desk.controller.message(second))
     desk.controller.stop()
     assert desk.link.cancelled[-1].choice == 0
