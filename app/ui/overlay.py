@@ -9,7 +9,9 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 _MARGIN_PX = 24
-_TOP_PX = 56
+_TOP_PX = 88
+"""Below menus and header, where there is room."""
+_LEAST_TOP_PX = 16
 _SHADE = QColor(0, 0, 0, 80)
 
 
@@ -46,8 +48,9 @@ class Overlay(QWidget):
 
     def _place(self) -> None:
         width = min(self._most_px[0], self.width() - 2 * _MARGIN_PX)
-        height = min(self._most_px[1], self.height() - _TOP_PX - _MARGIN_PX)
-        self.card.setGeometry((self.width() - width) // 2, _TOP_PX, width, height)
+        height = min(self._most_px[1], self.height() - _LEAST_TOP_PX - _MARGIN_PX)
+        top = max(min(_TOP_PX, self.height() - height - _MARGIN_PX), _LEAST_TOP_PX)
+        self.card.setGeometry((self.width() - width) // 2, top, width, height)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

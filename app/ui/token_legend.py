@@ -11,7 +11,7 @@ from app.model.message import ORIGINS
 from app.ui.theme import Theme
 from app.ui.token_tint import paint_mark
 
-_MARGIN_PX = 8
+_MARGIN_PX = 4
 _LINE_WIDTH_PX = 44
 
 

@@ -1,12 +1,12 @@
-"""What the tree says of a message: who said it, its first words, and what going there would cost."""
+"""What the tree says of a message: who said it, its first words, which version it is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from app.costs import Cost
 from app.model.message import Message, MessageId
 
 _NUM_READ = 400
@@ -15,6 +15,8 @@ _NUM_SAID = 80
 """So much of a text is said in a name: whoever walks past many hears many names."""
 _MARKS = "#>*-_`~ \t\r\n"
 """What Markdown puts before words."""
+_IN_TEXT = re.compile(r"\*\*|`")
+"""What it puts around them, as far as it is hardly ever meant itself."""
 
 
 def role_in_words(message: Message) -> str:
@@ -32,12 +34,12 @@ def role_in_words(message: Message) -> str:
 
 
 def first_words(message: Message) -> str:
-    """Return how a message begins, on one line: no marks of Markdown before it, nothing of what was thought."""
+    """Return how a message begins, on one line: no marks of Markdown, nothing of what was thought."""
     text = message.text
     if text.startswith("<think>"):
         thought, _, said = text.partition("</think>")
         text = said or thought.removeprefix("<think>")
-    words = " ".join(text[:_NUM_READ].lstrip(_MARKS).split())
+    words = " ".join(_IN_TEXT.sub("", text[:_NUM_READ].lstrip(_MARKS)).split())
     if words:
         return words
     if message.role == "system":
@@ -67,46 +69,6 @@ def fold_in_words(num_folded: int) -> str:
     if num_folded == 1:
         return QCoreApplication.translate("Tree", "1 more version")
     return QCoreApplication.translate("Tree", "{count} more versions", None, num_folded).format(count=num_folded)
-
-
-def cost_in_words(cost: Cost | None) -> str:
-    """Return what going to a message would cost, as far as that is known."""
-    if cost is None:
-        return QCoreApplication.translate("Tree", "Its cost is not known yet")
-    kept = QCoreApplication.translate("Tree", "{count} kept").format(count=f"{cost.num_kept:,}")
-    # One token is read of whatever is kept whole.
-    if cost.num_read <= 1:
-        return " · ".join((QCoreApplication.translate("Tree", "nothing to read"), kept))
-    num_read = cost.num_read
-    read = QCoreApplication.translate("Tree", "would read {count} tokens", "", num_read)
-    parts = [read.format(count=f"{cost.num_read:,}")]
-    if cost.seconds is not None:
-        parts.append(_seconds_in_words(cost.seconds))
-    if cost.num_kept:
-        parts.append(kept)
-    return " · ".join(parts)
-
-
-def tier_in_words(cost: Cost | None) -> str:
-    """Return where a branch is kept."""
-    match None if cost is None else cost.tier:
-        case "warm":
-            return QCoreApplication.translate("Tree", "kept in memory")
-        case "disk":
-            return QCoreApplication.translate("Tree", "kept on disk")
-        case "cold":
-            return QCoreApplication.translate("Tree", "not kept")
-        case None:
-            return ""
-
-
-def _seconds_in_words(seconds: float) -> str:
-    if seconds < 0.05:
-        return QCoreApplication.translate("Tree", "no time")
-    if seconds < 99.5:
-        about = f"{seconds:.1f}" if seconds < 9.95 else f"{seconds:.0f}"
-        return QCoreApplication.translate("Tree", "about {seconds} s").format(seconds=about)
-    return QCoreApplication.translate("Tree", "about {minutes} min").format(minutes=f"{seconds / 60:,.0f}")
 
 
 def here() -> str:
