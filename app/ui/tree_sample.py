@@ -7,10 +7,10 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.costs import Tier
 from app.model.message import Message
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
+from app.prompt_cost import Tier
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree_marks import draw_dot, draw_words
 from app.ui.tree_picture import TreePicture
@@ -25,7 +25,7 @@ class TreeSample(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        title = QLabel(self.tr("Every message will be a dot here"))
+        title = QLabel(self.tr("Every message is a dot"))
         title.setObjectName("heading")
         title.setWordWrap(True)
         told = QLabel(

@@ -804,43 +804,43 @@
     <name>CostWords</name>
     <message>
         <source>Its cost is not known yet</source>
-        <translation type="unfinished">Was es kostet, ist noch nicht bekannt</translation>
+        <translation>Was es kostet, ist noch nicht bekannt</translation>
     </message>
     <message>
         <source>{count} kept</source>
-        <translation type="unfinished">{count} behalten</translation>
+        <translation>{count} behalten</translation>
     </message>
     <message>
         <source>nothing to read</source>
-        <translation type="unfinished">nichts zu lesen</translation>
+        <translation>nichts zu lesen</translation>
     </message>
     <message>
         <source>would read {count} tokens</source>
-        <translation type="unfinished">würde {count} Token lesen</translation>
+        <translation>würde {count} Token lesen</translation>
     </message>
     <message>
         <source>kept in memory</source>
-        <translation type="unfinished">im Speicher behalten</translation>
+        <translation>im Speicher behalten</translation>
     </message>
     <message>
         <source>kept on disk</source>
-        <translation type="unfinished">auf der Platte behalten</translation>
+        <translation>auf der Platte behalten</translation>
     </message>
     <message>
         <source>not kept</source>
-        <translation type="unfinished">nicht behalten</translation>
+        <translation>nicht behalten</translation>
     </message>
     <message>
         <source>no time</source>
-        <translation type="unfinished">keine Zeit</translation>
+        <translation>keine Zeit</translation>
     </message>
     <message>
         <source>about {seconds} s</source>
-        <translation type="unfinished">etwa {seconds} s</translation>
+        <translation>etwa {seconds} s</translation>
     </message>
     <message>
         <source>about {minutes} min</source>
-        <translation type="unfinished">etwa {minutes} min</translation>
+        <translation>etwa {minutes} min</translation>
     </message>
 </context>
 <context>
@@ -4314,8 +4314,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
 <context>
     <name>TreeSample</name>
     <message>
-        <source>Every message will be a dot here</source>
-        <translation>Jede Nachricht wird hier ein Punkt</translation>
+        <source>Every message is a dot</source>
+        <translation>Jede Nachricht ist ein Punkt</translation>
     </message>
     <message>
         <source>Edit a question or regenerate an answer, and the conversation branches: nothing that was said is lost. Double-click a dot to go there.</source>
@@ -4347,8 +4347,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Ein Gespräch ist ein Baum</translation>
     </message>
     <message>
-        <source>Ask, then edit, regenerate or fork any message: every version stays. The guide is a tiny model that knows Bough and nothing else; it speaks English.</source>
-        <translation>Fragen Sie; dann bearbeiten Sie eine Nachricht, erzeugen sie neu oder zweigen ab: Jede Fassung bleibt. Der Guide ist ein winziges Modell, das Bough kennt und sonst nichts; er spricht Englisch.</translation>
+        <source>The guide is a tiny model that knows Bough and nothing else; it speaks English.</source>
+        <translation>Der Guide ist ein winziges Modell, das Bough kennt und sonst nichts; er spricht Englisch.</translation>
     </message>
     <message>
         <source>Ask, then edit, regenerate or fork any message: every version stays.</source>

@@ -67,7 +67,7 @@ def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(person: Pers
     window = person.window
     window.action("tree").trigger()
     words = [label.text() for label in window.tree_dock.findChildren(QLabel) if label.isVisible()]
-    assert any("Every message will be a dot" in text for text in words)
+    assert any("Every message is a dot" in text for text in words)
     person.ask("What is a branch?")
     person.bot.waitUntil(lambda: window.tree_dock.view.isVisible(), timeout=PATIENCE_MS)
     layout = window.tree_dock.view.layout_shown
