@@ -8,17 +8,21 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
+from app.model.attachments import with_attachments
 from app.model.message import Message
+from app.model.unsent import Attachment
 from app.model_session import ModelSession
-from app.questions import PromptCost, PromptCosts, TokenCount
+from app.prompt_cost import Cost
+from app.questions import PromptCosts, TokenCount
 
 NEARLY_FULL = 0.9
 
 Path: TypeAlias = Callable[[], Sequence[Message]]
 """The messages of the branch that is shown, when they are needed."""
 
-_NOTHING_SAID = Message(id=0, parent_id=None, role="user", text="?")
-"""Stands for what is being written: the frame that a template puts around a question counts, too."""
+_MOST_MESSAGES = 1000
+"""So many are planned in some 20 ms, for which what streams stands still."""
+_MOST_CHARS = 100_000
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,11 @@ class Room:
 
 
 class ContextMeter(QObject):
-    """Of the conversation that a window shows. Nothing is asked for one that is not shown."""
+    """Of the conversation that a window shows. Nothing is asked for one that is not shown.
+
+    The worker is asked about all that would be sent. Of a long conversation, or of whole files, it is not asked so at
+    each key: there, what is written is counted alone and added to the rest.
+    """
 
     changed = Signal()
 
@@ -66,12 +74,18 @@ class ContextMeter(QObject):
         self._costs = PromptCosts(session, self)
         self._costs.known.connect(self._on_cost)
         self._costs.failed.connect(self._on_failed)
+        self._whole_costs = PromptCosts(session, self)
+        self._whole_costs.known.connect(self._on_whole_cost)
         self._count = TokenCount(session, self)
         self._count.counted.connect(self._on_counted)
-        self._path: Path | None = None
+        self._path: Path = tuple
         self._options: Mapping[str, Any] = {}
-        self._cost: PromptCost | None = None
+        self._cost: Cost | None = None
+        """Of the branch, with hardly anything written."""
+        self._whole_cost: Cost | None = None
+        """Of what would be sent, where that was asked about."""
         self._text = ""
+        self._attached: Sequence[Attachment] = ()
         self._num_typed = 0
         self._num_attached = 0
         session.changed.connect(self._on_session_changed)
@@ -79,9 +93,11 @@ class ContextMeter(QObject):
     @property
     def room(self) -> Room | None:
         """None where nothing is known of the model, or of the conversation."""
-        info, cost = self._session.info, self._cost
+        info, cost, whole = self._session.info, self._cost, self._whole_cost
         if info is None or cost is None:
             return None
+        if whole is not None:
+            return Room(whole.num_tokens, whole.num_kept, info.context_length, whole.seconds)
         num_used = cost.num_tokens - 1 + self._num_typed + self._num_attached
         seconds = None
         if cost.seconds is not None and cost.num_read:
@@ -92,26 +108,40 @@ class ContextMeter(QObject):
         """Be about a branch as it is now. What was known stays until more is, unless it is another conversation's."""
         self._path, self._options = path, options
         if is_another:
-            self._cost = None
+            self._cost = self._whole_cost = None
             self.changed.emit()
-        self._costs.ask(lambda: [*path(), _NOTHING_SAID], options)
+        self._costs.ask(lambda: [*path(), _message("?")], options)
+        self._look_at_text()
 
-    def write(self, text: str, num_attached: int = 0) -> None:
-        """Be about this text, too, and about files that are so many tokens."""
-        if num_attached != self._num_attached:
-            self._num_attached = num_attached
+    def write(self, text: str, attached: Sequence[Attachment] = (), num_attached: int = 0) -> None:
+        """Be about this text, too, and about files, which are so many tokens."""
+        if (text, attached, num_attached) != (self._text, self._attached, self._num_attached):
+            self._text, self._attached, self._num_attached = text, attached, num_attached
+            self._look_at_text()
             self.changed.emit()
-        if text == self._text:
-            return
-        self._text = text
-        if text.strip():
-            self._count.count(text)
+
+    def _look_at_text(self) -> None:
+        num_chars = len(self._text) + sum(len(file.text) for file in self._attached)
+        if num_chars <= _MOST_CHARS and len(self._path()) <= _MOST_MESSAGES:
+            whole = with_attachments(self._text, self._attached)
+            if whole.strip():
+                self._count.forget()
+                self._whole_costs.ask(lambda: [*self._path(), _message(whole)], self._options)
+                return
+        self._whole_costs.forget()
+        self._whole_cost = None
+        if self._text.strip():
+            self._count.count(self._text)
         else:
             self._count.forget()
-            self._on_counted(0)
+            self._num_typed = 0
 
-    def _on_cost(self, cost: PromptCost) -> None:
+    def _on_cost(self, cost: Cost) -> None:
         self._cost = cost
+        self.changed.emit()
+
+    def _on_whole_cost(self, cost: Cost) -> None:
+        self._whole_cost = cost
         self.changed.emit()
 
     def _on_failed(self, _why: str) -> None:
@@ -128,10 +158,14 @@ class ContextMeter(QObject):
         if identity == self._identity:
             return
         self._identity = identity
-        self._cost = None
-        self.changed.emit()
-        if info is not None and self._path is not None:
+        if info is not None:
             # Other tokens, another context.
-            self.show(self._path, self._options)
-            text, self._text = self._text, ""
-            self.write(text, self._num_attached)
+            self.show(self._path, self._options, is_another=True)
+        else:
+            self._cost = self._whole_cost = None
+            self.changed.emit()
+
+
+def _message(text: str) -> Message:
+    """What is being written, as it would be sent. The frame that a template puts around a question counts, too."""
+    return Message(id=0, parent_id=None, role="user", text=text)

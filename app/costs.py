@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import secrets
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
+from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.model.message import Message, MessageId
 from app.model_session import ModelSession
 from app.prompt import turns
+from app.prompt_cost import Cost, cost_of
 from app.worker_link import WorkerLink
 from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
@@ -26,20 +29,10 @@ _FEW_TOKENS = 16
 _LEAST_READ = 64
 """Of fewer tokens nobody can tell how fast they are read."""
 
-Lineage = Callable[[MessageId], Sequence[Message]]
+Options: TypeAlias = Callable[[], Mapping[str, Any]]
+"""What the chat template is given."""
+Lineage: TypeAlias = Callable[[MessageId], Sequence[Message]]
 """A message and all above it, from the root down."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What the model would read of a branch that ends in a message, and what it has kept of it."""
-
-    num_read: int
-    num_kept: int
-    tier: Tier
-    """Where the branch lies: in memory, on disk, or nowhere as a whole."""
-    seconds: float | None
-    """How long reading would take; None: nobody knows how fast this model reads."""
 
 
 class Costs(QObject):
@@ -52,10 +45,12 @@ class Costs(QObject):
     changed = Signal()
     """More is known, or less."""
 
-    def __init__(self, link: WorkerLink, session: ModelSession) -> None:
+    def __init__(self, link: WorkerLink, session: ModelSession, options: Options = dict) -> None:
         super().__init__()
         self._link = link
         self._session = session
+        self._options = options
+        self._asked_with: Mapping[str, Any] = {}
         self._lineage: Lineage | None = None
         self._wanted: Sequence[MessageId] = ()
         self._plans: dict[MessageId, PromptPlan] = {}
@@ -89,10 +84,8 @@ class Costs(QObject):
         plan = self._plans.get(message_id)
         if plan is None:
             return None
-        num_read = plan.prompt_tokens - plan.cached_tokens
-        rate = self._tokens_per_s or self._rate_before
-        seconds = None if rate is None else num_read / rate
-        return Cost(num_read, plan.cached_tokens, self._tier(message_id, plan), seconds)
+        cost = cost_of(plan, self._tokens_per_s or self._rate_before)
+        return replace(cost, tier=self._tier(message_id, plan))
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
         """Ask for what is not known of these, the first ones first, and no longer for what was wanted before."""
@@ -105,6 +98,12 @@ class Costs(QObject):
         self._fresh.clear()
         self._doubtful.clear()
         self.want(self._wanted)
+
+    def look_at_options(self) -> None:
+        """What the chat template is given may be another: then every prompt is."""
+        if self._options() != self._asked_with:
+            self._asked_with = self._options()
+            self.doubt()
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -134,9 +133,13 @@ class Costs(QObject):
         self._asked = [message_id for message_id, path in zip(asked, paths, strict=True) if path]
         paths = [path for path in paths if path]
         request_id = next(self._request_ids)
+        self._asked_with = self._options()
+        options = dict(self._asked_with) or UNSET
         if not paths:
             self.want(self._wanted)
-        elif self._link.send(Plan(request_id=request_id, messages=prompts.messages, paths=paths)):
+        elif self._link.send(
+            Plan(request_id=request_id, messages=prompts.messages, template_options=options, paths=paths)
+        ):
             self._request_id = request_id
 
     def _on_event(self, event: Event) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,6 +15,7 @@ from app.model.hook import Hook
 from app.model.message import Message
 from app.model_session import ModelSession
 from app.prompt import asked_constraint, turns
+from app.prompt_cost import cost_of
 from worker import protocol
 from worker.protocol import (
     Event,
@@ -105,25 +105,11 @@ class HookList(QObject):
             self.listed.emit([msgspec.convert(hook, Hook, from_attributes=True) for hook in event.hooks])
 
 
-@dataclass(frozen=True)
-class PromptCost:
-    """What a prompt is to the model that is loaded."""
-
-    num_tokens: int
-    num_kept: int
-    seconds: float | None
-    """How long reading the rest would take; None: nobody knows how fast this model reads."""
-
-    @property
-    def num_read(self) -> int:
-        return self.num_tokens - self.num_kept
-
-
 class PromptCosts(QObject):
     """What a prompt would cost that nobody has sent."""
 
     known = Signal(object)
-    """A `PromptCost`."""
+    """A `Cost`."""
     failed = Signal(str)
     """The worker can't make a prompt of that; why."""
 
@@ -169,11 +155,7 @@ class PromptCosts(QObject):
     def _on_answered(self, event: Event) -> None:
         match event:
             case Planned(plans=[plan]):
-                num_read = plan.prompt_tokens - plan.cached_tokens
-                pace = event.prefill_tokens_per_s
-                self.known.emit(
-                    PromptCost(plan.prompt_tokens, plan.cached_tokens, None if pace is None else num_read / pace)
-                )
+                self.known.emit(cost_of(plan, event.prefill_tokens_per_s))
             case Failed():
                 self.failed.emit(event.message)
             case _:

@@ -20,11 +20,12 @@ from app.model.attachments import with_attachments
 from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
-from app.questions import FormatCheck, HookList, PromptCosts
+from app.questions import FormatCheck, HookList
 from app.sentences import worded
 from app.ui.asking_words import format_name, preset_name
 from app.ui.attached_files import AttachedFiles
 from app.ui.composer import Composer
+from app.ui.edit_costs import EditCosts
 from app.ui.header import model_label
 from app.ui.theme import Theme
 
@@ -51,7 +52,7 @@ class AskingCommands(QObject):
         self._meter = ContextMeter(session, self)
         self._check = FormatCheck(session, self)
         self._hooks = HookList(session, self)
-        self._prompt_costs = PromptCosts(session, self)
+        self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
         """What is wrong with the form that answers are to have; None: nobody knows yet."""
         self._form: AnswerFormat | None = None
@@ -140,19 +141,16 @@ class AskingCommands(QObject):
     def _measure(self) -> None:
         conversation = self._controller.conversation
         shown = (None if conversation is None else conversation.id), True
-        self._meter.show(self._path, self._options(), is_another=shown != self._shown)
+        self._meter.show(self._path, self._preparation.template_options, is_another=shown != self._shown)
         self._shown = shown
         self._show_system_prompt()
 
     def _write(self) -> None:
-        self._meter.write(self._composer.text.content, self.files.num_tokens)
+        attached = self._preparation.unsent.attachments
+        self._meter.write(self._composer.text.content, attached, self.files.num_tokens)
 
     def _show_gauge(self) -> None:
         self._composer.gauge.show_room(self._meter.room, self._program.settings.overflow)
-
-    def _options(self) -> dict[str, object]:
-        info = self._program.session.info
-        return self._preparation.asking.options(None if info is None else info.thinking_option)
 
     # --- the system prompt ---------------------------------------------------------------------------------
 
@@ -184,29 +182,17 @@ class AskingCommands(QObject):
         popover.written.connect(self._on_system_prompt)
         if message is not None:
             popover.branch_asked.connect(partial(self._controller.edit, message.id))
-        self._prompt_costs.known.connect(popover.show_cost)
+        self._edit_costs.show_in_popover(popover)
         popover.show_above(self._composer.system_button, popover.editor)
-        self._ask_cost(text)
 
     def _on_system_prompt(self, text: str) -> None:
         if self._controller.conversation is None:
             self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
             self._measure()
-        self._ask_cost(text)
 
     def show_cost_in(self, editor: MessageEditor) -> None:
-        """Say in an editor of the system prompt, too, what another one would cost."""
-        if editor.role == "system":
-            self._prompt_costs.known.connect(editor.show_cost)
-            editor.text.textChanged.connect(lambda: self._ask_cost(editor.text.content))
-            self._ask_cost(editor.text.content)
-
-    def _ask_cost(self, text: str) -> None:
-        """Ask what it would cost to ask the first question under another system prompt."""
-        system = Message(id=0, parent_id=None, role="system", text=text)
-        first = [message for message in self._controller.path if message.role == "user"][:1]
-        path = [system, *(first or [Message(id=0, parent_id=0, role="user", text="?")])]
-        self._prompt_costs.ask(lambda: path, self._options())
+        """Say in a message's editor what asking again would cost."""
+        self._edit_costs.show_in_editor(editor)
 
     # --- the form ------------------------------------------------------------------------------------------
 

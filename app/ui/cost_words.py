@@ -1,21 +1,47 @@
-"""What a prompt would cost, in a person's words."""
+"""What reading a prompt costs, in a person's words."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from app.questions import PromptCost
-
-translate = QCoreApplication.translate
-
-_WORTH_SAYING_S = 0.95
+from app.prompt_cost import Cost
 
 
-def cost_in_words(cost: PromptCost) -> str:
-    """Say how much would be read, and how long that takes where it is known and worth saying."""
-    text = translate("CostWords", "would read {read:,} of {tokens:,} tokens").format(
-        read=cost.num_read, tokens=cost.num_tokens
-    )
-    if cost.seconds is not None and cost.seconds >= _WORTH_SAYING_S:
-        text += translate("CostWords", " · about {seconds:.0f} s").format(seconds=cost.seconds)
-    return text
+def cost_in_words(cost: Cost | None) -> str:
+    """Say what would be read and how long that takes, as far as it is known, and what is kept."""
+    if cost is None:
+        return QCoreApplication.translate("CostWords", "Its cost is not known yet")
+    kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=f"{cost.num_kept:,}")
+    # One token is read of whatever is kept whole.
+    if cost.num_read <= 1:
+        return " · ".join((QCoreApplication.translate("CostWords", "nothing to read"), kept))
+    num_read = cost.num_read
+    read = QCoreApplication.translate("CostWords", "would read {count} tokens", "", num_read)
+    parts = [read.format(count=f"{cost.num_read:,}")]
+    if cost.seconds is not None:
+        parts.append(_seconds_in_words(cost.seconds))
+    if cost.num_kept:
+        parts.append(kept)
+    return " · ".join(parts)
+
+
+def tier_in_words(cost: Cost | None) -> str:
+    """Return where a prompt is kept."""
+    match None if cost is None else cost.tier:
+        case "warm":
+            return QCoreApplication.translate("CostWords", "kept in memory")
+        case "disk":
+            return QCoreApplication.translate("CostWords", "kept on disk")
+        case "cold":
+            return QCoreApplication.translate("CostWords", "not kept")
+        case None:
+            return ""
+
+
+def _seconds_in_words(seconds: float) -> str:
+    if seconds < 0.05:
+        return QCoreApplication.translate("CostWords", "no time")
+    if seconds < 99.5:
+        about = f"{seconds:.1f}" if seconds < 9.95 else f"{seconds:.0f}"
+        return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)
+    return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=f"{seconds / 60:,.0f}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
-from app.questions import PromptCost
+from app.prompt_cost import Cost
 from app.ui.cost_words import cost_in_words
+from app.ui.elided_label import ElidedLabel
 from app.ui.writing_field import WritingField
 
 _LINE_PX = 24
@@ -37,7 +38,7 @@ class MessageEditor(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 4)
         layout.setSpacing(8)
-        self.role = message.role
+        self.message = message
         # As the field has it: line ends of other systems are plain ones there.
         self._old = message.text.replace("\r\n", "\n").replace("\r", "\n")
         self.text = WritingField(message.text if draft is None else draft)
@@ -51,10 +52,10 @@ class MessageEditor(QWidget):
         layout.addWidget(self.text)
         row = QHBoxLayout()
         row.setSpacing(8)
-        hint = self._hint = QLabel(self.tr("The old version stays beside it."))
-        hint.setObjectName("quiet")
-        row.addWidget(hint)
-        row.addStretch(1)
+        self._hint = ElidedLabel()
+        self._hint.setObjectName("quiet")
+        self._hint.show_text(self.tr("The old version stays beside it."))
+        row.addWidget(self._hint, 1)
         cancel = QPushButton(self.tr("Cancel"))
         cancel.clicked.connect(lambda: self.ended.emit(None))
         save = QPushButton(self.tr("Ask again") if message.role == "user" else self.tr("Save as new version"))
@@ -80,9 +81,14 @@ class MessageEditor(QWidget):
         else:
             self.replaced.emit(self.draft)
 
-    def show_cost(self, cost: PromptCost) -> None:
+    @property
+    def hint(self) -> str:
+        """What is said beside the buttons."""
+        return self._hint.accessibleName()
+
+    def show_cost(self, cost: Cost) -> None:
         """Say what asking again below the new version would cost."""
-        self._hint.setText(cost_in_words(cost))
+        self._hint.show_text(cost_in_words(cost))
 
     def _save(self) -> None:
         self.ended.emit(self.draft)

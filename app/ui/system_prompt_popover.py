@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
-from app.questions import PromptCost
+from app.prompt_cost import Cost
 from app.ui.cost_words import cost_in_words
 from app.ui.one_of import quiet_label
 from app.ui.popover import Popover
@@ -64,9 +64,9 @@ class SystemPromptPopover(Popover):
         self.column.addLayout(foot)
         self.save_button.setVisible(has_begun)
 
-    def show_cost(self, cost: PromptCost | None) -> None:
-        """Say what the model would read; None: nobody knows."""
-        self.cost.setText("" if cost is None else cost_in_words(cost))
+    def show_cost(self, cost: Cost) -> None:
+        """Say what the model would read."""
+        self.cost.setText(cost_in_words(cost))
 
     def _on_text(self) -> None:
         text = self.editor.content

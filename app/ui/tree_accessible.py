@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QAccessibleWidget
 from typing_extensions import override
 
 from app.model.tree_layout import Spot, TreeLayout
+from app.ui.cost_words import cost_in_words, tier_in_words
 from app.ui.tree_canvas import TreeCanvas
-from app.ui.tree_words import cost_in_words, tier_in_words
 
 
 @cache

@@ -9,15 +9,16 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.costs import Cost, Tier
 from app.model.message import Message, MessageId
+from app.prompt_cost import Cost, Tier
+from app.ui.cost_words import cost_in_words, tier_in_words
 from app.ui.elided_label import ElidedLabel
 from app.ui.header import model_label
 from app.ui.theme import Theme, text_font
 from app.ui.times import when
 from app.ui.tree_marks import draw_dot, draw_words
 from app.ui.tree_scale import DOT_PX
-from app.ui.tree_words import cost_in_words, first_words, role_in_words, tier_in_words, version_in_words
+from app.ui.tree_words import first_words, role_in_words, version_in_words
 
 _NUM_LINES = 3
 _WORDS_PX = 13

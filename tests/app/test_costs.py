@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.costs import Cost, Costs, Prompts
+from app.costs import Costs, Prompts
 from app.model.message import Figures, Message, Record, Role
 from app.model.tree import Tree
 from app.prompt import turns
+from app.prompt_cost import Cost
 from tests.app.desk import Desk
 from worker.protocol import Failed, Finished, Plan, Planned, PromptPlan, Timing, Usage
 

@@ -12,6 +12,7 @@ from app.context_meter import ContextMeter, Room
 from app.model.asking import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message, Role
+from app.model.unsent import Attachment
 from app.prompt import turns
 from app.questions import FormatCheck, HookList, TokenCount, slices
 from tests.app.desk import Desk
@@ -145,28 +146,56 @@ def _planned(desk: Desk, bot: QtBot, number: int, prompt: int, cached: int, pace
     return plan
 
 
+def _written(desk: Desk, bot: QtBot, number: int, text: str, prompt: int, cached: int) -> None:
+    """The worker is asked about the branch with what is written below it, and says what that is."""
+    plan = _planned(desk, bot, number, prompt, cached)
+    assert isinstance(plan.prompts, list)
+    assert isinstance(plan.prompts[0].messages, list)
+    assert [message.content for message in plan.prompts[0].messages] == [text]
+
+
 def test_the_meter_fills_as_one_types(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
     assert meter.room is None
-    plan = _planned(desk, qtbot, 1, 301, 200)
-    assert isinstance(plan.prompts, list)
-    assert isinstance(plan.prompts[0].messages, list)
-    assert [message.content for message in plan.prompts[0].messages] == ["u1\n\n?"]
+    _written(desk, qtbot, 1, "u1\n\n?", 301, 200)
     assert meter.room == Room(300, 200, 2048, 1.0)
     meter.write("some words")
+    _written(desk, qtbot, 2, "u1\n\nsome words", 350, 220)
+    room = meter.room
+    assert room is not None
+    assert room == Room(350, 220, 2048, 1.3)
+    assert (room.num_read, room.num_free) == (130, 1698)
+    meter.write("some words", [Attachment(name="n.py", text="x = 1\n")], 7)
+    _written(desk, qtbot, 3, "u1\n\nsome words\n\nn.py:\n\n```py\nx = 1\n```", 1950, 220)
+    room = meter.room
+    assert room is not None
+    assert (room.num_used, room.is_nearly_full, room.is_over) == (1950, True, False)
+    meter.write(" ")
+    assert meter.room == Room(300, 200, 2048, 1.0)
+
+
+@pytest.mark.parametrize("what", ["files", "branch"])
+def test_of_whole_files_and_long_branches_what_is_written_is_counted_alone(desk: Desk, qtbot: QtBot, what: str) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    branch = _BRANCH if what == "files" else [*_BRANCH, *(_said(number) for number in range(3, 1500))]
+    attached = [Attachment(name="n.txt", text="x" * 200_000)] if what == "files" else []
+    meter.show(lambda: branch, {})
+    _planned(desk, qtbot, 1, 301, 200)
+    meter.write("some words", attached, 1600)
     qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
     desk.link.say(Tokenized(request_id=_asked(desk, Tokenize)[0].request_id, token_ids=[], pieces=[], num_tokens=50))
     room = meter.room
     assert room is not None
-    assert (room.num_used, room.num_kept, room.num_read, room.num_free) == (350, 200, 150, 1698)
-    meter.write("some words", 1600)
-    room = meter.room
-    assert room is not None
-    assert (room.num_used, room.is_nearly_full, room.is_over) == (1950, True, False)
-    meter.write(" ", 0)
+    assert (room.num_used, room.num_kept, room.num_read) == (1950, 200, 1750)
+    meter.write(" ", attached, 1600)
     assert meter.room is not None
-    assert meter.room.num_used == 300
+    assert meter.room.num_used == 1900
+    assert len(_asked(desk, Plan)) == 1
+
+
+def _said(number: int) -> Message:
+    return Message(id=number, parent_id=number - 1, role="assistant" if number % 2 else "user", text=f"m{number}")
 
 
 def test_nothing_is_known_of_another_conversation_and_an_answer_about_the_one_before_is_not_taken(

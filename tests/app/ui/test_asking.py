@@ -340,7 +340,7 @@ def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> No
 def test_a_system_prompt_is_written_before_the_first_message(person: Person) -> None:
     popover = _opened(person, "system_prompt", SystemPromptPopover)
     person.bot.keyClicks(popover.editor, "Be brief.")
-    person.bot.waitUntil(lambda: "would read" in popover.cost.text(), timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
     popover.close()
     person.ask("What is a branch?")
     assert person.controller.path[0].text == "Be brief."
@@ -353,7 +353,7 @@ def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Pers
     popover = _opened(person, "system_prompt", SystemPromptPopover)
     assert not popover.save_button.isEnabled()
     person.bot.keyClicks(popover.editor, "Be brief.")
-    person.bot.waitUntil(lambda: "would read" in popover.cost.text(), timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
     person.bot.keyClick(popover.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.activePopupWidget() is None
     person.answer()
@@ -369,7 +369,7 @@ def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(person: Per
     assert isinstance(editor, QPlainTextEdit)
     person.bot.keyClicks(editor, "Be brief.")
     labels = person.view(person.controller.path[0].id).findChildren(QLabel)
-    person.bot.waitUntil(lambda: any("would read" in label.text() for label in labels), timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: any(" kept" in label.text() for label in labels), timeout=PATIENCE_MS)
     _press(person, editor, Qt.Key.Key_Escape)
 
 

@@ -12,9 +12,9 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.costs import Cost
 from app.model.message import Message
 from app.model.tree import Tree
+from app.prompt_cost import Cost
 from app.ui.theme import theme
 from app.ui.tree_scale import NORMAL, SCALES
 from app.ui.tree_view import TreeView

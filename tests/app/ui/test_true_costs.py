@@ -1,0 +1,195 @@
+"""What the window says that a click would cost is what the model reads once it is made, whatever its template is told.
+
+The real window and the real worker; a model whose template can be told to think, alone and with a draft model.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from msgspec import structs
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtWidgets import QApplication
+from tokenizers import Tokenizer
+
+from app.context_meter import ContextMeter
+from app.inquiry import Inquiry
+from app.model.message import Figures, Message, Sampling
+from app.model.unsent import Unsent
+from app.ui.message_editor import MessageEditor
+from app.ui.system_prompt_popover import SystemPromptPopover
+from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.chat_families import QWEN3
+from tests.models import write_random_llama, write_tokenizer
+
+
+class _Cost(NamedTuple):
+    num_read: int
+    num_kept: int
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    """A model that can be told to think; the one beside it says the same."""
+    folder = tmp_path_factory.mktemp("models") / "thinker"
+    write_random_llama(folder, byte_level)
+    write_tokenizer(folder, byte_level, QWEN3)
+    shutil.copytree(folder, folder.with_name("draft"))
+    return folder
+
+
+@pytest.fixture(params=["as it is", "no thinking", "with a draft model"])
+def asker(person: Person, model: Path, request: pytest.FixtureRequest) -> Iterator[Person]:
+    """Somebody in front of a conversation of two questions."""
+    program, preparation = person.controller.program, person.controller.preparation
+    program.set_sampling(Sampling(temperature=0.0, max_tokens=12))
+    program.load_model(str(model))
+    _wait_until_loaded(person)
+    if request.param == "with a draft model":
+        program.set_draft_model(str(model.with_name("draft")))
+        _wait_until_loaded(person)
+    if request.param == "no thinking":
+        preparation.ask_so(structs.replace(preparation.asking, thinking=False))
+    preparation.keep(Unsent(system_prompt="Say little."))
+    person.ask(f"{request.param}, one question")
+    answer = person.ask(f"{request.param}, another question")
+    assert answer.record is not None
+    assert answer.record.template_options == ({"enable_thinking": False} if request.param == "no thinking" else {})
+    assert (answer.record.figures.draft_tokens > 0) == (request.param == "with a draft model")
+    yield person
+    if person.window.tree_dock.isVisible():
+        person.window.action("tree").trigger()
+    preparation.ask_as_others_do()
+    preparation.put_back(Unsent())
+    program.set_draft_model("")
+    _wait_until_loaded(person)
+
+
+def _wait_until_loaded(person: Person) -> None:
+    person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
+
+
+def _paid(answer: Message) -> _Cost:
+    assert answer.record is not None
+    figures: Figures = answer.record.figures
+    return _Cost(figures.read_tokens, figures.kept_tokens)
+
+
+def _in_words(words: str) -> _Cost:
+    kept = re.search(r"([\d,]+) kept", words)
+    read = re.search(r"would read ([\d,]+) token|([\d,]+) to read", words)
+    num_read = "1" if read is None else read[1] or read[2]
+    return _Cost(int(num_read.replace(",", "")), int(kept[1].replace(",", "")) if kept else 0)
+
+
+def _cost_of_sending(person: Person, text: str) -> _Cost:
+    """Write a text; return what the gauge says once it says no more."""
+    composer = person.window.composer
+    composer.text.setFocus()
+    composer.text.insertPlainText(text)
+    meter = person.window.findChild(ContextMeter)
+    assert meter is not None
+    timers, inquiries = meter.findChildren(QTimer), meter.findChildren(Inquiry)
+
+    def says_no_more() -> bool:
+        is_asking = any(inquiry._request_id for inquiry in inquiries)  # pyright: ignore[reportPrivateUsage]
+        return not is_asking and not any(timer.isActive() for timer in timers)
+
+    person.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
+    return _in_words(composer.gauge.accessibleDescription())
+
+
+def _cost_in_tree(person: Person, message_id: int) -> _Cost:
+    """Open the tree, where it is not; return what it says once it says no more."""
+    dock, costs = person.window.tree_dock, person.controller.costs
+    if dock.isHidden():
+        person.window.action("tree").trigger()
+    dock.view.set_current(message_id)
+    timers = [*dock.findChildren(QTimer), *costs.findChildren(QTimer)]
+
+    def says_no_more() -> bool:
+        is_asking = bool(costs._request_id) or any(timer.isActive() for timer in timers)  # pyright: ignore[reportPrivateUsage]
+        return costs.get(message_id) is not None and not is_asking
+
+    person.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
+    cost = costs.get(message_id)
+    assert cost is not None
+    return _Cost(cost.num_read, cost.num_kept)
+
+
+def _edited(person: Person, message_id: int, text: str) -> tuple[MessageEditor, _Cost]:
+    person.press(message_id, "e")
+    editor = person.view(message_id).findChild(MessageEditor)
+    assert editor is not None
+    before = editor.hint
+    editor.text.setPlainText(text)
+    person.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
+    return editor, _in_words(editor.hint)
+
+
+def test_sending_costs_what_the_gauge_says(asker: Person) -> None:
+    cost = _cost_of_sending(asker, "And what is a leaf?")
+    asker.bot.keyClick(asker.window.composer.text, Qt.Key.Key_Return)
+    paid = _paid(asker.answer())
+    assert cost == paid
+    assert paid.num_kept > 10
+
+
+def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(asker: Person) -> None:
+    first = asker.controller.path[-1]
+    asker.press(first.id, "r")
+    second = asker.answer()
+    asker.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    asker.window.action("previous_sibling").trigger()
+    assert asker.controller.path[-1].id == first.id
+    cost = _cost_of_sending(asker, "And then?")
+    asker.bot.keyClick(asker.window.composer.text, Qt.Key.Key_Return)
+    assert cost == _paid(asker.answer())
+
+
+def test_regenerating_costs_what_the_tree_says(asker: Person) -> None:
+    question, answer = asker.controller.path[-2:]
+    cost = _cost_in_tree(asker, question.id)
+    asker.press(answer.id, "r")
+    assert cost == _paid(asker.answer())
+    assert cost.num_read == 1
+
+
+def test_an_edit_costs_what_its_editor_says(asker: Person) -> None:
+    question = asker.controller.path[3]
+    editor, cost = _edited(asker, question.id, f"{question.text} of mine")
+    asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
+    paid = _paid(asker.answer())
+    assert cost == paid
+    assert paid.num_read < paid.num_kept
+
+
+def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: Person) -> None:
+    asker.window.action("system_prompt").trigger()
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, SystemPromptPopover)
+    panel.editor.setPlainText("Say much, and say it twice.")
+    asker.bot.waitUntil(lambda: "read" in panel.cost.text(), timeout=PATIENCE_MS)
+    told = _in_words(panel.cost.text())
+    panel.close()
+    system = asker.controller.path[0]
+    editor, cost = _edited(asker, system.id, "Say much, and say it twice.")
+    assert cost == told
+    asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
+    assert cost == _paid(asker.answer())
+
+
+def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
+    preparation = asker.controller.preparation
+    question, answer = asker.controller.path[-2:]
+    before = _cost_in_tree(asker, question.id)
+    preparation.ask_so(structs.replace(preparation.asking, thinking=True))
+    after = _cost_in_tree(asker, question.id)
+    assert sum(after) != sum(before)
+    asker.press(answer.id, "r")
+    assert _paid(asker.answer()) == after
