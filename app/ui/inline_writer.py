@@ -16,6 +16,8 @@ from app.ui.text_formats import TextFormats, changed
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)")
 """Characters without a space; Qt's layout takes seconds for some ten thousand of them."""
 _LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
+_TAG = re.compile(r"\s*</?[A-Za-z][^<>]*>")
+_TAG_AT_END = re.compile(r"</?[A-Za-z][^<>]*>\s*\Z")
 _LINE_SEPARATOR = "\u2028"
 
 
@@ -32,7 +34,7 @@ class InlineWriter:
         formats = [base]
         for number, child in enumerate(token.children or []):
             match child.type:
-                case "text" | "html_inline":
+                case "text":
                     self.insert(child.content, formats[-1])
                 case "code_inline":
                     self.insert(child.content, self._formats.code_inline(formats[-1]))
@@ -40,6 +42,8 @@ class InlineWriter:
                     self.formula(child, formats[-1])
                 case markdown_parser.NOTE_MARK:
                     self.insert(child.content, self._formats.note_mark(formats[-1]))
+                case "softbreak" if _is_beside_tag(token, number):
+                    self.insert(_LINE_SEPARATOR, formats[-1])
                 case "softbreak":
                     if not self._is_between_wide(token, number):
                         self.insert(" ", formats[-1])
@@ -87,6 +91,15 @@ class InlineWriter:
         after = following[0].content[:1] if following else ""
         before = self._cursor.block().text()[-1:]
         return all(side and unicodedata.east_asian_width(side) in {"W", "F"} for side in (before, after))
+
+
+def _is_beside_tag(token: Token, number: int) -> bool:
+    """Whether a line ends where HTML does, which is text: in lines it can be read."""
+    before, after = (
+        each[0].content if each and each[0].type == "text" else ""
+        for each in ((token.children or [])[max(number - 1, 0) : number], (token.children or [])[number + 1 :])
+    )
+    return _TAG_AT_END.search(before) is not None or _TAG.match(after) is not None
 
 
 def broken(text: str) -> str:

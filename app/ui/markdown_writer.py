@@ -171,9 +171,6 @@ class MarkdownWriter:
                 self._cursor.setBlockFormat(format_)
             case markdown_math.DISPLAY:
                 self._display(token)
-            case "html_block":
-                self._begin_block(top_px=_BLOCK_GAP_PX)
-                self._words.insert(token.content.rstrip("\n"), self._formats.text(is_quoted=bool(self._quote_depth)))
             case _:
                 pass
         return index + 1

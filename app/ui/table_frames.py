@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF
@@ -13,13 +14,16 @@ from app.ui.theme import Theme
 
 INSET = QTextFormat.Property.UserProperty.value + 20
 """A table's property: how far in it stands, in pixels, while it is not scrolled."""
+PADDING_PX = 5
+LIFT_PX = 2
+"""A line is higher than its letters, and they stand at its foot: so much higher they are in the middle of a cell."""
 MARGIN_PX = 8
 """Below a table."""
 _NARROW_PX = 140
 """A column is not made narrower than this for want of room, where it has so much to say."""
 _WIDE_PX = 260
 """A column of a table that scrolls is no wider, where its words allow it."""
-_BAR_ROOM_PX = 12
+_BAR_ROOM_PX = 15
 
 
 class TableFrame:
@@ -59,7 +63,8 @@ class TableFrame:
         paddings = 2 * format_.cellPadding() + format_.border()
         room = width_px - self._inset_px
         least = sum(max(least, min(most, _NARROW_PX)) + paddings for least, most in self._widths)
-        fixed = [max(least, min(most, _WIDE_PX)) for least, most in self._widths] if least > room else []
+        # Qt lays a cell out in whole pixels, the part of one that is left over is lost.
+        fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
         if constraints != list(format_.columnWidthConstraints()):
             format_.setColumnWidthConstraints(constraints)
@@ -105,7 +110,8 @@ def _bounds(table: QTextTable, padding: float) -> QRectF:
     cells = (table.cellAt(row, column).lastCursorPosition().block() for column in range(table.columns()))
     last = [layout.blockBoundingRect(cell) for cell in cells]
     bottom = max(rect.bottom() for rect in last)
-    return QRectF(first.topLeft(), QPointF(last[-1].right(), bottom)).adjusted(-padding, -padding, padding, padding)
+    inside = QRectF(first.topLeft(), QPointF(last[-1].right(), bottom))
+    return inside.adjusted(-padding, LIFT_PX - padding, padding, LIFT_PX + padding)
 
 
 def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

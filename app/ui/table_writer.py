@@ -19,11 +19,9 @@ from PySide6.QtGui import (
 )
 
 from app.ui.inline_writer import InlineWriter
-from app.ui.table_frames import INSET, MARGIN_PX
+from app.ui.table_frames import INSET, LIFT_PX, MARGIN_PX, PADDING_PX
 from app.ui.text_formats import TextFormats
 from app.ui.theme import LINE_PX, Theme, scaled
-
-_PADDING_PX = 5
 
 Cell: TypeAlias = tuple[Token, Any]
 """What stands in it, and where it stands."""
@@ -52,11 +50,13 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
     for column, (inline, align) in enumerate(cells):
         cell = table.cellAt(row, column)
         look = formats.text(is_quoted=bool(quote[1]))
+        ground = cell.format().toTableCellFormat()
+        ground.setTopPadding(PADDING_PX - LIFT_PX)
+        ground.setBottomPadding(PADDING_PX + LIFT_PX)
         if row == 0:
             look.setFontWeight(QFont.Weight.DemiBold)
-            ground = cell.format()
             ground.setBackground(QBrush(QColor(theme.sunken)))
-            cell.setFormat(ground)
+        cell.setFormat(ground)
         block = QTextBlockFormat()
         block.setAlignment(align)
         block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
@@ -75,7 +75,7 @@ def _format(theme: Theme, inset_px: int, top_px: int) -> QTextTableFormat:
     format_.setBorder(1)
     format_.setBorderBrush(QBrush(QColor(theme.line)))
     format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-    format_.setCellPadding(_PADDING_PX)
+    format_.setCellPadding(PADDING_PX)
     format_.setLeftMargin(inset_px)
     format_.setProperty(INSET, float(inset_px))
     format_.setTopMargin(top_px)

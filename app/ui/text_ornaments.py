@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTextEdit
 
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
+from app.ui.table_frames import LIFT_PX, PADDING_PX
 from app.ui.theme import Theme
 
 _BAR_PX = 3
@@ -29,10 +30,10 @@ class TextOrnaments:
             if bar.intersects(visible):
                 painter.fillRect(bar, QColor(theme.control_line))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for bullet, is_filled in self.bullets(visible):
+        for bullet, is_filled, colour in self.bullets(visible):
             if bullet.toAlignedRect().intersects(visible):
-                painter.setPen(QColor(theme.text))
-                painter.setBrush(QColor(theme.text) if is_filled else Qt.BrushStyle.NoBrush)
+                painter.setPen(colour)
+                painter.setBrush(colour if is_filled else Qt.BrushStyle.NoBrush)
                 painter.drawEllipse(bullet)
 
     def quote_bars(self, visible: QRect | None = None) -> list[QRect]:
@@ -52,6 +53,8 @@ class TextOrnaments:
                 bottom = self._text.cursorRect(cursor).bottom()
                 if block.blockFormat().hasProperty(CODE_LINE):
                     bottom += CODE_PADDING_PX
+                elif cursor.currentTable() is not None:
+                    bottom += PADDING_PX + LIFT_PX
                 for bar in open_bars[:depth]:
                     bar.setBottom(max(bar.bottom(), bottom))
                 is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
@@ -66,9 +69,9 @@ class TextOrnaments:
             num_open = depth
         return bars
 
-    def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool]]:
-        """Where bullets are, and whether each is filled: those of every second level are rings."""
-        bullets: list[tuple[QRectF, bool]] = []
+    def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool, QColor]]:
+        """Where bullets are, whether each is filled (every second level has rings), and the colour of its words."""
+        bullets: list[tuple[QRectF, bool, QColor]] = []
         for block in self._blocks(visible):
             level = block.blockFormat().intProperty(BULLET_LEVEL)
             line = block.layout().lineAt(0) if level else None
@@ -80,7 +83,8 @@ class TextOrnaments:
                 middle = (
                     block.layout().position().y() + line.y() + line.ascent() - self._text.fontMetrics().xHeight() / 2
                 )
-                bullets.append((QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX), level % 2 == 1))
+                place = QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX)
+                bullets.append((place, level % 2 == 1, block.charFormat().foreground().color()))
         return bullets
 
     def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:

@@ -164,6 +164,8 @@ def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> 
     assert "<b>bold</b>" in text
     assert "[image: a cat]" in text
     assert "<img src='file:///etc/passwd'>" in text
+    document.set_source("<details>\n  <summary>more</summary>\n</details>")
+    assert document.document.toPlainText().split("\n") == ["<details>", "<summary>more</summary>", "</details>"]
 
 
 def test_code_is_highlighted_in_the_system_s_fixed_font(qapp: QApplication) -> None:

@@ -36,8 +36,8 @@ def _place(text: MessageText, words: str) -> QRect:
 def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: MessageText) -> None:
     text.set_text("- one\n  - two\n    - three\n- four\n\n1. five")
     bullets = text.ornaments.bullets()
-    assert [is_filled for _, is_filled in bullets] == [True, False, True, True]
-    for (bullet, _), words in zip(bullets, ("one", "two", "three", "four"), strict=True):
+    assert [is_filled for _, is_filled, _ in bullets] == [True, False, True, True]
+    for (bullet, _, _), words in zip(bullets, ("one", "two", "three", "four"), strict=True):
         place = _place(text, words)
         assert 8 <= place.left() - bullet.right() <= 12
         assert place.top() < bullet.top() < bullet.bottom() < place.bottom()
@@ -45,8 +45,14 @@ def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: Mess
 
 def test_bullets_of_text_from_right_to_left_stand_at_its_right(text: MessageText) -> None:
     text.set_text("- ראשון")
-    ((bullet, _),) = text.ornaments.bullets()
+    ((bullet, _, _),) = text.ornaments.bullets()
     assert _WIDTH_PX - LIST_INDENT_PX <= bullet.left() < bullet.right() < _WIDTH_PX
+
+
+def test_a_bullet_has_the_colour_of_its_words(text: MessageText) -> None:
+    text.set_text("- said\n\n> - quoted")
+    (_, _, said), (_, _, quoted) = text.ornaments.bullets()
+    assert (said.name(), quoted.name()) == (theme("light").text.lower(), theme("light").quiet_text.lower())
 
 
 def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:

@@ -38,6 +38,14 @@ def test_a_table_wider_than_the_page_scrolls_in_its_frame(text: MessageText) -> 
     assert text.document().find("after").block().layout().lineCount() > 1
 
 
+def test_words_that_have_room_in_their_column_stand_on_one_line(text: MessageText) -> None:
+    heads = ["first word", "tokens per second", "memory at most", "where it runs", "remarks of all kinds"]
+    text.set_text(f"| {' | '.join(heads)} |\n|{'---|' * 5}\n| {' | '.join('12345')} |\n")
+    assert text.frames.tables[0].bar is not None
+    lines = [text.document().find(head).block().layout().lineCount() for head in heads]
+    assert lines == [1] * len(heads)
+
+
 def test_a_table_that_fits_needs_no_frame(text: MessageText) -> None:
     text.set_text("| a | b |\n|---|---|\n| 1 | " + "words " * 60 + "|\n")
     (frame,) = text.frames.tables
