@@ -193,3 +193,10 @@ def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
     assert sum(after) != sum(before)
     asker.press(answer.id, "r")
     assert _paid(asker.answer()) == after
+
+
+def test_going_on_from_here_reads_nothing_of_what_stands_before_the_answer(asker: Person) -> None:
+    question, answer = asker.controller.path[-2:]
+    cost = _cost_in_tree(asker, question.id)
+    asker.controller.go_on_from_here(answer.id, len(answer.text) // 2)
+    assert _paid(asker.answer()).num_kept >= cost.num_kept
