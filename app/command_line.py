@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         metavar="WORD",
         help='words, the last of which may go on; "a phrase"; begin*; from:you, from:answer, from:system, model:NAME, '
-        "is:starred, after:2026-01-31, before:2026-03-01",
+        "is:starred, is:pinned, after:2026-01-31, before:2026-03-01",
     )
     find.add_argument("--json", action="store_true", help="answer as JSON")
     show = commands.add_parser("list", parents=[data_dir], help="list the conversations, the last used first")

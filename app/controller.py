@@ -201,6 +201,13 @@ class Controller(ShownConversation):
             self._opened.star(message_id, is_starred=is_starred)
             self.branch_changed.emit()
 
+    def pin_branch(self, message_id: MessageId) -> None:
+        """Pin the branch that goes through a message there, to come back to, or take the pin away."""
+        is_pinned = self.message(message_id).pinned_ms is None
+        with self._notices.telling(), self._step("Pin branch" if is_pinned else "Unpin branch"):
+            self._opened.pin_branch(message_id, is_pinned=is_pinned)
+            self.branch_changed.emit()
+
     def name_branch(self, message_id: MessageId, name: str) -> None:
         """Call the branch that begins at a message something; an empty name is none."""
         with self._notices.telling(), self._step("Name branch"):

@@ -248,6 +248,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "model": None if message.record is None else message.record.model,
         "created_ms": message.created_ms,
         "starred_ms": message.starred_ms,
+        "pinned_ms": message.pinned_ms,
         "excerpt": hit.excerpt,
         "marks": hit.marks,
         "text": message.text,

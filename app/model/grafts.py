@@ -25,8 +25,9 @@ _MAX_ID = 2**53
 MAX_CANDIDATES = 50
 
 _INSERT = (
-    "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO message "
+    "(id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms, pinned_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 # The first question of each conversation (of a fork: where it begins), and the first answer to it.
 _OPENINGS = """
@@ -243,6 +244,7 @@ def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, .
         None if record is None else record.model,
         message.name,
         message.starred_ms,
+        message.pinned_ms,
     )
 
 

@@ -220,6 +220,8 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     """What a person calls the branch that begins here."""
     starred_ms: int | None = None
     """When it was starred; None: it is not."""
+    pinned_ms: int | None = None
+    """When the branch that goes through it was pinned here, to come back to; None: it is not."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True):

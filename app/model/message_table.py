@@ -122,7 +122,9 @@ class MessageTable:
         """Write what has streamed in, in a transaction of its own."""
         self._pieces.append(texts, drawn)
 
-    def set(self, message_id: MessageId, column: Literal["name", "starred_ms"], value: str | int | None) -> None:
+    def set(
+        self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
+    ) -> None:
         self._database.write(f"UPDATE message SET {column} = ? WHERE id = ?", (value, message_id))
 
     def prune(self, message_ids: Iterable[MessageId], pruned_ms: int | None) -> None:

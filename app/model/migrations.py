@@ -143,7 +143,12 @@ CREATE TRIGGER conversation_gone AFTER DELETE ON conversation BEGIN
 END;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH)
+_FIFTH = """
+-- Places in a conversation that a person wants to come back to.
+ALTER TABLE message ADD COLUMN pinned_ms INTEGER;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

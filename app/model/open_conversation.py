@@ -114,6 +114,10 @@ class OpenConversation:
         self._remember(message_id)
         self._put(self._store.star(message_id, is_starred=is_starred))
 
+    def pin_branch(self, message_id: MessageId, *, is_pinned: bool) -> None:
+        self._remember(message_id)
+        self._put(self._store.pin_branch(message_id, is_pinned=is_pinned))
+
     def name_branch(self, message_id: MessageId, name: str) -> None:
         """Call the branch that begins at a message something; an empty name is none."""
         self._remember(message_id)

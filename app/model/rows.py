@@ -9,7 +9,7 @@ import msgspec
 
 from app.model.message import Conversation, Message, MessageId, Record, Role, State
 
-COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms"
+COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms, pinned_ms"
 
 CONVERSATION_COLUMNS = "id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms"
 
@@ -24,7 +24,7 @@ def encoded(record: Record | None) -> bytes | None:
 
 def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
     """Return the message of a row, as far as it can be read, and what is wrong with it (empty: nothing)."""
-    message_id, parent_id, role, text, state, created_ms, found, name, starred_ms = row
+    message_id, parent_id, role, text, state, created_ms, found, name, starred_ms, pinned_ms = row
     trouble = ""
     record = None
     try:
@@ -47,6 +47,7 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
         record=record,
         name=name if isinstance(name, str) else "",
         starred_ms=starred_ms if isinstance(starred_ms, int) else None,
+        pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
     )
     return message, trouble
 

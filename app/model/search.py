@@ -34,6 +34,7 @@ class Filters(Struct, frozen=True, kw_only=True):
     model: str | None = None
     """A part of its name."""
     is_starred: bool | None = None
+    is_pinned: bool | None = None
     since_ms: int | None = None
     until_ms: int | None = None
     conversation_id: int | None = None
@@ -199,6 +200,8 @@ def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
         conditions.append(("instr(lower(message.model), lower(?))", filters.model))
     if filters.is_starred is not None:
         conditions.append(("(message.starred_ms IS NOT NULL) = ?", filters.is_starred))
+    if filters.is_pinned is not None:
+        conditions.append(("(message.pinned_ms IS NOT NULL) = ?", filters.is_pinned))
     if filters.since_ms is not None:
         conditions.append(("message.created_ms >= ?", filters.since_ms))
     if filters.until_ms is not None:

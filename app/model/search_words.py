@@ -1,6 +1,6 @@
 """What is typed into a search: words to look for, and words that say where; it knows no database.
 
-    heap is:starred from:you model:guide after:2026-01-31 before:2026-03-01
+    heap is:starred is:pinned from:you model:guide after:2026-01-31 before:2026-03-01
 
 Whatever is no such word, or says nothing that is known, is looked for as it stands.
 """
@@ -19,7 +19,10 @@ KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")
 
 ROLES: dict[str, Role] = {"you": "user", "answer": "assistant", "system": "system", "note": "note"}
 """By the words that a person types."""
-_STARRED = "starred"
+
+Mark: TypeAlias = Literal["starred", "pinned"]
+MARKS: tuple[Mark, ...] = ("starred", "pinned")
+"""What may stand behind `is:`; all that stand there are meant."""
 
 _WORD = re.compile(r'(?<!\S)(?P<key>from|model|is|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))', re.IGNORECASE)
 
@@ -33,12 +36,13 @@ class Typed(NamedTuple):
 
 def understood(typed: str) -> Typed:
     """Tell the words that say where from those to look for."""
-    given = said(typed)
+    given, marks = said(typed), marked(typed)
     words = _WORD.sub(lambda found: "" if _key(found) in given else found[0], typed)
     filters = Filters(
         role=ROLES.get(given.get("from", "").lower()),
         model=given.get("model"),
-        is_starred=True if given.get("is") else None,
+        is_starred=True if "starred" in marks else None,
+        is_pinned=True if "pinned" in marks else None,
         since_ms=_day_ms(given.get("after", "")),
         until_ms=_day_ms(given.get("before", "")),
     )
@@ -55,6 +59,19 @@ def said(typed: str) -> dict[Key, str]:
         if _is_understood(key, value):
             given[key] = value
     return given
+
+
+def marked(typed: str) -> set[Mark]:
+    """Return the marks that a message must have."""
+    given = {_value(found).lower() for found in _WORD.finditer(typed) if _key(found) == "is"}
+    return {mark for mark in MARKS if mark in given}
+
+
+def with_mark(typed: str, mark: Mark, *, is_meant: bool) -> str:
+    """Return what is typed with this mark asked for, once, at its end, or not at all; other marks stay."""
+    left = _WORD.sub(lambda found: "" if _key(found) == "is" and _value(found).lower() == mark else found[0], typed)
+    rest = " ".join(left.split())
+    return f"{rest} is:{mark}".strip() if is_meant else rest
 
 
 def with_word(typed: str, key: Key, value: str | None) -> str:
@@ -85,7 +102,7 @@ def _is_understood(key: Key, value: str) -> bool:
         case "from":
             return value.lower() in ROLES
         case "is":
-            return value.lower() == _STARRED
+            return value.lower() in MARKS
         case "model":
             return bool(value)
         case _:

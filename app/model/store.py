@@ -152,6 +152,7 @@ class Store:
             for message in step.messages:
                 self._messages.set(message.id, "name", message.name)
                 self._messages.set(message.id, "starred_ms", message.starred_ms)
+                self._messages.set(message.id, "pinned_ms", message.pinned_ms)
             chosen = {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)}
             # The trash may have been emptied since.
             there = self._messages.present({step.root_id, *chosen, *(child for child in chosen.values() if child)})
@@ -205,6 +206,12 @@ class Store:
         """Mark a message, or take its mark away; return it. Raises `KeyError`."""
         with self._database.durably():
             self._messages.set(message_id, "starred_ms", _now_ms() if is_starred else None)
+        return self.message(message_id)
+
+    def pin_branch(self, message_id: MessageId, *, is_pinned: bool = True) -> Message:
+        """Pin the branch that goes through a message there, or take the pin away; return it. Raises `KeyError`."""
+        with self._database.durably():
+            self._messages.set(message_id, "pinned_ms", _now_ms() if is_pinned else None)
         return self.message(message_id)
 
     def name_branch(self, message_id: MessageId, name: str) -> Message:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from app.model.message import MessageId
+from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 
 MAX_BESIDE = 6
@@ -43,7 +43,7 @@ class TreeLayout:
         wanted: Collection[MessageId] = (),
         unfolded: Collection[MessageId] = (),
     ) -> None:
-        """`wanted`: messages that are never folded away, as none with a star or a name is.
+        """`wanted`: messages that are never folded away, as none with a star, a pin or a name is.
 
         `unfolded`: parents all of whose children are shown.
         """
@@ -222,10 +222,10 @@ class TreeLayout:
 
     @cached_property
     def _kept(self) -> set[MessageId]:
-        """What is not folded away: what is wanted, has a star or a name, and all that stands above such."""
+        """What is not folded away: what is wanted, has a star, a pin or a name, and all that stands above such."""
         tree = self._tree
         top = tree.lineage(tree.root_id)[0].id
-        marked = [one for one in tree.below(top) if tree[one].starred_ms is not None or tree[one].name]
+        marked = [one for one in tree.below(top) if _is_marked(tree[one])]
         found: set[MessageId] = set()
         for message_id in (*self._wanted, *marked):
             current: MessageId | None = message_id
@@ -233,3 +233,7 @@ class TreeLayout:
                 found.add(current)
                 current = tree[current].parent_id
         return found
+
+
+def _is_marked(message: Message) -> bool:
+    return message.starred_ms is not None or message.pinned_ms is not None or bool(message.name)

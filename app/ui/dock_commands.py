@@ -114,13 +114,14 @@ class DockCommands(QObject):
             compare = partial(self._compare_commands.compare_with_branch, message_id)
             menu.addAction(self.tr("Compare with the visible branch"), compare)
         menu.addSeparator()
+        marks = self._tree_commands.marks(message_id)
         for name in self.possible(message_id):
             text = self._tree_commands.called(self._menus, name, message_id)
             _, tab, letter = self._menus[name].text().partition("\t")
             action = menu.addAction(f"{text}{tab}{letter}", partial(self.act, message_id, name))
-            if name == "star":
+            if (is_marked := marks.get(name)) is not None:
                 action.setCheckable(True)
-                action.setChecked(self._controller.message(message_id).starred_ms is not None)
+                action.setChecked(is_marked)
             self._menus.draw_icon(action, self._menus.icon_name(name))
         menu.popup(place)
 

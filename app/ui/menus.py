@@ -89,6 +89,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("copy", "Copy message", "Ctrl+Alt+C", icon="copy"),
             SEPARATOR,
             Entry("star", "Star", letter="S", is_checkable=True, icon="star"),
+            Entry("pin_branch", "Pin branch", letter="P", is_checkable=True, icon="pin"),
             Entry("name", "Name branch…", letter="N", icon="edit"),
             Entry("prune", "Prune", letter="Del", icon="trash"),
             Entry("side_by_side", "Versions side by side", letter="V", icon="columns"),

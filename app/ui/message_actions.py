@@ -11,7 +11,7 @@ from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from app.model.message import Message
-from app.ui.plain import as_tool_tip
+from app.ui.message_marks import MessageMarks, is_marked
 from app.ui.theme import Theme, icon
 
 ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
@@ -20,7 +20,7 @@ ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"
 ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
 """What a letter does on the message that has the focus."""
 
-MORE_KEYS = {"w": "regenerate_with", "s": "star", "n": "name", "v": "side_by_side", "d": "compare"}
+MORE_KEYS = {"w": "regenerate_with", "s": "star", "p": "pin_branch", "n": "name", "v": "side_by_side", "d": "compare"}
 """The same for actions that are in the menu alone."""
 
 _KEYS: dict[ActionName, str] = {
@@ -31,8 +31,6 @@ _KEYS: dict[ActionName, str] = {
     "copy": "Ctrl+C",
 }
 _HEIGHT_PX = 28
-_NAME_PX = 160
-"""The most that a branch's name may take."""
 
 
 class MessageActions(QWidget):
@@ -63,8 +61,8 @@ class MessageActions(QWidget):
         self._actions: Sequence[ActionName] = ()
         self._ask_label = ""
         self._more: QToolButton | None = None
-        self._mark: tuple[QLabel, QLabel] | None = None
-        """A star and a name, for what is marked or named."""
+        self._marks: MessageMarks | None = None
+        """For what is marked or named."""
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -72,8 +70,8 @@ class MessageActions(QWidget):
             button.setIcon(icon(name, theme.quiet_text))
         if self._more is not None:
             self._more.setIcon(icon("more", theme.quiet_text))
-        if self._mark is not None:
-            self._mark[0].setPixmap(icon("star", theme.accent).pixmap(16, 16))
+        if self._marks is not None:
+            self._marks.set_theme(theme)
         if self._switch is not None:
             for arrow in (self._switch[0], self._switch[2]):
                 arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
@@ -95,23 +93,13 @@ class MessageActions(QWidget):
             previous.setEnabled(number > 1)
             following.setEnabled(number < len(siblings))
 
-    def show_mark(self, *, is_starred: bool, name: str) -> None:
-        """Show a star, and what the branch that begins here is called."""
-        if self._mark is None and (is_starred or name):
-            self._mark = (QLabel(), QLabel())
-            self._mark[0].setPixmap(icon("star", self._theme.accent).pixmap(16, 16))
-            self._mark[0].setAccessibleName(self.tr("Starred"))
-            self._mark[0].setToolTip(self.tr("Starred"))
-            self._mark[1].setObjectName("quiet")
-            self._mark[1].setTextFormat(Qt.TextFormat.PlainText)
-            for place, label in enumerate(self._mark):
-                self._layout.insertWidget(place, label)
-        if self._mark is not None:
-            self._mark[0].setVisible(is_starred)
-            self._mark[1].setVisible(bool(name))
-            shown = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, _NAME_PX)
-            self._mark[1].setText(shown)
-            self._mark[1].setToolTip(as_tool_tip(name) if shown != name else "")
+    def show_marks(self, message: Message) -> None:
+        """Show whether a message is starred or pinned, and what the branch that begins here is called."""
+        if self._marks is None and is_marked(message):
+            self._marks = MessageMarks(self._theme)
+            self._layout.insertWidget(0, self._marks)
+        if self._marks is not None:
+            self._marks.show_message(message)
 
     def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
         """Say what can be done with `message`; the buttons appear with `show_buttons`."""
@@ -176,7 +164,7 @@ class MessageActions(QWidget):
             count,
             self._arrow("right", self.tr("Next version (Alt+Right)"), +1),
         )
-        first = 0 if self._mark is None else len(self._mark)
+        first = 0 if self._marks is None else 1
         for place, widget in enumerate(switch, first):
             self._layout.insertWidget(place, widget)
         return switch

@@ -170,7 +170,7 @@ class MessageView(QFrame):
         lacks_tokens = self.text.tokens is not None and not self.text.tokens.pieces
         self.foot.show_message(message, is_streaming=shown.is_streaming, lacks_tokens=lacks_tokens)
         self._row.show_siblings(shown.siblings, message.id)
-        self._row.show_mark(is_starred=message.starred_ms is not None, name=message.name)
+        self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
         self._show_row()
         self.text.setAccessibleName(shown.name)

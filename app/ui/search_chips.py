@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
 
-from app.model.search_words import Key, day, said, with_word
+from app.model.search_words import Key, Mark, day, marked, said, with_mark, with_word
 from app.ui.plain import as_label
 from app.ui.theme import Theme, icon
 
@@ -20,7 +20,7 @@ _YEAR_DAYS = 365
 
 
 class SearchChips(QWidget):
-    """Who, when, which model, starred."""
+    """Who, when, which model, starred, pinned."""
 
     typed = Signal(str)
     """What is to stand in the field now."""
@@ -32,17 +32,12 @@ class SearchChips(QWidget):
         self.role = self._menu_chip(self.tr("Who said it"))
         self.date = self._menu_chip(self.tr("When it was said"))
         self.model = self._menu_chip(self.tr("Which model said it"))
-        self.starred = QToolButton()
-        self.starred.setObjectName("chip")
-        self.starred.setText(self.tr("Starred"))
-        self.starred.setToolTip(self.tr("Starred messages alone (is:starred)"))
-        self.starred.setCheckable(True)
-        self.starred.setToolButtonStyle(_BESIDE)
-        self.starred.toggled.connect(self._on_starred)
+        self.starred = self._mark_chip("starred", self.tr("Starred"), self.tr("Starred messages alone (is:starred)"))
+        self.pinned = self._mark_chip("pinned", self.tr("Pinned"), self.tr("Pinned messages alone (is:pinned)"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        for chip in (self.role, self.date, self.model, self.starred):
+        for chip in (self.role, self.date, self.model, self.starred, self.pinned):
             chip.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
             row.addWidget(chip)
         row.addStretch(1)
@@ -51,6 +46,7 @@ class SearchChips(QWidget):
 
     def set_theme(self, theme: Theme) -> None:
         self.starred.setIcon(icon("star", theme.text))
+        self.pinned.setIcon(icon("pin", theme.text))
         for chip in (self.role, self.date, self.model):
             chip.setIcon(icon("down", theme.quiet_text))
 
@@ -86,9 +82,11 @@ class SearchChips(QWidget):
             self.date.setText(f"{since_text}, {until_text}" if since_text else until_text)
         models: dict[str | None, str] = {None: self.tr("Any model"), **{name: name for name in self._models}}
         self._fill(self.model, "model", models, given.get("model"))
-        blocked = self.starred.blockSignals(True)
-        self.starred.setChecked("is" in given)
-        self.starred.blockSignals(blocked)
+        marks = marked(text)
+        for chip, is_meant in ((self.starred, "starred" in marks), (self.pinned, "pinned" in marks)):
+            blocked = chip.blockSignals(True)
+            chip.setChecked(is_meant)
+            chip.blockSignals(blocked)
 
     def _fill(self, chip: QToolButton, key: Key, names: dict[str | None, str], chosen: str | None) -> None:
         menu = chip.menu()
@@ -110,8 +108,18 @@ class SearchChips(QWidget):
     def _choose(self, key: Key, value: str | None, _is_checked: bool = False) -> None:
         self.typed.emit(with_word(self._text, key, value))
 
-    def _on_starred(self, is_on: bool) -> None:
-        self.typed.emit(with_word(self._text, "is", "starred" if is_on else None))
+    def _on_mark(self, mark: Mark, is_on: bool) -> None:
+        self.typed.emit(with_mark(self._text, mark, is_meant=is_on))
+
+    def _mark_chip(self, mark: Mark, text: str, tip: str) -> QToolButton:
+        chip = QToolButton()
+        chip.setObjectName("chip")
+        chip.setText(text)
+        chip.setToolTip(tip)
+        chip.setCheckable(True)
+        chip.setToolButtonStyle(_BESIDE)
+        chip.toggled.connect(partial(self._on_mark, mark))
+        return chip
 
     def _menu_chip(self, name: str) -> QToolButton:
         chip = QToolButton()

@@ -32,7 +32,7 @@ _MARGIN_PX = 12
 _HEAD_PX = 18
 _LINE_PX = 20
 _NUM_LINES = 2
-_STAR_PX = 14
+_MARK_PX = 14
 _LIT_ALPHA = 0.22
 _OF_ROW = 0.55
 """Of the head, for who and when; the conversation's name has the rest."""
@@ -67,7 +67,8 @@ class Hits(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return hit.excerpt
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{said_by(hit)}, {hit.conversation.name}: {hit.excerpt}"
+                parts = (said_by(hit), *_marks_of(hit).values(), hit.conversation.name)
+                return f"{', '.join(parts)}: {hit.excerpt}"
             case _:
                 return None
 
@@ -130,10 +131,10 @@ class _Rows(QStyledItemDelegate):
         quiet = palette.placeholderText().color().name()
         left = QRect(room.left(), room.top(), int(room.width() * _OF_ROW), scaled(_HEAD_PX))
         right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
-        if hit.message.starred_ms is not None:
-            drawn = icon("star", palette.highlight().color().name()).pixmap(_STAR_PX, _STAR_PX)
-            painter.drawPixmap(left.left(), left.center().y() - _STAR_PX // 2, drawn)
-            left.setLeft(left.left() + _STAR_PX + 6)
+        for mark in _marks_of(hit):
+            drawn = icon(mark, palette.highlight().color().name()).pixmap(_MARK_PX, _MARK_PX)
+            painter.drawPixmap(left.left(), left.center().y() - _MARK_PX // 2, drawn)
+            left.setLeft(left.left() + _MARK_PX + 6)
         draw_elided(painter, left, said_by(hit), text_font(SMALL_PX), quiet)
         draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
         _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)
@@ -141,6 +142,15 @@ class _Rows(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(0, scaled(_ROW_PX))
+
+
+def _marks_of(hit: Hit) -> dict[str, str]:
+    """How its message is marked: icons, and what they say."""
+    marks = (
+        ("star", QCoreApplication.translate("Search", "starred"), hit.message.starred_ms),
+        ("pin", QCoreApplication.translate("Search", "pinned"), hit.message.pinned_ms),
+    )
+    return {name: said for name, said, since_ms in marks if since_ms is not None}
 
 
 def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -> None:

@@ -147,7 +147,8 @@ class SearchPanel(Overlay):
             self.tr(
                 "Looks at every message of every branch, in all conversations but those in the trash.\n\n"
                 "Words, “a phrase”, the beginn* of a word; any script.\n"
-                "from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03-01 narrow it."
+                "from:you, from:answer, is:starred, is:pinned, model:guide, "
+                "after:2026-01-31, before:2026-03-01 narrow it."
             )
         )
         self.status.setText("")

@@ -1,4 +1,4 @@
-"""What changes the tree beyond asking and editing: star, name, prune, keep one; undo and redo."""
+"""What changes the tree beyond asking and editing: star, pin, name, prune, keep one; undo and redo."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Go on from here"),
     QT_TRANSLATE_NOOP("Steps", "Star"),
     QT_TRANSLATE_NOOP("Steps", "Unstar"),
+    QT_TRANSLATE_NOOP("Steps", "Pin branch"),
+    QT_TRANSLATE_NOOP("Steps", "Unpin branch"),
     QT_TRANSLATE_NOOP("Steps", "Name branch"),
     QT_TRANSLATE_NOOP("Steps", "Prune"),
 )
 """What the controller calls what can be undone."""
 
+_MARKS = ("star", "pin_branch")
 _PRUNING = ("prune", "keep_only")
-ACTIONS = ("star", "name", "prune", "side_by_side", "compare", "keep_only")
+ACTIONS = ("star", "pin_branch", "name", "prune", "side_by_side", "compare", "keep_only")
 
 
 class TreeCommands(QObject):
@@ -68,8 +71,9 @@ class TreeCommands(QObject):
         for name in ACTIONS:
             menus[name].setEnabled(name in possible)
             menus.call(name, "")
-        is_starred = message_id is not None and self._controller.message(message_id).starred_ms is not None
-        menus["star"].setChecked(is_starred)
+        marks = self.marks(message_id) if message_id is not None else {}
+        for name in _MARKS:
+            menus[name].setChecked(marks.get(name, False))
 
     def count(self, menus: Menus) -> None:
         """Let those that prune say how much: for a menu that is about to show, as a large tree takes a moment."""
@@ -89,6 +93,11 @@ class TreeCommands(QObject):
             case _:
                 return menus.name(name)
 
+    def marks(self, message_id: MessageId) -> dict[str, bool]:
+        """Whether a message has each of the marks that can be set, by the actions that set them."""
+        message = self._controller.message(message_id)
+        return {"star": message.starred_ms is not None, "pin_branch": message.pinned_ms is not None}
+
     def _num_below(self, *message_ids: MessageId) -> int:
         """How many messages siblings are, with all that stands below them."""
         opened = self._controller.opened
@@ -100,7 +109,7 @@ class TreeCommands(QObject):
         controller = self._controller
         has_others = len(controller.siblings(message_id)) > 1
         return [
-            "star",
+            *_MARKS,
             "name",
             *(["prune"] if controller.can_prune(message_id) else []),
             *(["side_by_side", "compare", "keep_only"] if has_others else []),
@@ -114,6 +123,8 @@ class TreeCommands(QObject):
         match name:
             case "star":
                 self._controller.star(message_id)
+            case "pin_branch":
+                self._controller.pin_branch(message_id)
             case "name":
                 called = dialogs.ask_branch_name(self._window, message.name)
                 if called is not None:

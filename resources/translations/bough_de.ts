@@ -2062,6 +2062,10 @@
         <translation>Stern</translation>
     </message>
     <message>
+        <source>Pin branch</source>
+        <translation>Zweig anheften</translation>
+    </message>
+    <message>
         <source>Name branch…</source>
         <translation>Zweig benennen…</translation>
     </message>
@@ -2213,10 +2217,6 @@
         <translation>Fassung {} von {}</translation>
     </message>
     <message>
-        <source>Starred</source>
-        <translation>Mit Stern</translation>
-    </message>
-    <message>
         <source>More actions</source>
         <translation>Weitere Befehle</translation>
     </message>
@@ -2303,10 +2303,25 @@
     </message>
 </context>
 <context>
+    <name>MessageMarks</name>
+    <message>
+        <source>Starred</source>
+        <translation>Mit Stern</translation>
+    </message>
+    <message>
+        <source>Pinned</source>
+        <translation>Angeheftet</translation>
+    </message>
+</context>
+<context>
     <name>MessageText</name>
     <message>
         <source>With the formulas {formulas}</source>
         <translation>Mit den Formeln {formulas}</translation>
+    </message>
+    <message>
+        <source>… and {count} characters more. Copy and Export have the whole text.</source>
+        <translation>… und {count} weitere Zeichen. „Kopieren“ und „Exportieren“ haben den ganzen Text.</translation>
     </message>
 </context>
 <context>
@@ -2641,6 +2656,14 @@
         <source>branch “{name}”</source>
         <translation>Zweig „{name}“</translation>
     </message>
+    <message>
+        <source>starred</source>
+        <translation>mit Stern</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>angeheftet</translation>
+    </message>
 </context>
 <context>
     <name>SearchChips</name>
@@ -2663,6 +2686,14 @@
     <message>
         <source>Starred messages alone (is:starred)</source>
         <translation>Nur Nachrichten mit Stern (is:starred)</translation>
+    </message>
+    <message>
+        <source>Pinned</source>
+        <translation>Angeheftet</translation>
+    </message>
+    <message>
+        <source>Pinned messages alone (is:pinned)</source>
+        <translation>Nur angeheftete Nachrichten (is:pinned)</translation>
     </message>
     <message>
         <source>Anyone</source>
@@ -2761,11 +2792,11 @@
         <source>Looks at every message of every branch, in all conversations but those in the trash.
 
 Words, “a phrase”, the beginn* of a word; any script.
-from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03-01 narrow it.</source>
+from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01 narrow it.</source>
         <translation>Sieht jede Nachricht jedes Zweigs an, in allen Gesprächen außer denen im Papierkorb.
 
 Wörter, „eine Folge“, der Anfa* eines Worts; jede Schrift.
-from:you, from:answer, is:starred, model:guide, after:2026-01-31, before:2026-03-01 engen es ein.</translation>
+from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01 engen es ein.</translation>
     </message>
 </context>
 <context>
@@ -3842,6 +3873,14 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>Unstar</source>
         <translation>Stern wegnehmen</translation>
+    </message>
+    <message>
+        <source>Pin branch</source>
+        <translation>Zweig anheften</translation>
+    </message>
+    <message>
+        <source>Unpin branch</source>
+        <translation>Zweig ablösen</translation>
     </message>
     <message>
         <source>Name branch</source>

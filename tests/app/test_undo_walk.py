@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.model.message import Message
 from app.model.tree import Tree
 from tests.app.desk import Desk
 from worker.protocol import FinishReason, Generate
@@ -27,7 +28,12 @@ class _Node:
     role: str
     text: str
     is_starred: bool = False
+    is_pinned: bool = False
     name: str = ""
+
+    @property
+    def marks(self) -> tuple[bool, bool, str]:
+        return self.is_starred, self.is_pinned, self.name
 
 
 @dataclass
@@ -150,7 +156,7 @@ class _Walk:
 
     def step(self) -> None:
         acts: list[Callable[[], None]] = [self.send] * 3 + [self.edit] * 3 + [self.regenerate] * 3 + [self.go_on] * 2
-        acts += [self.replace, self.star, self.name, self.prune, self.keep_only, self.fork]
+        acts += [self.replace, self.star, self.pin, self.name, self.prune, self.keep_only, self.fork]
         acts += [self.choose] * 3 + [self.go_to] * 2 + [self.open] * 2 + [self.undo] * 8 + [self.redo] * 5
         if self.growing and self.draw.random() < 0.7:
             self.end()
@@ -242,6 +248,13 @@ class _Walk:
             self.remember(node)
             self.controller.star(node)
             self.model.nodes[node].is_starred ^= True
+
+    def pin(self) -> None:
+        node = self.any_of({"user", "assistant"})
+        if node is not None:
+            self.remember(node)
+            self.controller.pin_branch(node)
+            self.model.nodes[node].is_pinned ^= True
 
     def name(self) -> None:
         node = self.any_of({"user", "assistant"})
@@ -381,8 +394,7 @@ class _Walk:
         assert [message.id for message in shown] == path[1:]
         for message in shown:
             node = self.model.nodes[message.id]
-            found = (message.role, message.text, message.starred_ms is not None, message.name)
-            assert found == (node.role, node.text, node.is_starred, node.name)
+            assert (message.role, message.text, _marks(message)) == (node.role, node.text, node.marks)
             assert list(self.controller.siblings(message.id)) == self.model.siblings(self.talk, message.id)
 
     def compare_store(self) -> None:
@@ -392,10 +404,14 @@ class _Walk:
             assert {message.id for message in messages} == self.model.reached(talk)
             for message in messages:
                 node = self.model.nodes[message.id]
-                found = (message.parent_id, message.role, message.text, message.starred_ms is not None, message.name)
-                assert found == (node.parent, node.role, node.text, node.is_starred, node.name)
+                found = (message.parent_id, message.role, message.text, _marks(message))
+                assert found == (node.parent, node.role, node.text, node.marks)
             path = Tree(messages, self.desk.store.conversation(talk).root_id).path(self.desk.store.choices(talk))
             assert [message.id for message in path] == self.model.path(talk)
+
+
+def _marks(message: Message) -> tuple[bool, bool, str]:
+    return message.starred_ms is not None, message.pinned_ms is not None, message.name
 
 
 @pytest.mark.parametrize("seed", range(3))

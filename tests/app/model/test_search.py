@@ -260,6 +260,18 @@ def test_filters(store: Store, tmp_path: Path) -> None:
     assert _found(store, "leaf", conversation_id=1) == ["leaf a", "leaf b", "leaf u"]
 
 
+def test_pinned_messages_are_found_and_those_that_are_starred_too_by_both(store: Store) -> None:
+    planted = plant(store, "u1-a1 | u1-a2")
+    first, second = planted.ids["a1"], planted.ids["a2"]
+    store.pin_branch(first)
+    store.pin_branch(second)
+    store.star(second)
+    assert sorted(_found(store, "", is_pinned=True)) == ["a1", "a2"]
+    assert _found(store, "", is_pinned=True, is_starred=True) == ["a2"]
+    store.pin_branch(second, is_pinned=False)
+    assert _found(store, "", is_pinned=True) == ["a1"]
+
+
 def test_text_is_found_once_its_answer_has_ended(store: Store) -> None:
     question = _tell(store, "u1")[0]
     answer = store.add(1, question.id, "assistant", "", state="streaming")

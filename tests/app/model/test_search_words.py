@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.model.search import NO_FILTERS
-from app.model.search_words import KEYS, said, understood, with_word
+from app.model.search_words import KEYS, MARKS, marked, said, understood, with_mark, with_word
 
 
 def test_words_that_say_where_are_no_words_to_look_for() -> None:
@@ -34,3 +34,19 @@ def test_a_word_is_put_in_once_and_taken_out() -> None:
     for key in KEYS:
         typed = with_word(typed, key, None)
     assert typed == "heap"
+
+
+def test_a_message_must_have_every_mark_that_is_asked_for() -> None:
+    filters = understood("IS:Pinned heap is:starred").filters
+    assert (filters.is_starred, filters.is_pinned) == (True, True)
+    filters = understood("heap is:pinned").filters
+    assert (filters.is_starred, filters.is_pinned) == (None, True)
+
+
+def test_a_mark_is_put_in_once_and_taken_out_and_the_other_stays() -> None:
+    typed = "heap"
+    for mark in (*MARKS, *MARKS):
+        typed = with_mark(typed, mark, is_meant=True)
+    assert (typed, marked(typed)) == ("heap is:starred is:pinned", set(MARKS))
+    assert with_mark(typed, "starred", is_meant=False) == "heap is:pinned"
+    assert with_mark("is:pinned", "pinned", is_meant=False) == ""

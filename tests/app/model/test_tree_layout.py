@@ -155,7 +155,7 @@ def test_what_is_wanted_is_never_folded_away_nor_what_stands_below_an_unfolded_p
         layout = TreeLayout(tree, choices, wanted)
         assert all(message_id in layout for message_id in wanted)
         for message_id in wanted:
-            mark = {"name": "a way"} if draw.random() < 0.5 else {"starred_ms": 0}
+            mark = draw.choice([{"name": "a way"}, {"starred_ms": 0}, {"pinned_ms": 0}])
             tree.put(msgspec.structs.replace(tree[message_id], **mark))
         layout = TreeLayout(tree, choices)
         assert all(message_id in layout for message_id in wanted)

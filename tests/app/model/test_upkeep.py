@@ -172,8 +172,10 @@ def test_a_store_of_the_first_version_is_migrated_with_a_backup_before(path: Pat
         assert [hit.message.id for hit in store.search("ast")] == [3]
         store.update(messages[4])
         store.star(4)
+        store.pin_branch(4)
         store.name_branch(4, "枝")
-        assert [(message.name, message.starred_ms is not None) for message in store.messages(1)][3] == ("枝", True)
+        answer = store.message(4)
+        assert (answer.name, answer.starred_ms is not None, answer.pinned_ms is not None) == ("枝", True, True)
     (backup,) = Backups(path).files()
     assert f"-before-version-{len(MIGRATIONS)}" in backup.name
     with sql(backup) as database:

@@ -287,6 +287,14 @@ def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(person: Pers
     assert panel.field.text() == "giraffe is:starred from:answer"
     assert panel.list.model().rowCount() == 1
     with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+        person.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
+    assert panel.field.text() == "giraffe is:starred from:answer is:pinned"
+    assert panel.chips.starred.isChecked()
+    assert panel.list.model().rowCount() == 0
+    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+        person.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
+    assert panel.field.text() == "giraffe is:starred from:answer"
+    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
         panel.field.setText(f"giraffe after:{day(0)}")
     assert panel.chips.date.text() == "Today"
     assert not panel.chips.starred.isChecked()

@@ -8,6 +8,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
+from app.model.message import MessageId
 from app.ui.message_editor import MessageEditor
 from app.ui.theme import icon, system_scheme, theme
 from tests.app.ui.conftest import Person
@@ -140,16 +141,51 @@ def test_control_enter_in_the_editor_puts_the_text_in_the_old_ones_place(person:
     assert _texts(person) == ["What is a sibling?", answer.text]
 
 
+def _marks(person: Person, message_id: MessageId) -> set[str]:
+    """What stands under a message, as a screen reader has it."""
+    shown = {label.accessibleName() for label in person.view(message_id).findChildren(QLabel) if label.isVisible()}
+    return shown & {"Starred", "Pinned"}
+
+
+def test_a_pin_is_remembered_and_taken_back_and_set_again_by_name(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    pin, undo, redo = (person.window.action(name) for name in ("pin_branch", "undo", "redo"))
+    pin.trigger()
+    assert person.controller.message(answer.id).pinned_ms is not None
+    person.window.menus.menu("Message").aboutToShow.emit()
+    assert (pin.isChecked(), undo.text()) == (True, "Undo: Pin branch")
+    assert person.controller.conversation is not None
+    person.controller.open_conversation(person.controller.conversation.id)
+    pinned_ms = person.controller.message(answer.id).pinned_ms
+    assert pinned_ms is not None
+    pin.trigger()
+    assert undo.text() == "Undo: Unpin branch"
+    undo.trigger()
+    # When it was pinned, too: pins stand in that order.
+    assert person.controller.message(answer.id).pinned_ms == pinned_ms
+    undo.trigger()
+    assert person.controller.message(answer.id).pinned_ms is None
+    assert redo.text() == "Redo: Pin branch"
+    redo.trigger()
+    assert person.controller.message(answer.id).pinned_ms == pinned_ms
+
+
 def _named_mine(_parent: QWidget, _name: str) -> str:
     return "Mine"
 
 
-def test_letters_star_name_and_prune_the_message_that_has_the_focus(
+def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = person.ask("What is a branch?")
     person.press(answer.id, "s")
     assert person.controller.message(answer.id).starred_ms is not None
+    assert _marks(person, answer.id) == {"Starred"}
+    person.press(answer.id, "p")
+    assert person.controller.message(answer.id).pinned_ms is not None
+    assert _marks(person, answer.id) == {"Starred", "Pinned"}
+    person.press(answer.id, "s")
+    assert _marks(person, answer.id) == {"Pinned"}
     monkeypatch.setattr("app.ui.dialogs.ask_branch_name", _named_mine)
     person.press(answer.id, "n")
     assert person.controller.message(answer.id).name == "Mine"

@@ -84,6 +84,7 @@ def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: i
                 record=draw(_RECORDS) if role == "assistant" else None,
                 name=draw(st.sampled_from(["", "a name"])),
                 starred_ms=draw(st.none() | st.integers(0, 9)),
+                pinned_ms=draw(st.none() | st.integers(0, 9)),
             )
         )
     choices: dict[int, int | None] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -64,6 +65,24 @@ def _without_ids(part: Part) -> list[object]:
         for message in part.messages
     ]
     return [*told, sorted((places[parent], child and places[child]) for parent, child in part.choices.items())]
+
+
+def test_a_file_of_a_bough_that_knew_no_pins_is_read(tmp_path: Path) -> None:
+    store = Store(tmp_path / "here" / "c.sqlite3")
+    planted = plant(store, "u1-a1")
+    store.pin_branch(planted.ids["a1"])
+    written = _written(whole_tree(store, planted.conversation_id), tmp_path / "out.bough").decode()
+    store.close()
+    # Conversations had pins before.
+    head, _, rest = written.partition('"messages"')
+    older, num = re.subn(r',"pinned_ms":(null|\d+)', "", rest)
+    assert num == len(older.splitlines()) - 3
+    (tmp_path / "older.bough").write_text(f'{head}"messages"{older}')
+    there = Store(tmp_path / "there" / "c.sqlite3")
+    summary = brought_in(there, tmp_path / "older.bough")
+    assert (summary.problems, summary.remarks) == ([], {})
+    assert [message.pinned_ms for message in there.messages(summary.conversation_ids[0])] == [None] * num
+    there.close()
 
 
 def test_conversations_that_share_messages_share_them_again(tmp_path: Path) -> None:
