@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QPainter, QRegion, QTextCursor, QTextTable
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QPainter, QRegion, QTextCursor, QTextTable, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
 from app.ui.code_blocks import CodeSpan
@@ -76,6 +76,13 @@ class Frames:
         for frame in self.code:
             frame.reveal(cursor.block(), cursor.positionInBlock())
 
-    def at(self, place: QPoint) -> CodeFrame | TableFrame | None:
-        """Return the frame at a place."""
-        return next((frame for frame in (*self.code, *self.tables) if frame.rect.contains(place)), None)
+    def turn(self, event: QWheelEvent) -> bool:
+        """Scroll the frame at the pointer sideways, where a wheel is turned that way; return whether there is one."""
+        turned = event.pixelDelta() if not event.pixelDelta().isNull() else event.angleDelta() / 3
+        place = event.position().toPoint()
+        bars = (frame.bar for frame in (*self.code, *self.tables) if frame.rect.contains(place))
+        bar = next(bars, None)
+        if bar is None or abs(turned.x()) <= abs(turned.y()):
+            return False
+        bar.setValue(bar.value() - turned.x())
+        return True

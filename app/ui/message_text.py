@@ -3,42 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QRectF, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
-    QAbstractTextDocumentLayout,
-    QColor,
-    QCursor,
-    QFocusEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPalette,
     QResizeEvent,
-    QTextCharFormat,
     QTextCursor,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
-from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
+from app.model.thoughts import Thought
 from app.model.token_pieces import TokenPiece
 from app.ui.copied_text import copied_text
 from app.ui.frames import Frames
-from app.ui.link_popover import LinkPopover, links_in
 from app.ui.markdown_document import MarkdownDocument
+from app.ui.shown_part import ShownPart, part_as_meant, part_as_written
 from app.ui.source_place import raw_place, source_place
+from app.ui.text_links import TextLinks
 from app.ui.text_ornaments import TextOrnaments
+from app.ui.text_painting import paint_caret, paint_cursor, paint_document
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.token_reader import TokenReader
-
-_CARET_PX = 2
-_MOST_SHOWN = 200_000
-"""Characters that are laid out; beyond them the layout takes seconds."""
 
 
 class MessageText(QTextBrowser):
@@ -58,10 +51,8 @@ class MessageText(QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setOpenLinks(False)
         # There is a cursor in it, so that one can say where to go on.
         self.setTextInteractionFlags(self.textInteractionFlags() | Qt.TextInteractionFlag.TextSelectableByKeyboard)
-        self.anchorClicked.connect(self._ask_about_link)
         self.viewport().setAutoFillBackground(False)
         self._theme = theme
         self._is_markdown = is_markdown
@@ -71,14 +62,10 @@ class MessageText(QTextBrowser):
         self._content = ""
         self._has_caret = False
         self._is_raw = False
-        self._thought: Thought | None = None
-        self._begins_certainly = False
-        self._is_cut = False
-        """Whether only the beginning is shown, and how much more there is."""
+        self._part = ShownPart()
         self._is_fitting = False
         self._is_cursor_placed = False
-        self._link_number = -1
-        self.link_popover: LinkPopover | None = None
+        self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
         # As wide as it will be in most windows, so that it is as high from the start as it will be.
         self.document().setTextWidth(COLUMN_PX)
@@ -100,12 +87,12 @@ class MessageText(QTextBrowser):
     @property
     def thought(self) -> Thought | None:
         """What the model thought before the answer; it is no part of what is shown here."""
-        return self._thought
+        return self._part.thought
 
     @property
     def shown_start(self) -> int:
         """Where in the content begins what is shown."""
-        return 0 if self._thought is None else self._thought.answer_start
+        return self._part.start
 
     def set_text(self, text: str, *, is_raw: bool = False) -> None:
         """Show another text, as what is meant or as it was written; of a very long one its beginning."""
@@ -115,16 +102,17 @@ class MessageText(QTextBrowser):
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Show more text at the end; what stands there is not laid out again."""
-        room = _MOST_SHOWN - (len(self._content) - self.shown_start)
+        part, before = self._part, self._content
         self._content += text
-        is_other = self._is_meant and self._thought is None and may_end_thought(self._content, len(text))
-        if not self._begins_certainly or is_other:
+        if not part.goes_on or (self._is_meant and part.may_be_other(self._content, len(text))):
             self._show_content()
-        elif self._is_cut:
-            self._markdown.write_last_block(_more(len(text) - room).strip())
+            return
+        more, is_cut = part.appended(before, text)
+        if part.is_cut:
+            self._markdown.write_last_block(more)
         else:
-            self._is_cut = len(text) > room
-            self._markdown.append(text[:room] + (_more(len(text) - room) if self._is_cut else ""))
+            self._markdown.append(more)
+        self._part = replace(part, is_cut=is_cut)
         self._fit()
 
     @property
@@ -147,17 +135,15 @@ class MessageText(QTextBrowser):
             if self._tokens is None:
                 self._tokens = TokenReader(self, self._theme)
                 self._tokens.chosen.connect(self.token_chosen)
-            self._tokens.show(self._content, pieces, can_fork=can_fork)
+            self._tokens.show(self._content[: self._part.end], pieces, can_fork=can_fork)
         elif self._tokens is not None:
-            self._tokens.close()
-            self._tokens.deleteLater()
+            self._tokens.end()
             self._tokens = None
-            self.viewport().update()
 
     def show_more_tokens(self, pieces: Sequence[TokenPiece]) -> None:
         """Tint those that have come, too, where tokens are tinted; the first of them are shown already."""
         if self._tokens is not None:
-            self._tokens.grow(self._content, pieces)
+            self._tokens.grow(self._content[: self._part.end], pieces)
 
     @property
     def is_raw(self) -> bool:
@@ -170,20 +156,12 @@ class MessageText(QTextBrowser):
 
     def _show_content(self) -> None:
         self._is_cursor_placed = False
-        self._thought = split_thought(self._content) if self._is_meant else None
-        shown = self._content[self.shown_start :]
-        may_be_mark = self._is_meant and may_become_thought(self._content)
-        self._begins_certainly = not may_be_mark and (self._thought is None or bool(shown))
-        if may_be_mark and self._has_caret:
-            # It is not shown before it is known.
-            shown = ""
-        self._is_cut = len(shown) > _MOST_SHOWN
-        if self._is_cut:
-            shown = f"{shown[:_MOST_SHOWN]}{_more(len(shown) - _MOST_SHOWN)}"
+        whole = self._content
+        part = self._part = part_as_meant(whole, grows=self._has_caret) if self._is_meant else part_as_written(whole)
         if self._is_meant:
-            self._markdown.set_source(shown)
+            self._markdown.set_source(part.text)
         else:
-            self._markdown.set_plain(shown)
+            self._markdown.set_plain(part.text)
         self._describe()
         self._fit()
 
@@ -206,7 +184,7 @@ class MessageText(QTextBrowser):
         """Show a thin caret at the end: more is to come."""
         if shown != self._has_caret:
             self._has_caret = shown
-            if not shown and self._begins_certainly:
+            if not shown and self._part.goes_on:
                 self._markdown.finish()
                 self._describe()
             elif not shown:
@@ -248,37 +226,16 @@ class MessageText(QTextBrowser):
         painter = QPainter(self.viewport())
         visible = e.rect()
         painter.setClipRegion(self._frames.paint(painter, visible))
-        context = QAbstractTextDocumentLayout.PaintContext()
-        context.palette = self.palette()
-        context.clip = QRectF(visible)
-        context.cursorPosition = -1
-        selections = [_painted(lit.cursor, lit.format) for lit in self.extraSelections()]  # pyright: ignore[reportAttributeAccessIssue]
-        if self.textCursor().hasSelection():
-            selections.append(self._selection())
-        context.selections = selections
-        self.document().documentLayout().draw(painter, context)
+        paint_document(painter, self, visible)
         painter.setClipRect(visible)
         self.ornaments.paint(painter, visible, self._theme)
         if self._tokens is not None:
             self._tokens.paint(painter, visible)
         if self.hasFocus() and self._is_cursor_placed and not self.textCursor().hasSelection():
-            place = self.cursorRect()
-            painter.fillRect(place.left(), place.top() + 2, 1, place.height() - 4, QColor(self._theme.text))
+            paint_cursor(painter, self, self._theme)
         if self._has_caret:
-            cursor = QTextCursor(self.document())
-            cursor.movePosition(QTextCursor.MoveOperation.End)
-            if cursor.block().length() == 1 and cursor.position() > 0:
-                # Below a frame; what grows is its end.
-                cursor.setPosition(cursor.position() - 1)
-            place = self.cursorRect(cursor)
-            painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(self._theme.accent))
+            paint_caret(painter, self, self._theme)
         painter.end()
-
-    def _selection(self) -> QAbstractTextDocumentLayout.Selection:
-        look = QTextCharFormat()
-        look.setBackground(self.palette().brush(QPalette.ColorRole.Highlight))
-        look.setForeground(self.palette().brush(QPalette.ColorRole.HighlightedText))
-        return _painted(self.textCursor(), look)
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:
@@ -288,8 +245,6 @@ class MessageText(QTextBrowser):
 
     @override
     def keyPressEvent(self, ev: QKeyEvent) -> None:
-        if self._tokens is not None and self._tokens.take_key(ev):
-            return
         is_plain = not ev.modifiers() & ~(Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier)
         if (is_plain and (ev.text().isprintable() and ev.text())) or ev.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Delete}:
             self.key_pressed.emit(ev)
@@ -308,27 +263,6 @@ class MessageText(QTextBrowser):
         super().keyPressEvent(ev)
         self.viewport().update()
 
-    def walk_links(self) -> bool:
-        """Show where the next link leads, the first one after the last; return whether there is any."""
-        links = links_in(self.document())
-        if not links:
-            return False
-        self._link_number = (self._link_number + 1) % len(links)
-        link = links[self._link_number]
-        cursor = QTextCursor(self.document())
-        cursor.setPosition(link.start)
-        cursor.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
-        self.setTextCursor(cursor)
-        self._show_link(QUrl(link.address), self.viewport().mapToGlobal(self.cursorRect(cursor).bottomLeft()))
-        return True
-
-    def _ask_about_link(self, url: QUrl) -> None:
-        self._show_link(url, QCursor.pos() + QPoint(0, 12))
-
-    def _show_link(self, url: QUrl, place: QPoint) -> None:
-        self.link_popover = LinkPopover(url, self)
-        self.link_popover.show_at(place)
-
     @override
     def setTextCursor(self, cursor: QTextCursor) -> None:
         self._is_cursor_placed = True
@@ -342,42 +276,14 @@ class MessageText(QTextBrowser):
         self.viewport().update()
 
     @override
-    def mouseMoveEvent(self, ev: QMouseEvent) -> None:
-        super().mouseMoveEvent(ev)
-        if self._tokens is not None:
-            self._tokens.hover(ev.position().toPoint())
-
-    @override
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        if self._tokens is not None:
-            self._tokens.leave()
-
-    @override
-    def focusOutEvent(self, ev: QFocusEvent) -> None:
-        super().focusOutEvent(ev)
-        if self._tokens is not None:
-            self._tokens.close()
-
-    @override
     def wheelEvent(self, e: QWheelEvent) -> None:
         """Scroll a frame sideways; up and down is the page's."""
-        turned = e.pixelDelta() if not e.pixelDelta().isNull() else e.angleDelta() / 3
-        frame = self._frames.at(e.position().toPoint())
-        if frame is None or frame.bar is None or abs(turned.x()) <= abs(turned.y()):
-            e.ignore()
-            return
-        frame.bar.setValue(frame.bar.value() - turned.x())
-        e.accept()
+        e.setAccepted(self._frames.turn(e))
 
     @override
     def event(self, e: QEvent) -> bool:
         # Tab leaves a message for its actions instead of going from link to link.
         if e.type() == QEvent.Type.ShortcutOverride:
-            is_ours = isinstance(e, QKeyEvent) and e.key() == Qt.Key.Key_Escape
-            if is_ours and self._tokens is not None and self._tokens.current is not None:
-                e.accept()
-                return True
             e.ignore()
             return False
         return super().event(e)
@@ -386,14 +292,3 @@ class MessageText(QTextBrowser):
     def loadResource(self, type: int, name: QUrl | str) -> Any:
         """Load nothing, from nowhere: an image in an answer must not read a file or tell a server that it is shown."""
         return None
-
-
-def _painted(cursor: QTextCursor, look: QTextCharFormat) -> QAbstractTextDocumentLayout.Selection:
-    selection = QAbstractTextDocumentLayout.Selection()
-    selection.cursor = cursor
-    selection.format = look
-    return selection
-
-
-def _more(num_chars: int) -> str:
-    return f"\n\n… and {num_chars:,} characters more. Copy and Export have the whole text."

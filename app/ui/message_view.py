@@ -226,7 +226,7 @@ class MessageView(QFrame):
 
     def walk_links(self) -> None:
         """Show where the next link in the text leads."""
-        self.text.walk_links()
+        self.text.links.walk()
 
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QPainter
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QTextEdit
+from typing_extensions import override
 
 from app.model.token_pieces import TokenPiece
 from app.ui.theme import Theme
@@ -38,6 +39,8 @@ class TokenReader(QObject):
         self._hover.timeout.connect(self._show_hovered)
         self._leave = QTimer(self, singleShot=True, interval=_LEAVE_MS)
         self._leave.timeout.connect(self._leave_if_outside)
+        for watched in (text, text.viewport()):
+            watched.installEventFilter(self)
 
     @property
     def current(self) -> int | None:
@@ -91,9 +94,36 @@ class TokenReader(QObject):
             self._popover.hide()
         self._text.viewport().update()
 
+    def end(self) -> None:
+        """Add nothing more to the text."""
+        self.close()
+        for watched in (self._text, self._text.viewport()):
+            watched.removeEventFilter(self)
+        self.deleteLater()
+
     # --- keys and pointer ----------------------------------------------------------------------------------
 
-    def take_key(self, event: QKeyEvent) -> bool:
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        match event.type():
+            case QEvent.Type.ShortcutOverride if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+                # While there is something to close, Esc stops no answer.
+                is_ours = self._current is not None
+                event.setAccepted(is_ours)
+                return is_ours
+            case QEvent.Type.KeyPress if isinstance(event, QKeyEvent) and watched is self._text:
+                return self._take_key(event)
+            case QEvent.Type.FocusOut if watched is self._text:
+                self.close()
+            case QEvent.Type.MouseMove if isinstance(event, QMouseEvent) and watched is not self._text:
+                self.hover(event.position().toPoint())
+            case QEvent.Type.Leave:
+                self._on_left()
+            case _:
+                pass
+        return super().eventFilter(watched, event)
+
+    def _take_key(self, event: QKeyEvent) -> bool:
         """Walk by Left and Right, mark by Up and Down, take by Enter, leave by Esc; return whether it was for this."""
         if self._tint is None or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             return False
@@ -128,7 +158,7 @@ class TokenReader(QObject):
         if index is None and self._current is not None:
             self._leave.start()
 
-    def leave(self) -> None:
+    def _on_left(self) -> None:
         """The pointer has left the text."""
         self._hovered = None
         self._hover.stop()

@@ -287,7 +287,7 @@ def test_only_harmless_links_are_opened_and_only_when_it_was_seen_where_they_lea
     qtbot.addWidget(text)
     text.show()
     text.anchorClicked.emit(QUrl(link))
-    popover = text.link_popover
+    popover = text.links.popover
     assert popover is not None
     assert opened == []
     assert popover.address == link
@@ -302,9 +302,9 @@ def test_a_link_shows_the_letters_that_are_sent(qtbot: QtBot) -> None:
     qtbot.addWidget(text)
     text.show()
     text.anchorClicked.emit(QUrl("https://еxample.org/ä"))
-    assert text.link_popover is not None
-    assert text.link_popover.address == "https://xn--xample-2of.org/%C3%A4"
-    text.link_popover.close()
+    assert text.links.popover is not None
+    assert text.links.popover.address == "https://xn--xample-2of.org/%C3%A4"
+    text.links.popover.close()
 
 
 def test_links_are_walked_one_after_the_other(qtbot: QtBot) -> None:
@@ -314,8 +314,8 @@ def test_links_are_walked_one_after_the_other(qtbot: QtBot) -> None:
     text.set_text("[one **bold**](https://one.org), [two](https://two.org)")
     seen: list[str] = []
     for _ in range(3):
-        text.walk_links()
-        assert text.link_popover is not None
-        seen.append(text.link_popover.address)
-        text.link_popover.close()
+        text.links.walk()
+        assert text.links.popover is not None
+        seen.append(text.links.popover.address)
+        text.links.popover.close()
     assert seen == ["https://one.org", "https://two.org", "https://one.org"]

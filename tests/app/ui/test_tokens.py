@@ -6,8 +6,8 @@ import itertools
 import math
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage, QTextDocument
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -143,21 +143,37 @@ def test_escape_closes_the_popover_and_nothing_else(view: MessageView, qtbot: Qt
     assert pressed == []
 
 
+def _point_at(view: MessageView, place: QPoint) -> None:
+    viewport = view.text.viewport()
+    none = Qt.MouseButton.NoButton
+    at, on_screen = QPointF(place), QPointF(viewport.mapToGlobal(place))
+    moved = QMouseEvent(QEvent.Type.MouseMove, at, on_screen, none, none, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(viewport, moved)
+
+
 def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: MessageView, qtbot: QtBot) -> None:
     chosen: list[tuple[int, int, int]] = []
     view.token_chosen.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
     assert reader is not None
     tint = TokenTint(view.text.document(), "".join(_WORDS), token_pieces(_message()))
-    reader.hover(tint.rect(4).center().toPoint())
+    _point_at(view, tint.rect(4).center().toPoint())
     qtbot.waitUntil(lambda: reader.current == 4, timeout=_PATIENCE_MS)
     assert reader.popover is not None
     qtbot.mouseClick(reader.popover.rows[0], Qt.MouseButton.LeftButton)
     assert chosen == []
     qtbot.mouseClick(reader.popover.rows[1], Qt.MouseButton.LeftButton)
     assert chosen == [(7, 4, 204)]
-    reader.hover(QPoint(-10, -10))
+    _point_at(view, QPoint(-10, -10))
     assert reader.current is None
+    # While none is looked at, Esc is not for this: it stops an answer.
+    escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(view.text, escape)
+    assert not escape.isAccepted()
+    _point_at(view, tint.rect(4).center().toPoint())
+    qtbot.waitUntil(lambda: reader.current == 4, timeout=_PATIENCE_MS)
+    QApplication.sendEvent(view.text, escape)
+    assert escape.isAccepted()
 
 
 def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
