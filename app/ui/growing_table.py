@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from markdown_it.token import Token
 from PySide6.QtGui import QTextTable
 
-from app.ui.markdown_writer import QUOTE_DEPTH
+from app.ui.block_writer import QUOTE_DEPTH
 from app.ui.table_writer import Cell, rows_of, write_row
 from app.ui.theme import Theme
 

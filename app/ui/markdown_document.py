@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
 
+from app.ui.block_writer import LIST_INDENT_PX
 from app.ui.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
 from app.ui.code_colours import CodeColours, colour_now
 from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, formula_at, is_formula
@@ -16,7 +17,7 @@ from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
 from app.ui.growing_table import GrowingTable
 from app.ui.markdown_parser import parsed
-from app.ui.markdown_writer import LIST_INDENT_PX, SHORT_CODE, Lines, MarkdownWriter, language_of
+from app.ui.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
 
 _UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")

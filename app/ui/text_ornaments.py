@@ -8,8 +8,8 @@ from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
+from app.ui.block_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.code_blocks import CODE_LINE, CODE_PADDING_PX
-from app.ui.markdown_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
 from app.ui.table_frames import LIFT_PX, PADDING_PX
 from app.ui.theme import Theme
 

@@ -10,8 +10,8 @@ from PySide6.QtGui import QGuiApplication, QTextBlock, QTextDocument, QTextTable
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.ui.block_writer import QUOTE_DEPTH
 from app.ui.markdown_document import MarkdownDocument
-from app.ui.markdown_writer import QUOTE_DEPTH
 from app.ui.message_text import MessageText
 from app.ui.theme import code_font, theme
 
