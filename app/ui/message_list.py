@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from typing_extensions import override
 
 from app.model.message import Message, MessageId
 from app.ui.gliding_area import GlidingArea
-from app.ui.message_shelf import MessageShelf
+from app.ui.message_views import MessageViews, put_in_order
 from app.ui.shown_message import Shown
 from app.ui.text_place import position_at, top_of
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
@@ -38,12 +37,9 @@ class MessageList(GlidingArea):
         super().__init__(Sight(self._column))
         self._ids: list[MessageId] = []
         self._index: dict[MessageId, int] = {}
-        self._views: dict[MessageId, MessageView] = {}
-        self._drafts: dict[MessageId, str] = {}
-        """Edits begun in messages that are out of sight."""
+        self._views = MessageViews(self.viewport(), theme, self.connect_view)
         self._width = COLUMN_PX
         self._side = 0
-        self._shelf = MessageShelf(self.viewport(), theme, self.connect_view)
         self._maker = QTimer(self, interval=0, singleShot=True)
         self._maker.timeout.connect(self._make_one_more)
         self._makes_ahead = False
@@ -100,9 +96,7 @@ class MessageList(GlidingArea):
     @property
     def focused_message_id(self) -> MessageId | None:
         """The message in which the focus is."""
-        focus = self.window().focusWidget()
-        holders = (view for view in self._views.values() if focus is not None and view.isAncestorOf(focus))
-        return next((view.message.id for view in holders), None)
+        return self._views.focused
 
     @property
     def current_message_id(self) -> MessageId | None:
@@ -115,9 +109,7 @@ class MessageList(GlidingArea):
         self._maker.start()
 
     def set_theme(self, theme: Theme) -> None:
-        self._shelf.set_theme(theme)
-        for view in self._views.values():
-            view.set_theme(theme)
+        self._views.set_theme(theme)
         # The text may be of another size, too.
         self._estimate_again()
         self.arrange()
@@ -125,8 +117,7 @@ class MessageList(GlidingArea):
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:
         """Let other messages stand from `index` on."""
         for message_id in self._ids[index:]:
-            if (view := self._views.pop(message_id, None)) is not None:
-                self._give_back(view)
+            self._views.give_back(message_id)
         below = list(messages)
         self._ids[index:] = [message.id for message in below]
         self._index = {message_id: at for at, message_id in enumerate(self._ids)}
@@ -147,24 +138,13 @@ class MessageList(GlidingArea):
         message_id = self._ids[index]
         view = self._views.get(message_id)
         if view is None:
-            view = self._views[message_id] = self._shelf.take(self.shown(message_id))
+            view = self._views.make(self.shown(message_id))
             self._column.forget(index)
             # A screen reader finds those alone that have views; this tells where among all it is.
             view.text.setAccessibleDescription(self.tr("Message {number}").format(number=f"{index + 1:,}"))
-            if (draft := self._drafts.pop(message_id, None)) is not None:
-                view.begin_edit(draft)
-            view.show()
         if not self._column.is_measured(index):
             self._column.measure(index, view.settled_height(self._width))
         return view
-
-    def _give_back(self, view: MessageView) -> None:
-        if view.draft is not None:
-            self._drafts[view.message.id] = view.draft
-        focus = self.window().focusWidget()
-        if focus is not None and view.isAncestorOf(focus):
-            focus.clearFocus()
-        self._shelf.give_back(view)
 
     @override
     def arrange(self) -> None:
@@ -178,7 +158,7 @@ class MessageList(GlidingArea):
             self._let_go()
             self._place()
             if before != self._views.keys():
-                self._put_in_order()
+                put_in_order(self.views)
         finally:
             self._is_arranging = False
         if before != self._views.keys():
@@ -214,8 +194,7 @@ class MessageList(GlidingArea):
         for message_id, view in list(self._views.items()):
             index = self._index[message_id]
             if index not in near and index not in beside and not view.is_edited:
-                del self._views[message_id]
-                self._give_back(view)
+                self._views.give_back(message_id)
 
     def _place(self) -> None:
         self._tell_scroll_bar()
@@ -223,14 +202,6 @@ class MessageList(GlidingArea):
             index = self._index[message_id]
             height = self._column.message_height(index)
             view.setGeometry(self._side, self._sight.offset(index), self._width, height)
-
-    def _put_in_order(self) -> None:
-        """Let Tab and a screen reader come to the views from top to bottom."""
-        views = self.views
-        for above, below in itertools.pairwise(views):
-            below.follow(above)
-        for below, above in itertools.pairwise(reversed(views)):
-            above.stackUnder(below)
 
     def _make_one_more(self) -> None:
         """Make one view that may be needed soon, whenever there is nothing else to do."""
@@ -240,17 +211,17 @@ class MessageList(GlidingArea):
         if missing:
             middle = (sight.messages.start + sight.messages.stop) / 2
             self._made(min(missing, key=lambda index: abs(index - middle)))
-            self._put_in_order()
+            put_in_order(self.views)
             self.arrange()
             self.views_changed.emit()
             self._maker.start()
-        elif self._makes_ahead and not self.is_busy and self._shelf.make_one_ahead():
+        elif self._makes_ahead and not self.is_busy and self._views.make_one_ahead():
             self._maker.start()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest and not self._is_arranging:
-            message_id = next((id_ for id_, view in self._views.items() if view is watched), None)
+            message_id = self._views.id_of(watched)
             if message_id is not None:
                 self._column.forget(self._index[message_id])
                 self.arrange()
