@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt, QTimer
-from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QTextBlock
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QShowEvent, QTextBlock
 from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
+from typing_extensions import override
 
 from app.ui.character_x import float_x
 from app.ui.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
@@ -152,6 +153,12 @@ class CopyButton(QToolButton):
         self.setIcon(icon("check" if is_copied else "copy", self._theme.quiet_text))
         self.setFixedWidth(self.sizeHint().width())
         self.move(right - self.width(), self.y())
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        # Only now is it known in which window it stands, and so how wide its words are there.
+        self._say(is_copied=self._is_copied)
+        super().showEvent(event)
 
 
 def _blocks_in(span: CodeSpan, visible: QRect) -> list[QTextBlock]:

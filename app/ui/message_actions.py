@@ -8,7 +8,9 @@ from functools import partial
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from typing_extensions import override
 
 from app.model.message import Message
 from app.ui.message_marks import MessageMarks, is_marked
@@ -92,6 +94,7 @@ class MessageActions(QWidget):
             count.setAccessibleName(self.tr("Version {} of {}").format(number, len(siblings)))
             previous.setEnabled(number > 1)
             following.setEnabled(number < len(siblings))
+        self._fit()
 
     def show_marks(self, message: Message) -> None:
         """Show whether a message is starred or pinned, and what the branch that begins here is called."""
@@ -100,6 +103,7 @@ class MessageActions(QWidget):
             self._layout.insertWidget(0, self._marks)
         if self._marks is not None:
             self._marks.show_message(message)
+            self._fit()
 
     def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
         """Say what can be done with `message`; the buttons appear with `show_buttons`."""
@@ -115,6 +119,24 @@ class MessageActions(QWidget):
             button.setVisible(shown and name in self._actions)
         if self._more is not None:
             self._more.setVisible(shown and bool(self._actions))
+        self._fit()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where there is no room for all words, the last buttons show their icons alone."""
+        shown = [button for button in self._buttons.values() if not button.isHidden()]
+        for button in shown:
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        too_wide = self._layout.sizeHint().width() - self.width() if shown else 0
+        for button in reversed(shown):
+            if too_wide > 0:
+                too_wide -= button.sizeHint().width()
+                button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+                too_wide += button.sizeHint().width()
 
     @property
     def tab_stops(self) -> Sequence[QWidget]:

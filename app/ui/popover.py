@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.one_of import quiet_label
+from app.ui.theme import scaled
 
 _GAP_PX = 8
 _EDGE_PX = 8
@@ -64,7 +65,7 @@ class Popover(QFrame):
         if widget is None:
             return
         room = widget.screen().availableGeometry()
-        width = min(self._width_px, room.width() - 2 * _EDGE_PX)
+        width = min(scaled(self._width_px), room.width() - 2 * _EDGE_PX)
         most = room.height() - 2 * _EDGE_PX
         height = self._height(width)
         if height > most:

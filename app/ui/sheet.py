@@ -60,7 +60,7 @@ class Sheet(QDialog):
         self._left = QStackedWidget()
         self._left.addWidget(self.note)
         self._left.addWidget(far)
-        self._left.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        self._left.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._foot = QFrame()
         self._foot.setObjectName("settings_foot")
         self._buttons = QHBoxLayout(self._foot)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QToolButton, QWidget
 
 from app.ui.asking_panel import AskingPanel
+from app.ui.message_actions import MessageActions
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -75,3 +76,20 @@ def test_the_actions_icons_stand_under_the_edge_of_the_text(person: Person) -> N
     reach = _left(person, view.text) - _left(person, button)
     # A button's padding and border, and the room that every icon has around its lines.
     assert 6 <= reach <= 10
+
+
+def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_on(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    row = person.view(answer.id).findChild(MessageActions)
+    assert row is not None
+    layout = row.layout()
+    assert layout is not None
+    names = ("Edit", "Regenerate", "Fork", "Copy")
+    buttons = [button for name in names if isinstance(button := person.button(row, name), QToolButton)]
+    enough = layout.sizeHint().width()
+    for width, num_icons in ((enough, 0), (enough - 1, 1), (enough - buttons[-1].width(), 2), (enough + 1, 0)):
+        row.resize(width, row.height())
+        icons = [button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly for button in buttons]
+        assert icons == [False] * (4 - num_icons) + [True] * num_icons
+    # What they do is still said.
+    assert [button.text() for button in buttons] == list(names)
