@@ -1,8 +1,7 @@
-"""A folder of immutable files, each with arrays and the token ids that they belong to; it knows no tree and no model.
+"""A folder of immutable files that are written, found, read and removed; it knows no tree and no model.
 
-Below the folder each key has a folder of its own: what one model kept is nothing to another one. A file's name says
-after how many tokens it begins, and the checksums of its header and of its arrays: a file whose bytes are not those
-that were written is not used. Each file names the one that it goes on from, so its name stands for all before it, too.
+Below the folder each key has a folder of its own: what one model kept is nothing to another one. A file whose bytes
+are not those that were written is not used.
 
 Several programs may share the folder. What another one removed is missing, which is never an error; whatever can't be
 read is as good as missing; where nothing can be written nothing is.
@@ -12,27 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import logging
 import os
 import re
 import shutil
 import time
-from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from worker.array_file import DamagedFileError, Nested, from_bytes, header_length, read_header, to_buffers
-from worker.token_tree import as_ids
+from worker.array_file import DamagedFileError, Nested, from_bytes
+from worker.stored_file import NAME, StoredFile, Stretch, bytes_in, laid_out, stretch_in
 
 _log = logging.getLogger(__name__)
 
-_NAME = re.compile(r"(\d{8})-([0-9a-f]{24})-([0-9a-f]{32})\.safetensors")
 _UNFINISHED = re.compile(r"\.(\d+)-\d+\.part")
-_FIRST_BYTES = 16 << 10
-"""Most headers are shorter."""
 _UNFINISHED_S = 24 * 3600
 """A file that nobody finished in so long never will be, even if there is a process of that number."""
 _USE_NS = 60 * 10**9
@@ -40,35 +33,6 @@ _USE_NS = 60 * 10**9
 _FULL, _FILL = 1.0, 0.95
 """Where the limit is passed, some more is removed at once: then the next files need no look at the folder."""
 DEFAULT_LIMIT_BYTES = 10 << 30
-
-
-class StoredFile:
-    """One file of the folder."""
-
-    __slots__ = ("is_gone", "name", "num_bytes", "used_ns")
-
-    def __init__(self, name: str, num_bytes: int, used_ns: int) -> None:
-        self.name = name
-        self.num_bytes = num_bytes
-        self.used_ns = used_ns
-        """When it was last used, by `time.time_ns`; never later than the file that it goes on from."""
-        self.is_gone = False
-        """Whether it is known to be there no more."""
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """What a file is about: some tokens that follow one another."""
-
-    after: str | None
-    """The name of the file that they go on from; None at the beginning of everything."""
-    num_after: int
-    """How many of that file's tokens come before."""
-    start: int
-    """How many tokens come before in all."""
-    ids: Sequence[int]
-    about: dict[str, int | list[bool]] = field(default_factory=dict[str, "int | list[bool]"])
-    """Whatever else one must know before reading the arrays."""
 
 
 class DiskCache:
@@ -113,7 +77,7 @@ class DiskCache:
                 if not entry.is_file(follow_symlinks=False) or self._is_being_written(entry):
                     continue
                 stat = entry.stat(follow_symlinks=False)
-                stretch = self._stretch(entry.name, stat.st_size)
+                stretch = stretch_in(Path(entry.path), self._key, stat.st_size)
                 if stretch is None:
                     Path(entry.path).unlink()
                 else:
@@ -135,73 +99,34 @@ class DiskCache:
         is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNFINISHED_S
         return _is_alive(int(unfinished[1])) and not is_old
 
-    def _stretch(self, name: str, num_bytes: int) -> Stretch | None:
-        """What a file is about; None if it is none of ours, or not whole."""
-        named = _NAME.fullmatch(name)
-        if named is None:
-            return None
-        try:
-            with (self._folder / name).open("rb") as file:
-                data = file.read(_FIRST_BYTES)
-                data += file.read(max(header_length(data) - len(data), 0))
-            if _checksum(data[: header_length(data)], size=12) != named[2]:
-                return None
-            header = read_header(data)
-            if header.num_file_bytes != num_bytes:
-                return None
-            head = json.loads(header.metadata["stretch"])
-            if head["key"] != self._key:
-                return None
-            ids = as_ids(())
-            ids.frombytes(b64decode(head["ids"]))
-            return Stretch(head["after"], head["num_after"], int(named[1]), ids, head["about"])
-        except (DamagedFileError, ValueError, KeyError, TypeError):
-            return None
-
     # --- one file ------------------------------------------------------------------------------------------
 
     def write(self, stretch: Stretch, value: Nested) -> StoredFile | None:
         """Store `value`; return its file, or None if there is no room. Raises `NotStorableError`."""
         if not self.can_write:
             return None
-        head = {
-            "key": self._key,
-            "after": stretch.after,
-            "num_after": stretch.num_after,
-            "ids": b64encode(as_ids(stretch.ids).tobytes()).decode(),
-            "about": stretch.about,
-        }
-        header, buffers = to_buffers(value, {"stretch": json.dumps(head, separators=(",", ":"))})
-        checksum = hashlib.sha256()
-        for buffer in buffers:
-            checksum.update(buffer)
-        name = f"{stretch.start:08d}-{_checksum(header, size=12)}-{checksum.hexdigest()[:32]}.safetensors"
-        if name in self._files:
-            return self._files[name]
+        new = laid_out(stretch, self._key, value)
+        if new.name in self._files:
+            return self._files[new.name]
         before = self._files.get(stretch.after) if stretch.after is not None else None
         if before is None and stretch.after is not None:
             return None
         used_ns = time.time_ns() if before is None else before.used_ns
-        num_bytes = len(header) + sum(memoryview(buffer).nbytes for buffer in buffers)
-        if not self._make_room(num_bytes, used_ns, stretch.start):
+        if not self._make_room(new.num_bytes, used_ns, stretch.start):
             return None
         self._number += 1
         unfinished = self._folder / f".{os.getpid()}-{self._number}.part"
         try:
-            with unfinished.open("xb", buffering=0) as out:
-                for buffer in (header, *buffers):
-                    view = memoryview(buffer).cast("B")
-                    while view:
-                        view = view[out.write(view) :]
+            new.write(unfinished)
             os.utime(unfinished, ns=(used_ns, used_ns))
             # Not synced: what a power cut leaves half-written has another checksum than its name says.
-            unfinished.rename(self._folder / name)
+            unfinished.rename(self._folder / new.name)
         except OSError as error:
             _unlink(unfinished)
             if not (isinstance(error, FileNotFoundError) and self._begin_anew()):
                 self._give_up(error)
             return None
-        file = StoredFile(name, num_bytes, used_ns)
+        file = StoredFile(new.name, new.num_bytes, used_ns)
         self._add(file)
         return file
 
@@ -226,26 +151,7 @@ class DiskCache:
                 yield value
 
     def _read(self, file: StoredFile, buffer: bytearray) -> memoryview | None:
-        """Return a file's bytes, if they are those that its name tells of."""
-        named = _NAME.fullmatch(file.name)
-        assert named is not None
-        try:
-            # Not mapped into memory: a file that somebody cuts short would end this process.
-            with (self._folder / file.name).open("rb", buffering=0) as source:
-                if os.fstat(source.fileno()).st_size != file.num_bytes:
-                    return None
-                if len(buffer) < file.num_bytes:
-                    buffer.extend(bytes(file.num_bytes - len(buffer)))
-                data = memoryview(buffer)[: file.num_bytes]
-                place = 0
-                while place < len(data) and (num_read := source.readinto(data[place:])):
-                    place += num_read
-            length = header_length(data)
-            if place < len(data) or _checksum(data[:length], size=12) != named[2]:
-                return None
-            return data if _checksum(data[length:], size=16) == named[3] else None
-        except (OSError, DamagedFileError):
-            return None
+        return bytes_in(self._folder / file.name, file.num_bytes, buffer)
 
     def remove(self, file: StoredFile) -> None:
         """Remove a file, if it is still there."""
@@ -277,7 +183,7 @@ class DiskCache:
             (stat.st_mtime_ns, -int(entry.name[:8]), stat.st_size, Path(entry.path))
             for folder in _entries(self._all)
             for entry in _entries(Path(folder.path))
-            if _NAME.fullmatch(entry.name) and (stat := _stat(entry)) is not None
+            if NAME.fullmatch(entry.name) and (stat := _stat(entry)) is not None
         ]
         total = sum(size for _, _, size, _ in files)
         fill = _FULL if total + num_bytes <= self.limit_bytes else _FILL
@@ -321,10 +227,6 @@ class DiskCache:
     def _give_up(self, error: OSError) -> None:
         self.can_write = False
         _log.warning("Nothing more is kept on disk in %s: %s", self._folder, error)
-
-
-def _checksum(data: bytes | memoryview, size: int) -> str:
-    return hashlib.sha256(data).hexdigest()[: 2 * size]
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias, cast
 import mlx.core as mx
 
 from worker.array_file import NotStorableError
-from worker.disk_cache import DiskCache, StoredFile, Stretch
+from worker.disk_cache import DiskCache
 from worker.kept import Kept, Ledger, Place, StoredStates
 from worker.layers import Arrays, arrays_in, num_positions_in, stretch_of
+from worker.stored_file import StoredFile, Stretch
 from worker.token_tree import Run, TokenTree, as_ids
 
 _log = logging.getLogger(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from worker.disk_cache import StoredFile
 from worker.layers import Arrays, cut, num_bytes_in
+from worker.stored_file import StoredFile
 
 States: TypeAlias = "list[Arrays | None]"
 """Of each stack of layers; None where its positions are enough."""

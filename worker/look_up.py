@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from worker.branch_in_use import BranchInUse
-from worker.disk_cache import StoredFile
 from worker.disk_tier import KeptRun
 from worker.kept import Kept
+from worker.stored_file import StoredFile
 from worker.token_tree import TokenTree, num_common
 
 

@@ -14,7 +14,8 @@ from random import Random
 import mlx.core as mx
 import pytest
 
-from worker.disk_cache import DiskCache, StoredFile, Stretch
+from worker.disk_cache import DiskCache
+from worker.stored_file import StoredFile, Stretch
 
 NO_LIMIT = 1 << 40
 
