@@ -126,7 +126,7 @@
     </message>
     <message>
         <source>Say so and stop</source>
-        <translation>Es sagen und anhalten</translation>
+        <translation>Darauf hinweisen und anhalten</translation>
     </message>
     <message>
         <source>You shorten the message, or go on from an earlier one.</source>
@@ -454,7 +454,7 @@
     </message>
     <message>
         <source>sound</source>
-        <translation>heil</translation>
+        <translation>unversehrt</translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s)</source>
@@ -481,7 +481,7 @@
     </message>
     <message>
         <source>They are in {folder}. Nothing here can show folders.</source>
-        <translation>Sie sind in {folder}. Hier kann nichts Ordner zeigen.</translation>
+        <translation>Sie sind in {folder}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
     <message>
         <source>Restore a backup</source>
@@ -546,7 +546,7 @@
     <name>CodeFrame</name>
     <message>
         <source>Scroll the code sideways</source>
-        <translation>Den Code seitwärts rollen</translation>
+        <translation>Code seitwärts scrollen</translation>
     </message>
 </context>
 <context>
@@ -760,7 +760,7 @@
     </message>
     <message>
         <source>Everything is in {}. Nothing here can show folders.</source>
-        <translation>Alles ist in {}. Hier kann nichts Ordner zeigen.</translation>
+        <translation>Alles ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
 </context>
 <context>
@@ -847,7 +847,7 @@
     <name>DataPage</name>
     <message>
         <source>In and out</source>
-        <translation>Herein und hinaus</translation>
+        <translation>Importieren und exportieren</translation>
     </message>
     <message>
         <source>Conversations come in from other programs, and go out as files that others can read.</source>
@@ -1322,7 +1322,7 @@
     </message>
     <message>
         <source>Looking at it …</source>
-        <translation>Wird angesehen …</translation>
+        <translation>Wird geprüft …</translation>
     </message>
     <message>
         <source>✓ This can be used.</source>
@@ -1573,7 +1573,7 @@
     </message>
     <message>
         <source>Looking at what is in there …</source>
-        <translation>Es wird angesehen, was darin ist …</translation>
+        <translation>Der Inhalt wird angesehen …</translation>
     </message>
     <message>
         <source>Nothing is imported yet.</source>
@@ -1884,7 +1884,7 @@
     </message>
     <message>
         <source>It is kept in {}. Nothing here can show folders.</source>
-        <translation>Es liegt in {}. Hier kann nichts Ordner zeigen.</translation>
+        <translation>Es liegt in {}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
 </context>
 <context>
@@ -2250,7 +2250,7 @@
     </message>
     <message>
         <source>Answer</source>
-        <translation>Antwort</translation>
+        <translation>Beantworten</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -2277,7 +2277,7 @@
     </message>
     <message>
         <source>Save as new version</source>
-        <translation>Als neue Fassung sichern</translation>
+        <translation>Als neue Fassung speichern</translation>
     </message>
     <message>
         <source>Replace</source>
@@ -2394,11 +2394,11 @@
     </message>
     <message>
         <source>Save “{name}” ({size})…</source>
-        <translation>„{name}“ sichern ({size})…</translation>
+        <translation>„{name}“ speichern ({size})…</translation>
     </message>
     <message>
         <source>Save</source>
-        <translation>Sichern</translation>
+        <translation>Speichern</translation>
     </message>
     <message>
         <source>{file} could not be written ({why}).</source>
@@ -2427,6 +2427,10 @@
 <context>
     <name>PaletteCommands</name>
     <message>
+        <source>Pinned branch</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Conversation</source>
         <translation>Gespräch</translation>
     </message>
@@ -2437,6 +2441,17 @@
     <message>
         <source>Preset</source>
         <translation>Vorgabe</translation>
+    </message>
+</context>
+<context>
+    <name>PinnedBranches</name>
+    <message>
+        <source>Pinned branches</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Unpin (Delete)</source>
+        <translation type="unfinished"></translation>
     </message>
 </context>
 <context>
@@ -2451,7 +2466,7 @@
     </message>
     <message>
         <source>Save as…</source>
-        <translation>Sichern als…</translation>
+        <translation>Speichern als…</translation>
     </message>
     <message>
         <source>Keep all that is set here under a name</source>
@@ -2459,7 +2474,7 @@
     </message>
     <message>
         <source>Update</source>
-        <translation>Erneuern</translation>
+        <translation>Aktualisieren</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -2475,7 +2490,7 @@
     </message>
     <message>
         <source>Save</source>
-        <translation>Sichern</translation>
+        <translation>Speichern</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -2503,7 +2518,7 @@
     </message>
     <message>
         <source>That one comes with Bough; take another name</source>
-        <translation>Diese kommt mit Bough; nehmen Sie einen anderen Namen</translation>
+        <translation>Diese gehört zu Bough; nehmen Sie einen anderen Namen</translation>
     </message>
     <message>
         <source>Precise</source>
@@ -3138,7 +3153,7 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     </message>
     <message>
         <source>The draft model {draft_model} has other tokens than {model}. Choose a smaller model of the same family, or none.</source>
-        <translation>Das Entwurfsmodell {draft_model} hat andere Token als {model}. Wählen Sie ein kleineres Modell der gleichen Familie oder keines.</translation>
+        <translation>Das Entwurfsmodell {draft_model} hat andere Token als {model}. Wählen Sie ein kleineres derselben Familie oder keines.</translation>
     </message>
     <message>
         <source>The hook {name} did not return for {patience_s} seconds, so the worker was ended with it. What was said so far is kept. Mend the hook, or ask without it.</source>
@@ -3911,7 +3926,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Save as new branch</source>
-        <translation>Als neuen Zweig sichern</translation>
+        <translation>Als neuen Zweig speichern</translation>
     </message>
     <message>
         <source>The branch that you see stays beside it (Ctrl+Enter)</source>
@@ -3922,7 +3937,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <name>TableFrame</name>
     <message>
         <source>Scroll the table sideways</source>
-        <translation>Die Tabelle seitwärts rollen</translation>
+        <translation>Tabelle seitwärts scrollen</translation>
     </message>
 </context>
 <context>
@@ -3994,7 +4009,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>drafted</source>
-        <translation>vorgeschlagen</translation>
+        <translation>entworfen</translation>
     </message>
     <message>
         <source>chosen by you</source>
@@ -4013,7 +4028,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Drafted: it was guessed, and the model agreed.</source>
-        <translation>Vorgeschlagen: Es wurde vermutet, und das Modell stimmte zu.</translation>
+        <translation>Entworfen: Es wurde vermutet, und das Modell stimmte zu.</translation>
     </message>
     <message>
         <source>Chosen by you.</source>
@@ -4138,7 +4153,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>It is in {}. Nothing here can show folders.</source>
-        <translation>Es ist in {}. Hier kann nichts Ordner zeigen.</translation>
+        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
 </context>
 <context>
@@ -4165,7 +4180,7 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
     <message>
         <source>Restore</source>
-        <translation>Zurückspielen</translation>
+        <translation>Wiederherstellen</translation>
     </message>
     <message>
         <source>Delete for good…</source>
@@ -4182,8 +4197,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message numerus="yes">
         <source>%n message(s) would go</source>
         <translation>
-            <numerusform>%n Nachricht ginge verloren</numerusform>
-            <numerusform>%n Nachrichten gingen verloren</numerusform>
+            <numerusform>%n Nachricht würde verschwinden</numerusform>
+            <numerusform>%n Nachrichten würden verschwinden</numerusform>
         </translation>
     </message>
     <message>
@@ -4263,6 +4278,10 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>starred</source>
         <translation>mit Stern</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation type="unfinished">angeheftet</translation>
     </message>
     <message>
         <source>1 more version</source>
