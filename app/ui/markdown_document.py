@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import bisect
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
@@ -16,16 +15,10 @@ from app.ui.formula_object import FORMULA, FormulaObject, fit_formula, formula_a
 from app.ui.formulas import FormulaKey, formulas
 from app.ui.growing_code import GrowingCode, opened_fence
 from app.ui.growing_table import GrowingTable
+from app.ui.last_block import cut_of, last_block, open_table
 from app.ui.markdown_parser import parsed
 from app.ui.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
-
-_UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
-"""A last line that may still become something else: then what stands above it may go on."""
-_LONG_PARAGRAPH = 16_000
-"""Characters of a paragraph that are written again with each that comes."""
-_WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
-_ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 
 
 class MarkdownDocument:
@@ -147,45 +140,28 @@ class MarkdownDocument:
         tail = self._source[self._final_source :]
         # A definition at the end may still grow, so what the tail defines counts for the tail alone.
         tokens = parsed(tail, dict(self._references))
-        starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+        last = last_block(tail, tokens)
         cursor = self._cleared()
-        lines = tail.split("\n")
         writer = MarkdownWriter(
             cursor,
             self._theme,
             is_fresh=self._final_is_fresh,
-            source=Lines(lines, self._line_before),
+            source=Lines(tail.split("\n"), self._line_before),
             next_number=self._next_number,
         )
         writer.goes_on = self._goes_on
-        opened, last = None, tail
-        if starts:
-            last_line = starts[-1]
-            split = next(i for i, t in enumerate(tokens) if t.level == 0 and t.map and t.map[0] == last_line)
-            writer.write(tokens[:split])
-            tokens = tokens[split:]
-            if (item := _last_item(tokens, lines)) is not None:
-                # Items of a list that another one follows are final, too.
-                writer.write(tokens[:item])
-                last_line = (tokens[item].map or [0])[0]
-                tokens = tokens[item:]
-                starts.append(last_line)
-            final = "".join(f"{line}\n" for line in lines[:last_line])
-            last = tail[len(final) :]
-            opened = opened_fence(last) if tokens[0].type == "fence" else None
-            is_decided = last_line < len(lines) - 1 or _UNDECIDED.fullmatch(lines[-1]) is None
-            if opened is not None or (len(starts) > 1 and is_decided):
-                parsed(final, self._references)
-                self._set_final(len(self._source) - len(last), cursor, writer)
+        writer.write(last.above)
+        opened = opened_fence(last.source) if last.tokens and last.tokens[0].type == "fence" else None
+        if opened is not None or last.is_above_final:
+            parsed(last.above_source, self._references)
+            self._set_final(len(self._source) - len(last.source), cursor, writer)
         if opened is not None:
-            self._growing = GrowingCode(writer.begin_code(language_of(tokens[0])), self._theme, opened.marker)
+            self._growing = GrowingCode(writer.begin_code(language_of(last.tokens[0])), self._theme, opened.marker)
         else:
-            if len(starts) == 1 and len(tail) > _LONG_PARAGRAPH and tokens[0].type == "paragraph_open":
-                tokens = self._write_beginning(writer, tail)
-            writer.write(tokens)
-            if (rows := _open_table(tokens, last)) is not None:
+            writer.write(self._write_beginning(writer, last.source) if last.is_long_paragraph else last.tokens)
+            if (rows := open_table(last)) is not None:
                 # Links may be defined before it.
-                parsed(tail[: len(tail) - len(last)], self._references)
+                parsed(last.above_source, self._references)
                 self._set_final(len(self._source) - len(rows.unfinished), cursor, writer)
                 self._table = GrowingTable(writer.tables[-1], rows.head, rows.unfinished, self._theme, self._parse)
             writer.end()
@@ -196,12 +172,11 @@ class MarkdownDocument:
 
     def _write_beginning(self, writer: MarkdownWriter, paragraph: str) -> list[Token]:
         """Write most of a very long paragraph for good; return the rest, which goes on below it without a gap."""
-        cut = len(paragraph) - _LONG_PARAGRAPH // 4
-        space = next((found.end() for found in _WORD.finditer(paragraph, cut - 1_000, cut)), cut)
-        writer.write(parsed(paragraph[:space], dict(self._references)))
-        self._set_final(len(self._source) - len(paragraph) + space, writer.cursor, writer)
+        cut = cut_of(paragraph)
+        writer.write(self._parse(paragraph[:cut]))
+        self._set_final(len(self._source) - len(paragraph) + cut, writer.cursor, writer)
         self._goes_on = writer.goes_on = True
-        return parsed(paragraph[space:], dict(self._references))
+        return self._parse(paragraph[cut:])
 
     def _cleared(self) -> QTextCursor:
         """Return a cursor behind what is final, with nothing behind it, in an edit that has begun."""
@@ -293,33 +268,6 @@ class MarkdownDocument:
         if format_.topMargin() != room_px:
             format_.setTopMargin(room_px)
             frame.setFrameFormat(format_)
-
-
-class _OpenTable(NamedTuple):
-    head: str
-    unfinished: str
-
-
-def _open_table(tokens: list[Token], source: str) -> _OpenTable | None:
-    """Return the table that tokens are, where it has a whole row and may have more."""
-    if len(tokens) < 2 or tokens[0].type != "table_open" or tokens[-1].type != "table_close":
-        return None
-    lines = source.split("\n")
-    if len(lines) < 4 or source[:1].isspace() or not lines[2].strip():
-        return None
-    num_rows = sum(token.type == "tr_open" for token in tokens)
-    # Behind its rows nothing stands, not even an empty line.
-    is_open = num_rows + 1 == len(lines) - (0 if lines[-1] else 1)
-    return _OpenTable(f"{lines[0]}\n{lines[1]}\n", lines[-1]) if is_open else None
-
-
-def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
-    """Return where the last item of a list begins, with which tokens begin; None where it may yet be none, or all."""
-    if not tokens[0].type.endswith("_list_open"):
-        return None
-    items = [index for index, token in enumerate(tokens) if token.type == "list_item_open" and token.level == 1]
-    line = (tokens[items[-1]].map or [0])[0]
-    return items[-1] if len(items) > 1 and _ITEM.match(lines[line]) else None
 
 
 def _normalized(text: str, *, is_whole: bool = True) -> str:
