@@ -6,6 +6,7 @@ import contextlib
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
@@ -17,7 +18,6 @@ from app.controller import Controller
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
-from app.model.upkeep import Upkeep
 from app.model_session import ModelSession
 from app.notices import Notice
 from app.places import Places
@@ -30,6 +30,9 @@ from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
 from app.worker_link import Client, WorkerLink
+
+if TYPE_CHECKING:
+    from app.model.upkeep import Upkeep
 
 _INTERRUPTED = "Bough ended while this was being written. What was written is kept."
 
@@ -75,8 +78,6 @@ class Application(QObject):
             self.store.clean_up(_INTERRUPTED)
         kept_files = KeptFiles(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
-        if not self.store.why_read_only:
-            self._upkeep = Upkeep(path, kept_files, self._store_troubled.emit)
         self.link = WorkerLink(partial(_start_worker, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
@@ -85,13 +86,12 @@ class Application(QObject):
         self.windows.last_closed.connect(self.close)
         self._store_troubled.connect(self._on_store_troubled)
         self.program.restore_asked.connect(self._on_restore_asked)
-        if self._upkeep is not None:
-            self.program.conversations.erasing_asked.connect(self._upkeep.look_now)
         if self.store.why_read_only:
             self._on_store_troubled(self.store.why_read_only)
         self._is_closed = False
         # Starting a process takes as long as painting the window.
         self.window.first_paint.over.connect(self._load_model)
+        self.window.first_paint.over.connect(self._begin_upkeep)
 
     @property
     def window(self) -> MainWindow:
@@ -115,7 +115,7 @@ class Application(QObject):
         # The last words of the worker are still on their way from the link's thread.
         QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)
-        self.program.archive.close()
+        self.program.close()
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
@@ -123,6 +123,13 @@ class Application(QObject):
     def _load_model(self) -> None:
         if not self._is_closed:
             self.program.load_last_model()
+
+    def _begin_upkeep(self) -> None:
+        if not self._is_closed and not self.store.why_read_only:
+            from app.model.upkeep import Upkeep
+
+            self._upkeep = Upkeep(self.store.path, self.program.kept_files, self._store_troubled.emit)
+            self.program.conversations.erasing_asked.connect(self._upkeep.look_now)
 
     def _on_restore_asked(self, backup: Path) -> None:
         self.backup_to_put_back = backup

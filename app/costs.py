@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -63,7 +63,7 @@ class Costs(QObject):
         self._rate_before: float | None = None
         """How fast this model read for an answer of this conversation, be it long ago."""
         self._model = ""
-        self._request_ids = (f"cost-{secrets.token_hex(4)}-{number}" for number in itertools.count(1))
+        self._request_ids = (f"cost-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
         """Of the question under way; empty: there is none."""
         self._asked: Sequence[MessageId] = ()

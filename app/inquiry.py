@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -29,7 +29,7 @@ class Inquiry(QObject):
         super().__init__(parent)
         self._session = session
         self._question: Question | None = None
-        self._request_ids = (f"inquiry-{secrets.token_hex(4)}-{number}" for number in itertools.count(1))
+        self._request_ids = (f"inquiry-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
         """Of what is under way; empty: nothing is."""
         self._is_wanted = False

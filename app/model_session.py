@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ class ModelSession(QObject):
             model_identity=identity,
             versions=versions,
             kv_bits=self.kv_bits,
-            seed=secrets.randbits(32) if asked is None else asked,
+            seed=int.from_bytes(os.urandom(4), "big") if asked is None else asked,
         )
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:

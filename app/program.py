@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.answers import Answers
-from app.archive import Archive
 from app.conversations import Conversations
+from app.late import Late
 from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
 from app.model.message import Overflow, Sampling
@@ -19,6 +21,9 @@ from app.model.typed_text import clean
 from app.model_session import ModelSession
 from app.notices import Notice, Notices
 from app.preferences import Preferences
+
+if TYPE_CHECKING:
+    from app.archive import Archive
 
 
 class Program(QObject):
@@ -42,7 +47,7 @@ class Program(QObject):
         self.kept_files = kept_files
         self.notices = Notices()
         self.conversations = Conversations(store, answers, session, kept_files, self.notices)
-        self.archive = Archive(store.path)
+        self._archive = Late(self._make_archive)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
         session.changed.connect(self._on_session_changed)
@@ -52,6 +57,20 @@ class Program(QObject):
         session.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
+
+    @property
+    def archive(self) -> Archive:
+        return self._archive.get()
+
+    def _make_archive(self) -> Archive:
+        from app.archive import Archive
+
+        return Archive(self.store.path)
+
+    def close(self) -> None:
+        """End what is under way beside the windows."""
+        if self._archive.made is not None:
+            self._archive.made.close()
 
     @property
     def settings(self) -> Settings:

@@ -57,12 +57,16 @@ class Database:
         try:
             with _saying_why(path), _one_at_a_time(path.parent):
                 _refuse_what_is_not_ours(path, connection)
+                set_up(connection)
+                if version_of(connection) == 0:
+                    # In a new file nothing can be lost yet: nobody waits until it is on the disk.
+                    connection.execute("PRAGMA synchronous = OFF")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-                set_up(connection)
                 if 0 < version_of(connection) < len(MIGRATIONS):
                     _keep_as_it_was(path, connection)
                 migrate(connection)
+                connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             connection.close()
             raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from hashlib import blake2b
 
 from msgspec import Struct, structs
 
@@ -221,6 +220,9 @@ def opening(graft: Graft) -> bytes:
 
 
 def _digest(*parts: str) -> bytes:
+    # OpenSSL is loaded with it, which the start has no use for.
+    from hashlib import blake2b
+
     digest = blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-_FOLDER = re.compile(r"[0-9a-f]{32}")
-_FILE = re.compile(r"\d{8}-[0-9a-f]{24}-[0-9a-f]{32}\.safetensors|\.(?P<writer>\d{1,9})-\d+\.part")
+_FOLDER = r"[0-9a-f]{32}"
+_FILE = r"\d{8}-[0-9a-f]{24}-[0-9a-f]{32}\.safetensors|\.(?P<writer>\d{1,9})-\d+\.part"
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ class KeptFiles:
     def _entries(self) -> Iterator[tuple[os.DirEntry[str], int | None]]:
         """Each file of a worker, with the process that was to write it if it is not finished."""
         for folder in _listed(self.folder):
-            if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
+            if re.fullmatch(_FOLDER, folder.name) and folder.is_dir(follow_symlinks=False):
                 for entry in _listed(Path(folder.path)):
-                    named = _FILE.fullmatch(entry.name)
+                    named = re.fullmatch(_FILE, entry.name)
                     if named and entry.is_file(follow_symlinks=False):
                         yield entry, int(named["writer"]) if named["writer"] else None
 

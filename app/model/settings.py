@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -159,7 +158,7 @@ def save_settings(path: Path, settings: Settings) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Put `data` where `path` is, or leave what is there. Raises `OSError`."""
     # Beside it, and made as any new file is, so that it gets the rights that the person's files have.
-    temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
+    temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:
         with temporary.open("xb") as file:
             file.write(data)

@@ -11,17 +11,18 @@ import re
 _LENGTH = 48
 _LOOKED_AT = 2_000
 """Characters; what comes later says nothing of what it is all about."""
-_FENCE = re.compile(r"^\s*(```|~~~).*?(^\s*\1|\Z)", re.MULTILINE | re.DOTALL)
-_MARKS = re.compile(r"^[\s#>*+\-–—•]+|[*_`]{2,}|`")
-_HEADING = re.compile(r"^\s*#{1,6}\s+(.+?)\s*#*\s*$", re.MULTILINE)
-_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
-_PREAMBLE = re.compile(
+# `re` compiles these when they are first used: with the first answer, not at the start.
+_FENCE = r"(?ms)^\s*(```|~~~).*?(^\s*\1|\Z)"
+_MARKS = r"^[\s#>*+\-–—•]+|[*_`]{2,}|`"
+_HEADING = r"(?m)^\s*#{1,6}\s+(.+?)\s*#*\s*$"
+_SENTENCE_END = r"(?<=[.!?…])\s+|(?<=[。！？])"
+_PREAMBLE = (
+    r"(?i)"
     r"^(?:(?:hi|hello|hey|hallo|moin|servus|guten (?:tag|morgen|abend)|good (?:morning|evening|day)|dear \w+)\b[\s,.!]*"
     r"|(?:please|bitte)\b[\s,]*"
     r"|(?:can|could|would|will) you (?:please )?(?:help me (?:to )?)?"
     r"|(?:kannst|könntest|würdest) du (?:mir )?(?:bitte )?"
-    r"|i(?:'d| would) like you to |i (?:want|need) you to |help me (?:to )?|ich möchte,? dass du )",
-    re.IGNORECASE,
+    r"|i(?:'d| would) like you to |i (?:want|need) you to |help me (?:to )?|ich möchte,? dass du )"
 )
 
 
@@ -38,13 +39,13 @@ def says_little(question: str) -> bool:
 
 
 def _heading(text: str) -> str:
-    found = _HEADING.search(_FENCE.sub("", text[:_LOOKED_AT]))
+    found = re.search(_HEADING, re.sub(_FENCE, "", text[:_LOOKED_AT]))
     return "" if found is None else _plain(found[1])
 
 
 def _first_sentence(text: str) -> str:
-    for line in _FENCE.sub("\n", text[:_LOOKED_AT]).splitlines():
-        for sentence in _SENTENCE_END.split(_plain(line)):
+    for line in re.sub(_FENCE, "\n", text[:_LOOKED_AT]).splitlines():
+        for sentence in re.split(_SENTENCE_END, _plain(line)):
             rest = _without_preamble(sentence)
             if any(character.isalnum() for character in rest):
                 return rest
@@ -53,13 +54,13 @@ def _first_sentence(text: str) -> str:
 
 def _without_preamble(sentence: str) -> str:
     rest = sentence
-    while (shorter := _PREAMBLE.sub("", rest)) != rest:
+    while (shorter := re.sub(_PREAMBLE, "", rest)) != rest:
         rest = shorter
     return rest if rest == sentence else rest[:1].upper() + rest[1:]
 
 
 def _plain(line: str) -> str:
-    return " ".join(_MARKS.sub("", line).split())
+    return " ".join(re.sub(_MARKS, "", line).split())
 
 
 def _cut(title: str) -> str:

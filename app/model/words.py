@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 _MAX_TERMS = 32
 
-_UNSPACED = re.compile(
+# `re` compiles these when they are first used: the large ones take milliseconds, and the start needs none.
+_UNSPACED = (
     "["
     "\u0e00-\u0eff"  # Thai, Lao
     "\u0f00-\u109f"  # Tibetan, Myanmar
@@ -25,11 +26,11 @@ _UNSPACED = re.compile(
     "\U00020000-\U0003ffff"
     "]"
 )
-_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+_POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
 """Vowel points of Hebrew and Arabic, which are written or left out; and the stroke that only makes words longer."""
-_FORMS = re.compile("[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+")
+_FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
 """Characters that stand for others: ligatures, letters of full or half width."""
-_TYPED = re.compile(r'"([^"]*)("?)|(\S+)')
+_TYPED = r'"([^"]*)("?)|(\S+)'
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def indexed(text: str) -> str | None:
     """Return what the index is to have of a text; None where it is the text itself."""
     if text.isascii():
         return None
-    form = _FORMS.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    form = unicodedata.normalize("NFC", _POINTS.sub("", form))
-    form = _UNSPACED.sub(r" \g<0> ", form)
+    form = re.sub(_FORMS, lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    form = unicodedata.normalize("NFC", re.sub(_POINTS, "", form))
+    form = re.sub(_UNSPACED, r" \g<0> ", form)
     return None if form == text else form
 
 
@@ -68,7 +69,7 @@ def asked(typed: str) -> Question:
     Signs that are part of no word, `->` say, are looked for as they are.
     """
     terms: list[Term] = []
-    for found in _TYPED.finditer(typed):
+    for found in re.finditer(_TYPED, typed):
         phrase, closed, word = found.groups()
         is_last = found.end() == len(typed)
         if word is not None:
@@ -122,7 +123,7 @@ def _pattern(question: Question) -> re.Pattern[str] | None:
         if not words:
             continue
         phrase = r"\W+".join(re.escape(word) for word in words)
-        if _UNSPACED.search(term.text):
+        if re.search(_UNSPACED, term.text):
             parts.append(phrase)
         else:
             parts.append(rf"(?<!\w){phrase}" + ("" if term.is_open else r"(?!\w)"))
@@ -135,6 +136,7 @@ def _plain(text: str) -> str:
     """A text without its accents, as long as it was."""
     if text.isascii():
         return text
+    is_unspaced = re.compile(_UNSPACED).match
     return "".join(
-        character if _UNSPACED.match(character) else unicodedata.normalize("NFD", character)[0] for character in text
+        character if is_unspaced(character) else unicodedata.normalize("NFD", character)[0] for character in text
     )

@@ -51,6 +51,8 @@ class Composer(QWidget):
         self._asking = ("", "")
         self._card = QFrame()
         self._card.setObjectName("composer")
+        # Who opens a window writes.
+        self._card.setProperty("active", True)
         self.text = WritingField()
         self.text.takes_files = True
         self.text.refused.connect(self.refused)
@@ -113,6 +115,8 @@ class Composer(QWidget):
         button.setToolTip(name)
         button.setToolButtonStyle(style)
         button.setMinimumSize(_LEAST_TARGET_PX, _LEAST_TARGET_PX)
+        button.setProperty("set", False)
+        button.setProperty("kind", "")
         return button
 
     # --- what is shown -------------------------------------------------------------------------------------
@@ -261,8 +265,9 @@ class Composer(QWidget):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in {QEvent.Type.FocusIn, QEvent.Type.FocusOut}:
-            self._card.setProperty("active", event.type() == QEvent.Type.FocusIn)
+        is_active = event.type() == QEvent.Type.FocusIn
+        if (is_active or event.type() == QEvent.Type.FocusOut) and self._card.property("active") != is_active:
+            self._card.setProperty("active", is_active)
             self._card.style().unpolish(self._card)
             self._card.style().polish(self._card)
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
 from app.controller import Controller
+from app.late import Late
 from app.model.message import MessageId
 from app.ui.compare_commands import CompareCommands
-from app.ui.late import Late
 from app.ui.menus import Menus, all_entries
 from app.ui.message_commands import MessageCommands
 from app.ui.transcript import Transcript

@@ -11,10 +11,9 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from app.controller import Controller
+from app.late import Late
 from app.model.message import MessageId
 from app.ui.finding import Finding, occurrences
-from app.ui.hit_looks import HitLooks
-from app.ui.late import Late
 from app.ui.text_place import top_of
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript
@@ -39,7 +38,7 @@ class FindCommands(QObject):
         self._controller = controller
         self._transcript = transcript
         self._bar = bar
-        self._looks = HitLooks(theme)
+        self._theme = theme
         self._finding = Finding()
         self._current = 0
         self._last_elsewhere: MessageId = 0
@@ -66,7 +65,7 @@ class FindCommands(QObject):
         return {"find": self.open, "find_next": partial(self.step, 1), "find_previous": partial(self.step, -1)}
 
     def set_theme(self, theme: Theme) -> None:
-        self._looks = HitLooks(theme)
+        self._theme = theme
         if self._bar.made is not None:
             self._bar.made.set_theme(theme)
         self._light_all()
@@ -206,8 +205,11 @@ class FindCommands(QObject):
             self._light(view)
 
     def _light(self, view: MessageView) -> None:
+        # How hits look is imported with the first one.
+        from app.ui.hit_looks import HitLooks
+
         hits = self._hits_in(view)
-        lit = self._looks.lit([cursor for _, cursor in hits], self._index(view, len(hits)))
+        lit = HitLooks(self._theme).lit([cursor for _, cursor in hits], self._index(view, len(hits)))
         for text in (view.text, *([view.thought.text] if view.thought is not None and view.thought.text else [])):
             of_text = [selection for (owner, _), selection in zip(hits, lit, strict=True) if owner is text]
             if of_text or text.extraSelections():

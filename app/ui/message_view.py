@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -214,7 +213,7 @@ class MessageView(QFrame):
         message = self.message
         if self.is_streaming:
             message = structs.replace(message, text=self.text.content + "".join(self._unrendered))
-        self.show_message(replace(self.shown, message=message))
+        self.show_message(structs.replace(self.shown, message=message))
 
     def _choose_token(self, index: int, token_id: int) -> None:
         self.token_chosen.emit(self.message.id, index, token_id)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from app.controller import Controller
+from app.late import Late
 from app.model.message import MessageId
-from app.ui.late import Late
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript

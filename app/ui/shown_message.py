@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Message, Role
@@ -12,8 +12,7 @@ from app.ui.message_actions import ActionName
 from app.ui.reading_modes import ReadingModes
 
 
-@dataclass(frozen=True)
-class Shown:
+class Shown(Struct, frozen=True):
     """A message with what depends on its surroundings."""
 
     message: Message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
 import re
 import string
 import tomllib
@@ -14,6 +13,7 @@ from msgspec import Struct, convert
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
 
+import resources
 from app.ui.drawn_icon import DrawnIcon
 
 Scheme: TypeAlias = Literal["light", "dark"]
@@ -25,7 +25,8 @@ CODE_LINE_PX = 19  # 13 px at 1.45
 SMALL_PX = 12
 COLUMN_PX = 760
 
-_THEMES, _ICONS = (Path(str(importlib.resources.files("resources").joinpath(name))) for name in ("themes", "icons"))
+_RESOURCES = Path(resources.__path__[0])
+_THEMES, _ICONS = _RESOURCES / "themes", _RESOURCES / "icons"
 _FONT_SIZE = re.compile(r"font-size: (\d+)px")
 _SCALE = "text_scale"
 """The property of the application that says how large its text is."""

@@ -14,16 +14,17 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.controller import Controller
+from app.late import Late
 from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
 from app.notices import Notice
 from app.ui.drop_page import DropPage
-from app.ui.late import Late
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript import Transcript
 
 if TYPE_CHECKING:
+    from app.archive import Archive
     from app.exporting import Written
     from app.model.imports.importing import Summary
     from app.model.trash import Thrown
@@ -53,7 +54,6 @@ class TransferCommands(QObject):
         """`current_id`: the message that is meant now. `composer`: it takes files in its own way."""
         super().__init__(window)
         self._controller = controller
-        self._archive = controller.program.archive
         self._current_id = current_id
         self._transcript = transcript
         self._window = window
@@ -79,6 +79,10 @@ class TransferCommands(QObject):
     def update(self, menus: Menus) -> None:
         """Let those be chosen that are possible now."""
         menus["export"].setEnabled(self._controller.conversation is not None)
+
+    @property
+    def _archive(self) -> Archive:
+        return self._controller.program.archive
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QStackedWidget,
 from typing_extensions import override
 
 from app.controller import Controller
+from app.late import Late
 from app.model.message import MessageId
 from app.notices import Notice
 from app.ui.announcements import Announcements
@@ -29,7 +30,6 @@ from app.ui.dock_commands import DockCommands
 from app.ui.find_commands import FindCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
-from app.ui.late import Late
 from app.ui.menus import Menus
 from app.ui.message_commands import MessageCommands
 from app.ui.program_commands import ProgramCommands

@@ -1,4 +1,4 @@
-"""A part of the window that is made when it is first wanted: what is not seen at first costs no time at the start."""
+"""A part that is made when it is first wanted: what nobody sees at first costs no time at the start."""
 
 from __future__ import annotations
 
