@@ -236,7 +236,8 @@ class Controller(ShownConversation):
             is_done = True
         if is_done:
             text = "1 message was pruned." if len(below) == 1 else f"{len(below):,} messages were pruned."
-            self._notices.tell(Notice(text, action="undo"))
+            target = str(self._opened.conversation.id)
+            self._notices.tell(Notice(text, action="undo", target=target))
 
     def keep_only(self, message_id: MessageId) -> None:
         """Prune the other versions of a message."""

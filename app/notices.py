@@ -21,7 +21,11 @@ class Notice:
     kind: Literal["information", "warning", "danger"] = "information"
     action: Literal["", "undo", "undo_delete", "load_guide", "open_settings", "show_file", "show_conversation"] = ""
     target: str = ""
-    """The file, or the conversation's number, that is to be shown."""
+    """The file, or the conversation's number, that is to be shown; of "undo" the conversation in which it was done."""
+
+    def is_for(self, conversation_id: int | None) -> bool:
+        """Whether a window that shows this conversation tells it: undo would take something else back elsewhere."""
+        return self.action != "undo" or self.target == str(conversation_id)
 
 
 class Notices(QObject):

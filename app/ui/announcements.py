@@ -40,7 +40,9 @@ class Announcements(QObject):
         self._say(text)
 
     def _on_notice(self, notice: Notice) -> None:
-        self._say(notice.text, is_urgent=notice.kind == "danger")
+        conversation = self._controller.conversation
+        if notice.is_for(None if conversation is None else conversation.id):
+            self._say(notice.text, is_urgent=notice.kind == "danger")
 
     def _say(self, text: str, *, is_urgent: bool = False) -> None:
         event = QAccessibleAnnouncementEvent(self._window, text)

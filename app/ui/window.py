@@ -219,7 +219,7 @@ class MainWindow(QMainWindow):
         controller.branch_changed.connect(self._show_branch)
         controller.message_changed.connect(self._show_streaming)
         controller.program.conversations.changed.connect(self._show_title)
-        controller.program.notices.noticed.connect(self.banner.show_notice)
+        controller.program.notices.noticed.connect(self._on_notice)
         controller.program.settings_changed.connect(self._on_settings)
         controller.program.session.changed.connect(self._show_model)
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
@@ -347,6 +347,11 @@ class MainWindow(QMainWindow):
     def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
         self._menus["sidebar"].setChecked(visible)
+
+    def _on_notice(self, notice: Notice) -> None:
+        conversation = self._controller.conversation
+        if notice.is_for(None if conversation is None else conversation.id):
+            self.banner.show_notice(notice)
 
     def _on_refused(self, why: str) -> None:
         self.banner.show_notice(Notice(why, "warning"))

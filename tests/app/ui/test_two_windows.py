@@ -1,0 +1,99 @@
+"""Two windows on one conversation and one on another: what is done in one is said where it shows, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+
+from app.controller import Controller
+from app.ui.window import MainWindow
+from tests.app.desk import Desk
+
+
+class Desktop:
+    """Two windows on the conversation of the desk, and a third one on a conversation of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.desk = desk = Desk(folder)
+        self.controllers = [desk.controller, Controller(desk.program), Controller(desk.program)]
+        self.windows = [MainWindow(controller, folder) for controller in self.controllers]
+        for window in self.windows:
+            window.show()
+        self.controllers[2].send("elsewhere")
+        desk.link.finished(desk.link.asked[-1], "far away")
+        desk.ask("u", "a")
+        assert desk.controller.conversation is not None
+        self.conversation_id = desk.controller.conversation.id
+        self.controllers[1].open_conversation(self.conversation_id)
+
+    def called(self, name: str) -> list[str]:
+        """What an action of the menus is called in each window."""
+        return [window.action(name).text() for window in self.windows]
+
+    def texts(self) -> list[list[str]]:
+        """What is to be read in each window."""
+        return [[view.text.content for view in window.transcript.views] for window in self.windows]
+
+
+@pytest.fixture
+def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
+    desktop = Desktop(tmp_path)
+    yield desktop
+    for window in desktop.windows:
+        window.close()
+        window.deleteLater()
+    desktop.desk.close()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def test_what_can_be_undone_is_called_the_same_in_both(desktop: Desktop) -> None:
+    first, second, third = desktop.controllers
+    first.star(first.path[-1].id)
+    assert desktop.called("undo") == ["Undo: Star", "Undo: Star", "Undo: Send"]
+    desktop.windows[1].action("undo").trigger()
+    assert second.path[-1].starred_ms is first.path[-1].starred_ms is None
+    assert desktop.called("undo") == ["Undo: Send"] * 3
+    assert desktop.called("redo") == ["Redo: Star", "Redo: Star", "Redo"]
+    # Whoever comes later is told, too.
+    third.open_conversation(desktop.conversation_id)
+    assert desktop.called("redo") == ["Redo: Star"] * 3
+
+
+def test_a_branch_that_is_pruned_in_one_is_gone_from_both_and_comes_back_in_both(desktop: Desktop) -> None:
+    first, second, _ = desktop.controllers
+    desktop.desk.ask("v", "b")
+    question = first.path[-2].id
+    for window in desktop.windows[:2]:
+        window.action("tree").setChecked(True)
+        window.transcript.reveal(question)
+    whole = desktop.texts()
+    assert whole[0] == whole[1]
+    second.prune(question)
+    assert [texts[-2:] for texts in desktop.texts()[:2]] == [["u", "a"]] * 2
+    assert all(not controller.has(question) for controller in (first, second))
+    assert desktop.called("undo")[:2] == ["Undo: Prune"] * 2
+    desktop.windows[0].action("undo").trigger()
+    assert desktop.texts() == whole
+    assert first.path == second.path
+
+
+def test_a_notice_of_what_was_pruned_is_shown_where_it_can_be_undone(desktop: Desktop) -> None:
+    first, second, third = desktop.controllers
+    first.prune(first.path[-1].id)
+    assert [window.banner.isVisible() for window in desktop.windows] == [True, True, False]
+    desktop.windows[1].banner.button.click()
+    assert first.path[-1].text == second.path[-1].text == "a"
+    assert third.path[-1].text == "far away"
+    # What was undone in one needs no notice in the other.
+    assert [window.banner.isVisible() for window in desktop.windows] == [False] * 3
+
+
+def test_a_conversation_is_called_the_same_in_both(desktop: Desktop) -> None:
+    desktop.desk.program.conversations.rename(desktop.conversation_id, "Another name")
+    titles = [window.windowTitle() for window in desktop.windows]
+    assert titles == ["Another name — Bough", "Another name — Bough", "elsewhere — Bough"]
+    assert [window.header.title.text() for window in desktop.windows[:2]] == ["Another name"] * 2
