@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from app.model.message import Message
 from app.model.token_pieces import token_pieces
 from app.ui.clusters import split_open_cluster
+from app.ui.edit_in_place import EditInPlace
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message_editor import MessageEditor
 from app.ui.message_folds import MessageFolds
@@ -52,7 +53,6 @@ class MessageView(QFrame):
         self.setObjectName("focus_ring")
         self.shown = shown
         self._unrendered: list[str] = []
-        self._editor: MessageEditor | None = None
         role = shown.message.role
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
@@ -75,6 +75,12 @@ class MessageView(QFrame):
             self._body.addWidget(label)
         self._body.addWidget(self.text)
 
+        self._edit = EditInPlace(self._body)
+        self._edit.begun.connect(self._on_edit_begun)
+        self._edit.ended.connect(self._on_edit_ended)
+        self._edit.saved.connect(self._tell_saved)
+        self._edit.replaced.connect(self._tell_replaced)
+        self._edit.refused.connect(self.refused)
         self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
@@ -96,7 +102,7 @@ class MessageView(QFrame):
         self.foot.cancelled.connect(self._ask_to_stop)
         self._nearness = Nearness(self, self.text)
         self._nearness.changed.connect(self._show_row)
-        self._nearness.focused.connect(self._tell_of_focus)
+        self._nearness.focused.connect(self._tell_focused)
         self.text.set_text(shown.text)
         self.show_message(shown)
 
@@ -131,7 +137,7 @@ class MessageView(QFrame):
     @property
     def is_edited(self) -> bool:
         """Whether another version is being written here."""
-        return self._editor is not None
+        return self._edit.is_open
 
     def follow(self, above: MessageView) -> None:
         """Let Tab come here from the message above."""
@@ -160,9 +166,9 @@ class MessageView(QFrame):
         if self.text.content + "".join(self._unrendered) != shown.text or self.text.is_raw != is_raw:
             self.text.set_text(shown.text, is_raw=is_raw)
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
-        self.text.setVisible(has_text and self._editor is None)
+        self.text.setVisible(has_text and not self._edit.is_open)
         # An empty system prompt is a quiet line, not an empty card.
-        self._card.setVisible(message.role != "system" or bool(message.text) or self._editor is not None)
+        self._card.setVisible(message.role != "system" or bool(message.text) or self._edit.is_open)
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
         self._show_folds()
@@ -223,10 +229,6 @@ class MessageView(QFrame):
         if self.message.role == "assistant" and not self.is_streaming:
             self.go_on_asked.emit(self.message.id, self.text.source_place)
 
-    def walk_links(self) -> None:
-        """Show where the next link in the text leads."""
-        self.text.links.walk()
-
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""
         self._modes.raw ^= {self.message.id}
@@ -257,43 +259,31 @@ class MessageView(QFrame):
     @property
     def draft(self) -> str | None:
         """What has been written of another version, None where nothing has."""
-        return None if self._editor is None else self._editor.draft
+        return self._edit.draft
 
     def begin_edit(self, draft: str | None = None) -> None:
         """Let the person write another version in the place of the text, or go on with a draft of it."""
-        if self._editor is not None:
-            return
-        editor = self._editor = MessageEditor(self.message, draft)
-        editor.ended.connect(self._end_edit)
-        editor.replaced.connect(self._replace)
-        editor.refused.connect(self.refused)
-        self.edit_begun.emit(editor)
+        self._edit.begin(self.message, draft)
+
+    def _on_edit_begun(self, editor: MessageEditor) -> None:
         self.text.setVisible(False)
         self._card.setVisible(True)
-        self._body.addWidget(editor)
         self._show_row()
-        if draft is None:
-            editor.text.setFocus()
+        self.edit_begun.emit(editor)
 
-    def _end_edit(self, text: str | None) -> None:
-        editor, self._editor = self._editor, None
-        if editor is None:
-            return
-        editor.setParent(None)
-        editor.deleteLater()
+    def _on_edit_ended(self) -> None:
         self.show_message(self.shown)
         self.text.setVisible(bool(self.message.text))
         self.text.setFocus()
-        if text is not None:
-            self.edited.emit(self.message.id, text)
 
-    def _replace(self, text: str) -> None:
-        self._end_edit(None)
+    def _tell_saved(self, text: str) -> None:
+        self.edited.emit(self.message.id, text)
+
+    def _tell_replaced(self, text: str) -> None:
         self.replaced.emit(self.message.id, text)
 
-    def _ask_more(self, place: QPoint) -> None:
-        self.text.setFocus()
-        self.more_asked.emit(self.message.id, place)
+    def _tell_focused(self) -> None:
+        self.focused.emit(self.message.id)
 
     def _ask_sibling(self, step: int) -> None:
         self.sibling_asked.emit(self.message.id, step)
@@ -301,8 +291,9 @@ class MessageView(QFrame):
     def _ask_to_stop(self) -> None:
         self.action_asked.emit(self.message.id, "stop")
 
-    def _tell_of_focus(self) -> None:
-        self.focused.emit(self.message.id)
+    def _ask_more(self, place: QPoint) -> None:
+        self.text.setFocus()
+        self.more_asked.emit(self.message.id, place)
 
     def _ask(self, name: ActionName) -> None:
         if name == "edit":
@@ -321,12 +312,12 @@ class MessageView(QFrame):
         elif event.text().lower() == "g":
             self.go_on_from_here()
         elif event.text().lower() == "l":
-            self.walk_links()
+            self.text.links.walk()
         elif event.key() == Qt.Key.Key_Delete:
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:
             self.action_asked.emit(self.message.id, more)
 
     def _show_row(self) -> None:
-        is_at_rest = not self.shown.is_streaming and self._editor is None
+        is_at_rest = not self.shown.is_streaming and not self._edit.is_open
         self._row.show_buttons((self.shown.is_last or self._nearness.is_anybody()) and is_at_rest)

@@ -46,7 +46,7 @@ class ReadingCommands(QObject):
             "tokens": self._toggle_tokens,
             "raw": partial(self._on_current, lambda view: view.toggle_raw()),
             "thought": partial(self._on_current, lambda view: view.toggle_thought()),
-            "links": partial(self._on_current, lambda view: view.walk_links()),
+            "links": partial(self._on_current, lambda view: view.text.links.walk()),
             "go_on_from_here": partial(self._on_current, lambda view: view.go_on_from_here()),
         }
 
