@@ -1,4 +1,4 @@
-"""Python's own `import` in the place of PySide6's, for everything that is imported after this.
+"""The `import` of before in the place of PySide6's, for everything that is imported after this.
 
 PySide6 puts one there that reads the source of each module that is imported, and keeps it, to know where its
 `from __feature__ import …` may work. Bough uses none of that, and a good part of its start would be spent so.

@@ -7,7 +7,6 @@ what is not in it (a library's own words, a hook's) stays as it is.
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 import re
 import string
@@ -63,6 +62,9 @@ def _worded_in_turn(text: str) -> str:
 @lru_cache(maxsize=1)
 def _sentences() -> list[_Sentence]:
     """Those that say most themselves come first."""
+    # A window that speaks English needs none of this.
+    import importlib.resources
+
     file = importlib.resources.files("resources").joinpath("translations/sentences.json")
     templates: list[str] = json.loads(file.read_text(encoding="utf-8"))
     return [_sentence(template) for template in sorted(templates, key=_num_letters, reverse=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
@@ -10,8 +11,10 @@ from PySide6.QtWidgets import QWidget
 from app.controller import Controller
 from app.model.message import Message
 from app.questions import PromptCosts
-from app.ui.message_editor import MessageEditor
-from app.ui.system_prompt_popover import SystemPromptPopover
+
+if TYPE_CHECKING:
+    from app.ui.message_editor import MessageEditor
+    from app.ui.system_prompt_popover import SystemPromptPopover
 
 _ANY_QUESTION = Message(id=0, parent_id=0, role="user", text="?")
 """Stands for the first one, which nobody has asked yet."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.resources
-
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -33,6 +31,9 @@ class Language:
             QCoreApplication.removeTranslator(translator)
         self._translators = []
         self.code = code
+        # Who speaks English needs none of this.
+        import importlib.resources
+
         folder = str(importlib.resources.files("resources").joinpath("translations"))
         # Qt's own texts (Cancel, Save, the menus of fields), then ours.
         for name, where in (

@@ -1,0 +1,146 @@
+"""The window's start: what is there when it is painted for the first time, and what waits until then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QEvent, QObject, QSize
+from PySide6.QtGui import QIcon, QPixmap
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.late import Late
+from app.model.database import Database
+from app.ui.first_paint import FirstPaint
+from app.ui.theme import icon
+from tests.driver import ROOT
+
+PATIENCE_MS = 30_000
+_NOT_ON_THE_FIRST_PICTURE = (
+    # Markdown, formulas and code come with the first message.
+    *("app.ui.message_view", "app.ui.markdown_document", "app.ui.formulas", "markdown_it", "pygments"),
+    # What opens when somebody asks for it.
+    *("app.ui.settings_window", "app.ui.palette", "app.ui.find_bar", "app.ui.asking_panel", "app.ui.compare_window"),
+    *("app.ui.tree_view", "app.ui.side_by_side", "app.ui.export_window", "app.ui.import_window", "app.ui.search_panel"),
+    *("app.ui.trash_window", "app.ui.backups_window", "app.ui.replay_window", "app.ui.system_prompt_popover"),
+    # Files in and out, and what runs beside the window.
+    *("app.exporting", "app.model.imports.source", "app.archive", "app.model.upkeep", "ijson", "importlib.resources"),
+    *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
+)
+
+
+@pytest.fixture(scope="module")
+def picture(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("start")
+    command = [sys.executable, "-m", "tests.app.first_picture", str(folder)]
+    return json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
+
+
+def test_the_first_picture_is_the_whole_window(picture: dict[str, Any]) -> None:
+    assert picture["seen"] == ["Sidebar", "Header", "Welcome", "Composer"]
+
+
+@pytest.mark.parametrize("module", _NOT_ON_THE_FIRST_PICTURE)
+def test_what_is_not_on_the_first_picture_is_not_imported_for_it(module: str, picture: dict[str, Any]) -> None:
+    assert module not in picture["modules"]
+
+
+def test_no_source_is_read_for_what_is_imported(picture: dict[str, Any]) -> None:
+    assert picture["import"] != "__feature_import__"
+    assert picture["sources_read"] == []
+
+
+def test_the_worker_starts_behind_the_first_picture(picture: dict[str, Any]) -> None:
+    assert not picture["has_worker"]
+
+
+def test_what_waits_for_the_first_paint_comes_after_it(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    came: list[str] = []
+    paints = _Paints(window, came)
+    first_paint = FirstPaint(window)
+    first_paint.over.connect(lambda: came.append("over"))
+    window.show()
+    qtbot.waitUntil(lambda: "over" in came, timeout=PATIENCE_MS)
+    assert came[0] == "painted"
+    window.update()
+    count = came.count("painted")
+    qtbot.waitUntil(lambda: came.count("painted") > count, timeout=PATIENCE_MS)
+    assert came.count("over") == 1
+    window.removeEventFilter(paints)
+
+
+def test_where_nobody_shows_the_window_nothing_waits_for_long(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    with qtbot.waitSignal(FirstPaint(window).over, timeout=PATIENCE_MS):
+        pass
+    assert not window.isVisible()
+
+
+def test_a_late_part_is_made_once_and_only_when_it_is_wanted() -> None:
+    made: list[object] = []
+
+    def make() -> object:
+        made.append(object())
+        return made[-1]
+
+    late = Late(make)
+    assert late.made is None
+    assert not made
+    assert late.get() is late.get() is late.made
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5, 2.0])
+def test_an_icon_is_drawn_as_sharp_as_the_screen_is(scale: float, qapp: QApplication) -> None:
+    drawn = icon("plus", "#123456").pixmap(QSize(20, 20), scale)
+    assert (drawn.width(), drawn.devicePixelRatio()) == (20 * scale, scale)
+    assert _strongest(drawn) == 255
+
+
+def test_an_icon_of_what_cannot_be_used_is_fainter(qapp: QApplication) -> None:
+    faint = icon("plus", "#123456").pixmap(QSize(20, 20), 1.0, QIcon.Mode.Disabled)
+    assert 0 < _strongest(faint) < 255
+
+
+def test_a_changed_copy_of_an_icon_leaves_it_as_it_was(qapp: QApplication) -> None:
+    copy = QIcon(icon("plus", "#123456"))
+    copy.addPixmap(QPixmap(3, 3))
+    for one in (icon("plus", "#123456"), copy):
+        assert _strongest(one.pixmap(QSize(20, 20), 1.0)) == 255
+
+
+def test_a_new_store_is_as_safe_as_an_old_one_once_it_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    said: list[object] = []
+    for _ in range(2):
+        database = Database.open(path, patience_ms=1000)
+        said.append([database.rows(f"PRAGMA {name}") for name in ("synchronous", "journal_mode", "foreign_keys")])
+        database.close()
+    assert said == [[[(1,)], [("wal",)], [(1,)]]] * 2
+
+
+class _Paints(QObject):
+    """Notes each painting of a window."""
+
+    def __init__(self, window: QWidget, came: list[str]) -> None:
+        super().__init__(window)
+        self._came = came
+        window.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            self._came.append("painted")
+        return False
+
+
+def _strongest(pixmap: QPixmap) -> int:
+    image = pixmap.toImage()
+    return max(image.pixelColor(x, y).alpha() for x in range(image.width()) for y in range(image.height()))
