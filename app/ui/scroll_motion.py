@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
+from app.ui.motion import is_animated
 from app.ui.theme import LINE_PX
 
 _FRAME_MS = 16
@@ -36,10 +37,7 @@ class ScrollMotion(QObject):
     @property
     def is_animated(self) -> bool:
         """Whether the system likes movements."""
-        # With all its names it takes as long to import as this window's smaller parts together.
-        from PySide6.QtWidgets import QStyle
-
-        return self._widget.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self._widget) > 0
+        return is_animated(self._widget)
 
     @property
     def is_moving(self) -> bool:

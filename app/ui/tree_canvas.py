@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSizeF, Qt, QVariantAnimation, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QStyle
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame
 from typing_extensions import override
 
 from app.model.message import Message, MessageId
@@ -14,11 +14,10 @@ from app.model.tree import Choices, Tree
 from app.model.tree_layout import Spot, TreeLayout
 from app.prompt_cost import Cost, Tier
 from app.ui.theme import Theme
+from app.ui.tree_motion import TreeMotion
 from app.ui.tree_picture import TreePicture
 from app.ui.tree_scale import MARGIN_PX, NORMAL, SCALES, fitting
 from app.ui.tree_words import fold_in_words, name_in_words
-
-_CHANGE_MS = 120
 
 
 class TreeCanvas(QAbstractScrollArea):
@@ -48,11 +47,8 @@ class TreeCanvas(QAbstractScrollArea):
         self._unfolded: set[MessageId] = set()
         """Messages all of whose children are shown, because somebody asked for that."""
         self._scale_index = NORMAL
-        self._motion = QVariantAnimation(self)
-        self._motion.setStartValue(0.0)
-        self._motion.setEndValue(1.0)
-        self._motion.setDuration(_CHANGE_MS)
-        self._motion.valueChanged.connect(self._on_motion)
+        self._motion = TreeMotion(self.picture, self)
+        self._motion.moved.connect(self.viewport().update)
 
     # --- what is shown -------------------------------------------------------------------------------------
 
@@ -187,20 +183,9 @@ class TreeCanvas(QAbstractScrollArea):
         self.picture.layout = None if tree is None else TreeLayout(tree, choices, wanted, self._unfolded)
         if self.picture.layout is not None and not self.picture.layout.rows:
             self.picture.layout = None
-        # 0 where the system asks for less motion.
-        duration_ms = self.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, self)
-        can_move = duration_ms > 0 and self.isVisible()
-        if before is not None and can_move:
-            self.picture.lanes_before = {spot.id: spot.lane for row in before.rows for spot in row}
-            self.picture.progress = 0.0
-            self._motion.start()
+        if before is not None:
+            self._motion.begin(before)
         self.laid_out.emit()
-
-    def _on_motion(self, progress: float) -> None:
-        self.picture.progress = progress
-        if progress >= 1:
-            self.picture.lanes_before = {}
-        self.viewport().update()
 
     # --- scrolling and zooming -----------------------------------------------------------------------------
 
