@@ -6,7 +6,7 @@ Whatever they do costs a visit, and an answer has only so many: it ends however 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,9 +17,10 @@ from worker.decision import Decision, Splice
 from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_chain import HookChain
-from worker.masks import both
-from worker.protocol import Event, Forked, RequestId, Retract
+from worker.next_draw import NextDraw
+from worker.protocol import Event, RequestId
 from worker.step import Draw, Phase, Step
+from worker.telling import Telling
 from worker.vocabulary import Vocabulary
 from worker.writing import Writing
 
@@ -74,25 +75,16 @@ class Steering:
         self.choice = choice
         self.writing = writing
         self.hooks = hooks
-        self.temperature: float | None = None
-        """Of the next draw; None: the request's."""
-        self._request_id: RequestId = request_id
+        self._telling = Telling(request_id, choice, writing)
         self._vocabulary = vocabulary
         self._new_choice = new_choice
         self._max_resamples = max_resamples
         self._num_visits_left = _VISITS_A_TOKEN * writing.num_left_in_all + _FEWEST_VISITS
         self._visits: dict[int, int] = {}
         """How often a token was drawn at each place."""
-        self._mask: npt.NDArray[np.bool_] | None = None
-        self._tried: dict[int, tuple[float, Drawn]] = {}
-        """What was drawn at this place and taken away, and how likely each was: its logit."""
+        self._next = NextDraw(len(vocabulary))
         self._logits: Callable[[], npt.NDArray[np.float32]] = lambda: np.zeros(0, dtype=np.float32)
         """Of what the last token was drawn."""
-        self._splices: Sequence[Splice] = ()
-        self._is_decided = False
-        """Whether hooks have said how the next token is drawn."""
-        self._text = ""
-        """What is safe to show and was not told yet."""
         self._backtracked = 0
         self._appended: list[int] = []
 
@@ -102,7 +94,9 @@ class Steering:
         other.choice = choice
         other.writing = self.writing.copy()
         other.hooks = self.hooks.copy()
-        other._visits, other._tried, other._appended = dict(self._visits), dict(self._tried), list(self._appended)
+        other._telling = self._telling.fork(choice, other.writing)
+        other._next = self._next.copy()
+        other._visits, other._appended = dict(self._visits), list(self._appended)
         return other
 
     # --- what a draw asks ----------------------------------------------------------------------------------
@@ -112,9 +106,14 @@ class Steering:
         """How often a token was drawn at this place before."""
         return self._visits.get(self.writing.place, 0)
 
+    @property
+    def temperature(self) -> float | None:
+        """Of the next draw; None: the request's."""
+        return self._next.temperature
+
     def mask(self) -> npt.NDArray[np.bool_] | None:
         """Which tokens may be drawn, shape [vocabulary]; None: all."""
-        return _without(self._mask, self._tried, len(self._vocabulary))
+        return self._next.mask()
 
     # --- steps ---------------------------------------------------------------------------------------------
 
@@ -127,11 +126,11 @@ class Steering:
             self._decide(taken)
         except HookFailedError as error:
             # What was said so far is kept.
-            self._text += self.writing.end("hook")
-            self._tell(taken)
+            self._telling.add(self.writing.end("hook"))
+            taken.events += self._telling.told()
             error.events = taken.events
             raise
-        self._tell(taken)
+        taken.events += self._telling.told()
         return taken
 
     def _look_at(self, drawn: Drawn, branch: Placed, taken: Taken) -> None:
@@ -154,14 +153,14 @@ class Steering:
 
     def _decide(self, taken: Taken) -> None:
         """Ask what is to be done before the next draw, until nothing more changes."""
-        while not self._is_decided and not self._has_ended and not self.writing.answer.is_healing:
+        while not self._next.is_decided and not self._has_ended and not self.writing.answer.is_healing:
             step = self._step("before", None, self.visit)
             self._backtracked, self._appended = 0, []
             decisions = self.hooks.ask(step)
-            self._is_decided = True
+            self._next.is_decided = True
             if decisions is not None:
                 self._carry_out(decisions, None, taken)
-            if not self._is_decided:
+            if not self._next.is_decided:
                 self._spends_last_visit()
 
     def _step(self, phase: Phase, draw: Draw | None, visit: int) -> Step:
@@ -188,14 +187,14 @@ class Steering:
         """Count a visit; end the answer where it has had too many."""
         self._num_visits_left -= 1
         if self._num_visits_left < 0 and not self._has_ended:
-            self._text += self.writing.end("hook")
+            self._telling.add(self.writing.end("hook"))
         return self._num_visits_left < 0
 
     # --- carrying out --------------------------------------------------------------------------------------
 
     def _carry_out(self, decisions: Sequence[Decision], drawn: Drawn | None, taken: Taken) -> None:
         if not decisions:
-            self._text += self.writing.end("hook")
+            self._telling.add(self.writing.end("hook"))
             return
         for decision in decisions:
             if decision.mask is not None and decision.mask.shape != (len(self._vocabulary),):
@@ -206,17 +205,9 @@ class Steering:
         self._apply(first, drawn, taken)
 
     def _fork(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
-        self._tell(taken)
+        taken.events += self._telling.told()
         fork = self._forked(self._new_choice(self.hooks.last))
-        taken.events.append(
-            Forked(
-                request_id=self._request_id,
-                choice=fork.choice,
-                parent=self.choice,
-                num_chars=self.writing.num_shown,
-                num_tokens=self.writing.num_told,
-            )
-        )
+        taken.events.append(self._telling.forked(fork.choice))
         taken.events += fork.taken_by(decision, drawn)
         taken.forks.append(fork)
 
@@ -224,7 +215,7 @@ class Steering:
         """Begin a fork with what was decided of it; return what is to be told."""
         taken = Taken()
         self._apply(decision, drawn, taken)
-        self._tell(taken)
+        taken.events += self._telling.told()
         return taken.events
 
     def _apply(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
@@ -246,7 +237,7 @@ class Steering:
                 self._replace(splice.backtrack, splice.ff_tokens, taken)
             if decision.token is None and not decision.immediate:
                 self._say_how(decision)
-                self._is_decided = True
+                self._next.is_decided = True
         elif drawn is not None:
             self._draw_again(decision, drawn, taken)
 
@@ -254,52 +245,36 @@ class Steering:
         """The splice that the drawn token sets off, or that waits for none."""
         if decision.backtrack or decision.token is not None or decision.resample:
             return None
-        splices = [*self._splices, *decision.splices]
+        splices = [*self._next.splices, *decision.splices]
         return next((each for each in splices if not each.when_sampled or drawn.token_id in each.when_sampled), None)
 
     def _accept(self, drawn: Drawn, taken: Taken, splices: Sequence[Splice] | None = None) -> None:
         """Let a drawn token stand, unless it sets off a splice."""
-        if splices is None and self._splices and self._spliced(Decision(), drawn) is not None:
+        if splices is None and self._next.splices and self._spliced(Decision(), drawn) is not None:
             self._apply(Decision(), drawn, taken)
             return
         text, forced = self.writing.take(drawn)
-        self._text += text
+        self._telling.add(text)
         self._appended += [drawn.token_id, *forced]
         taken.is_moved = taken.is_moved or bool(forced)
         self._leave_place()
 
     def _draw_again(self, decision: Decision, drawn: Drawn, taken: Taken) -> None:
         taken.is_moved = True
-        self._tried[drawn.token_id] = (float(self._logits()[drawn.token_id]), drawn)
-        if len(self._tried) <= self._max_resamples:
-            self._mask = both(self._mask, decision.mask)
-            self.temperature = self.temperature if decision.temperature is None else decision.temperature
+        num_tried = self._next.take_away(drawn, float(self._logits()[drawn.token_id]))
+        if num_tried <= self._max_resamples:
+            self._next.decide_again(decision)
             if self._leaves_any():
                 return
-        # The best that was tried.
-        _, best = max(self._tried.values(), key=lambda tried: (tried[0], -tried[1].token_id))
-        self._accept(best, taken, [])
+        self._accept(self._next.best, taken, [])
 
     def _replace(self, num_back: int, token_ids: Sequence[int], taken: Taken) -> None:
         """Take tokens back, and put others in their place."""
         taken.is_moved = True
         num_back = min(num_back, len(self.writing.given_ids) + len(self.writing.new_ids))
         if num_back:
-            num_chars, num_told, num_given_chars = self.writing.rewind(num_back)
+            taken.events += self._telling.taken_back(self.writing.rewind(num_back))
             self._backtracked += num_back
-            # What was not told yet is not taken back from anybody.
-            num_pending = min(len(self._text), num_chars)
-            self._text = self._text[: len(self._text) - num_pending]
-            if num_chars > num_pending or num_told or num_given_chars:
-                taken.events.append(
-                    Retract(
-                        request_id=self._request_id,
-                        choice=self.choice,
-                        num_chars=num_chars - num_pending,
-                        num_tokens=num_told,
-                        num_given_chars=num_given_chars,
-                    )
-                )
         self._leave_place()
         self._put(token_ids)
 
@@ -312,12 +287,12 @@ class Steering:
                 raise self._failed(f"It put the token {token_id}; the vocabulary has {len(self._vocabulary)}.")
             # Given text stands before whatever is put behind it.
             for given in self.writing.answer.spelled_again(token_id):
-                self._text += self.writing.put(given)
+                self._telling.add(self.writing.put(given))
                 self._appended.append(given)
                 if self._has_ended:
                     return
             try:
-                self._text += self.writing.put(token_id, feed_constraint=feed_constraint)
+                self._telling.add(self.writing.put(token_id, feed_constraint=feed_constraint))
             except ConstraintInvalidError:
                 raise self._failed(
                     f"It put {self._vocabulary.text_of([token_id])!r}, which the constraint forbids here. "
@@ -327,35 +302,15 @@ class Steering:
         self._leave_place()
 
     def _say_how(self, decision: Decision) -> None:
-        self._mask, self._splices = decision.mask, decision.splices
-        self.temperature = decision.temperature
-        if self._mask is not None and not self._leaves_any():
+        self._next.decide(decision)
+        if decision.mask is not None and not self._leaves_any():
             raise self._failed("Its mask leaves no token that could come here.")
 
     def _leaves_any(self) -> bool:
-        mask = both(self.mask(), self.writing.answer.mask.mask())
-        return mask is None or bool(mask.any())
+        return self._next.leaves_any(self.writing.answer.mask.mask())
 
     def _leave_place(self) -> None:
-        self._mask = self.temperature = None
-        self._splices = ()
-        self._tried = {}
-        self._is_decided = False
+        self._next = NextDraw(len(self._vocabulary))
 
     def _failed(self, why: str) -> HookFailedError:
         return HookFailedError(self.hooks.last, why)
-
-    def _tell(self, taken: Taken) -> None:
-        chunk = self.writing.chunk(self._request_id, self.choice, self._text)
-        self._text = ""
-        if chunk is not None:
-            taken.events.append(chunk)
-
-
-def _without(mask: npt.NDArray[np.bool_] | None, tried: Iterable[int], size: int) -> npt.NDArray[np.bool_] | None:
-    ids = list(tried)
-    if not ids:
-        return mask
-    left = np.ones(size, dtype=np.bool_) if mask is None else mask.copy()
-    left[ids] = False
-    return left
