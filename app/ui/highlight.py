@@ -37,13 +37,16 @@ def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[P
         yield Piece(code)
         return
     style = get_style_by_name(style_name)
-    for kind, text in lex(code, lexer):
-        if text.isspace():
-            yield Piece(text)
-            continue
+    last = Piece("")
+    # Some lexers take for a line only what has a line end.
+    for kind, text in lex(f"{code}\n", lexer):
+        if last.text:
+            yield last
         look = style.style_for_token(kind)
         colour = readable(f"#{look['color']}", ground) if look["color"] else None
-        yield Piece(text, colour, bool(look["bold"]), bool(look["italic"]))
+        last = Piece(text) if text.isspace() else Piece(text, colour, bool(look["bold"]), bool(look["italic"]))
+    if rest := last.text.removesuffix("\n"):
+        yield last._replace(text=rest)
 
 
 def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout
 
 from app.model.message import Message
 from app.ui.answer_words import ending, statistics, statistics_in_sentences
-from app.ui.plain import as_tool_tip
 from app.ui.reading_progress import ReadingProgress
 
 
@@ -72,7 +71,7 @@ class MessageFoot(QObject):
                 self._column.addWidget(self.cost)
             unknown = self.tr("its tokens are not known")
             self.cost.setText(f"{statistics(record)} · {unknown}" if lacks_tokens else statistics(record))
-            self.cost.setToolTip(as_tool_tip(statistics_in_sentences(record)))
+            self.cost.setToolTip(statistics_in_sentences(record))
             self.cost.setVisible(True)
         elif self.cost is not None:
             self.cost.setVisible(False)

@@ -78,6 +78,18 @@ def test_every_colour_of_code_can_be_read_on_its_ground(scheme: Scheme) -> None:
             assert _contrast(piece.colour, colours.sunken) >= 4.5, piece
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_last_line_of_code_is_coloured_as_it_would_be_with_a_line_end(scheme: Scheme) -> None:
+    colours = theme(scheme)
+    for language, code in (("diff", "- gone\n+ new"), ("make", "all:\n\techo"), ("python", "x = 1  # one")):
+        found = highlighted(code, language, colours.code_style, colours.sunken)
+        assert "".join(piece.text for piece in found) == code
+        ended = highlighted(f"{code}\n", language, colours.code_style, colours.sunken)
+        assert found[-1].colour == next(piece.colour for piece in reversed(ended) if not piece.text.isspace())
+    gone, new = (highlighted(line, "diff", colours.code_style, colours.sunken)[0] for line in ("- gone", "+ new"))
+    assert gone.colour != new.colour
+
+
 def test_a_colour_that_can_be_read_stays_as_it_is() -> None:
     assert readable("#4070a0", "#f3f1eb") == "#4070a0"
     assert _contrast(readable("#808080", "#808080"), "#808080") >= 4.5
