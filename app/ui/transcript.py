@@ -100,7 +100,10 @@ class Transcript(MessageList):
         was_seen = same < len(before) and sight.is_seen(same)
         place = sight.place(same) if was_seen else 0
         focus = self.window().focusWidget()
-        had_focus = self.focused_message_id is not None
+        focused = self.focused_message_id
+        read = None if focused is None else self.view(focused)
+        # Who writes in a message is done with it once it is gone.
+        is_read = read is not None and focus is read.text
         conversation = self._controller.conversation
         conversation_id = None if conversation is None else conversation.id
         is_another = same == 0 and conversation_id != self._conversation_id
@@ -122,8 +125,15 @@ class Transcript(MessageList):
             # Who asks wants to see what comes; another window may show the same conversation, and ask there.
             sight.hold_end()
         self.arrange()
-        if had_focus and focus is not None and self.focused_message_id is None:
-            self.focus_orphaned.emit()
+        if focused is not None and focus is not None and self.focused_message_id is None:
+            place = before.index(focused)
+            stays = is_read and not is_another and place < len(ids) and path[place].role == "assistant"
+            instead = self.view(ids[place]) if stays else None
+            if instead is not None:
+                # Who reads an answer goes on with the one that stands there now; who asked writes.
+                instead.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            else:
+                self.focus_orphaned.emit()
         self._maker.start()
 
     def _keep_what_is_left(self) -> None:

@@ -1,0 +1,132 @@
+"""Nothing but keys: where the focus goes as one asks, reads, forks, looks and comes back."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from app.ui.overlay import Overlay
+from app.ui.popover import Popover
+from tests.app.ui.conftest import PATIENCE_MS, Person
+
+
+def _focus(person: Person) -> QWidget:
+    """What keys go to, once it is seen: a window where nothing in it takes them."""
+
+    def target() -> QWidget | None:
+        popup, focus = QApplication.activePopupWidget(), QApplication.focusWidget()
+        focus = focus or QApplication.activeWindow()
+        return popup if popup is not None and (focus is None or not popup.isAncestorOf(focus)) else focus
+
+    def is_seen() -> bool:
+        found = target()
+        return found is not None and found.isVisible()
+
+    person.bot.waitUntil(is_seen, timeout=PATIENCE_MS)
+    found = target()
+    assert found is not None
+    return found
+
+
+def _keys(person: Person, *keys: str) -> None:
+    for key in keys:
+        person.window.activateWindow()
+        person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
+        QTest.keySequence(_focus(person), QKeySequence(key))
+
+
+def test_who_regenerates_reads_on_in_the_new_answer(person: Person) -> None:
+    person.ask("What is a branch?")
+    _keys(person, "Alt+Up", "R")
+    second = person.answer()
+    assert _focus(person) is person.view(second.id).text
+    _keys(person, "R")
+    third = person.answer()
+    assert len(person.controller.siblings(third.id)) == 3
+    _keys(person, "Alt+Left")
+    assert _focus(person) is person.view(second.id).text
+    _keys(person, "Del")
+    assert _focus(person) is person.view(person.controller.path[-1].id).text
+    _keys(person, "Ctrl+Z")
+    assert len(person.controller.siblings(third.id)) == 3
+    _keys(person, "Alt+Down")
+    assert _focus(person) is person.window.composer.text
+
+
+def test_a_fork_and_an_edited_question_are_followed_by_writing(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    _keys(person, "Alt+Up", "Alt+Up", "E")
+    QTest.keyClicks(_focus(person), " ")
+    QTest.keyClick(_focus(person), Qt.Key.Key_Return)
+    person.answer()
+    assert _focus(person) is person.window.composer.text
+    _keys(person, "Alt+Up", "F")
+    assert person.controller.path[-1].id != answer.id
+    assert _focus(person) is person.window.composer.text
+
+
+def test_the_tree_is_walked_and_left(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    _keys(person, "F6")
+    view = person.window.tree_dock.view
+    assert _focus(person) is view
+    _keys(person, "Up", "Return")
+    assert view.hasFocus()
+    _keys(person, "F6")
+    assert _focus(person) is person.window.composer.text
+    _keys(person, "F6", "Ctrl+T")
+    assert _focus(person) is person.window.composer.text
+    assert person.controller.path[-1].id == answer.id
+
+
+@pytest.mark.parametrize("action", ["export", "settings", "backups", "trash", "find", "search_all", "palette"])
+def test_what_is_closed_by_escape_gives_the_focus_back(person: Person, action: str) -> None:
+    person.ask("What is a branch?")
+    _keys(person, "Alt+Up")
+    before = _focus(person)
+    QTest.keySequence(_focus(person), person.window.action(action).shortcut())
+    person.bot.waitUntil(lambda: _focus(person) is not before, timeout=PATIENCE_MS)
+    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    assert not any(opened.isVisible() for kind in (QDialog, Overlay) for opened in person.window.findChildren(kind))
+    person.window.activateWindow()
+    person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
+    assert _focus(person) is before
+
+
+@pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
+def test_a_panel_is_walked_by_tab_and_closed_by_escape(person: Person, action: str) -> None:
+    person.ask("What is a branch?")
+    QTest.keySequence(_focus(person), person.window.action(action).shortcut())
+    person.bot.waitUntil(lambda: QApplication.activePopupWidget() is not None, timeout=PATIENCE_MS)
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, Popover)
+    first, seen = _focus(person), set[QWidget]()
+    while _focus(person) not in seen:
+        seen.add(_focus(person))
+        assert panel.isAncestorOf(_focus(person))
+        QTest.keyClick(_focus(person), Qt.Key.Key_Tab)
+    assert first in seen
+    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    person.window.activateWindow()
+    person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
+    assert _focus(person) is person.window.composer.text
+
+
+def test_side_by_side_and_compared_versions_are_left_by_escape(person: Person) -> None:
+    person.ask("What is a branch?")
+    _keys(person, "Alt+Up", "R")
+    answer = person.answer()
+    _keys(person, "D")
+    person.bot.waitUntil(lambda: QApplication.activeWindow() is not person.window, timeout=PATIENCE_MS)
+    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    _keys(person, "V")
+    page = person.window.side_by_side
+    assert page.isVisible()
+    assert page.isAncestorOf(_focus(person))
+    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    assert not page.isVisible()
+    assert _focus(person).isVisible()
+    assert person.controller.path[-1].id == answer.id
