@@ -10,12 +10,10 @@ from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,9 +21,11 @@ from app.model.asking import Asking
 from app.model.hook import Hook
 from app.model.message import Draft
 from app.model.presets import Preset
+from app.ui.form_columns import FormColumns, Row
 from app.ui.hook_rows import HookRows
 from app.ui.number_fields import number_field, read_number, whole_field
 from app.ui.one_of import quiet_label
+from app.ui.plain import as_tool_tip
 from app.ui.popover import Popover, heading, rule
 from app.ui.preset_bar import PresetBar
 from app.ui.text_chips import TextChips
@@ -34,8 +34,6 @@ from app.ui.theme import Theme
 translate = QCoreApplication.translate
 
 _WIDTH_PX = 640
-_FIELD_PX = 128
-_FIELD_HEIGHT_PX = 32
 _MAX_SEED = 2**63 - 1
 _MAX_SEED_DIGITS = 100
 """Python reads no number of some thousand."""
@@ -95,8 +93,7 @@ class AskingPanel(Popover):
             # A model's name may be long: its beginning is enough.
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             box.setMinimumContentsLength(6)
-        automatic = self.tr("By {model}").format(model=draft_model) if draft_model else self.tr("Automatic")
-        self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
+        self._fill_drafts(draft_model)
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
         self._build()
@@ -131,53 +128,44 @@ class AskingPanel(Popover):
 
     def _build(self) -> None:
         self.column.addWidget(self.presets)
-        drawing = self._form(
+        forms = FormColumns()
+        forms.add(
             self.tr("How tokens are drawn"),
             (
-                (
+                Row(
                     self.tr("Temperature"),
                     self.temperature,
                     self.tr("0 always takes the likeliest token; more is freer."),
                 ),
-                (
+                Row(
                     self.tr("Top-p"),
                     self.top_p,
                     self.tr("Draw from the likeliest tokens that together have this share."),
                 ),
-                (self.tr("Top-k"), self.top_k, self.tr("Draw from so many of the likeliest tokens.")),
-                (
+                Row(self.tr("Top-k"), self.top_k, self.tr("Draw from so many of the likeliest tokens.")),
+                Row(
                     self.tr("Min-p"),
                     self.min_p,
                     self.tr("Leave out what is less likely than this share of the likeliest."),
                 ),
-                (
+                Row(
                     self.tr("Repetition penalty"),
                     self.repetition_penalty,
                     self.tr("Make what was said lately less likely to be said again."),
                 ),
             ),
         )
-        answer = self._form(
+        forms.add(
             self.tr("The answer"),
             (
-                (self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer is cut there; Continue goes on.")),
-                (self.tr("Answers at once"), self.num_answers, self.tr("Side by side, to keep one or all.")),
-                (self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
-                (self.tr("Think first"), self.thinking, self.thinking.toolTip()),
-                (
-                    self.tr("Drafts"),
-                    self.draft,
-                    self.tr(
-                        "Guesses of what comes next, looked at all at once. They change the speed, not the answer."
-                    ),
-                ),
+                Row(self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer is cut there; Continue goes on.")),
+                Row(self.tr("Answers at once"), self.num_answers, self.tr("Side by side, to keep one or all.")),
+                Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
+                Row(self.tr("Think first"), self.thinking, self.thinking.toolTip()),
+                Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
             ),
         )
-        sides = QHBoxLayout()
-        sides.setSpacing(20)
-        sides.addLayout(drawing, 1)
-        sides.addLayout(answer, 1)
-        self.column.addLayout(sides)
+        self.column.addWidget(forms)
         self.column.addWidget(self._seed_error)
         self.column.addWidget(rule())
         self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
@@ -203,31 +191,8 @@ class AskingPanel(Popover):
         foot.addWidget(default)
         self.column.addLayout(foot)
 
-    def _form(self, title: str, rows: Sequence[tuple[str, QWidget, str]]) -> QVBoxLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(8)
-        grid.setColumnStretch(0, 1)
-        for place, (name, field, tip) in enumerate(rows):
-            field.setAccessibleName(name)
-            field.setAccessibleDescription(tip)
-            field.setToolTip(tip)
-            field.setFixedSize(_FIELD_PX, _FIELD_HEIGHT_PX)
-            label = QLabel(name)
-            label.setToolTip(tip)
-            label.setBuddy(field)
-            grid.addWidget(label, place, 0)
-            grid.addWidget(field, place, 1)
-        column = QVBoxLayout()
-        column.setSpacing(8)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(heading(title))
-        column.addLayout(grid)
-        column.addStretch(1)
-        return column
-
     def _fill_thinking(self, thinking: Thinking) -> None:
-        default = {"on": self.tr("As it is (on)"), "off": self.tr("As it is (off)")}.get(thinking, self.tr("No switch"))
+        default = {"on": self.tr("Usual (on)"), "off": self.tr("Usual (off)")}.get(thinking, self.tr("No switch"))
         self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
         self.thinking.setEnabled(thinking != "can't")
         self.thinking.setToolTip(
@@ -235,6 +200,17 @@ class AskingPanel(Popover):
             if thinking == "can't"
             else self.tr("Whether the model thinks before it answers.")
         )
+
+    def _fill_drafts(self, model: str) -> None:
+        automatic = self.tr("Draft model") if model else self.tr("Automatic")
+        self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
+        whose = (
+            self.tr("By {model}, or by other answers in the tree.").format(model=model)
+            if model
+            else self.tr("By a draft model, where one is chosen in the Models menu, or by other answers in the tree.")
+        )
+        what = self.tr("Guesses of what comes next, looked at all at once. They change the speed, not the answer.")
+        self.draft.setToolTip(as_tool_tip(f"{what} {whose}"))
 
     # --- what is set ---------------------------------------------------------------------------------------
 

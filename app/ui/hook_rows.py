@@ -87,7 +87,8 @@ class HookRows(QWidget):
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(2)
         is_on = hook.name in self.names
-        switch = QCheckBox(as_label(hook.name))
+        title, words = _titled(hook)
+        switch = QCheckBox(as_label(title))
         switch.setChecked(is_on)
         switch.setEnabled(is_on or not hook.problem)
         switch.setToolTip(as_tool_tip(worded(hook.description or hook.summary)))
@@ -101,7 +102,7 @@ class HookRows(QWidget):
             head.addWidget(self._mover(hook.name, -1, focus))
             head.addWidget(self._mover(hook.name, +1, focus))
         column.addLayout(head)
-        summary = quiet_label(worded(hook.problem or hook.summary))
+        summary = quiet_label(worded(hook.problem) or words)
         summary.setTextFormat(Qt.TextFormat.PlainText)
         if hook.problem:
             summary.setObjectName("warning")
@@ -202,3 +203,13 @@ def _read(option: HookOption, text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
+
+
+def _titled(hook: Hook) -> tuple[str, str]:
+    """Return what a hook is called and what it does; where it says its own name first, it is not said twice."""
+    said, colon, _ = hook.summary.partition(": ")
+    words = worded(hook.summary)
+    if not colon or said.casefold() != hook.name.replace("_", " ").casefold():
+        return hook.name, words
+    title, _, rest = words.partition(": ")
+    return title, rest[:1].upper() + rest[1:]

@@ -37,6 +37,7 @@ class Popover(QFrame):
         self.column.setSpacing(8)
         label = QLabel(title)
         label.setObjectName("heading")
+        label.setWordWrap(True)
         self.column.addWidget(label)
         self._scroll = QScrollArea()
         self._scroll.setObjectName("popover_scroll")
@@ -128,6 +129,7 @@ def heading(title: str, explanation: str = "") -> QWidget:
     column.setSpacing(0)
     label = QLabel(title)
     label.setObjectName("role")
+    label.setWordWrap(True)
     column.addWidget(label)
     if explanation:
         column.addWidget(quiet_label(explanation))

@@ -153,8 +153,8 @@
         <translation>Ein Modell liest nur so viel, seine Antwort eingerechnet; ein Wort sind ein oder zwei Token.</translation>
     </message>
     <message>
-        <source>The model that is loaded reads {:,} tokens at most, its answer included; a word is one or two.</source>
-        <translation>Das geladene Modell liest höchstens {:,} Token, seine Antwort eingerechnet; ein Wort sind ein oder zwei.</translation>
+        <source>The model that is loaded reads {} tokens at most, its answer included; a word is one or two.</source>
+        <translation>Das geladene Modell liest höchstens {} Token, seine Antwort eingerechnet; ein Wort sind ein oder zwei.</translation>
     </message>
 </context>
 <context>
@@ -247,10 +247,6 @@
         <translation>Ein Startwert ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
     </message>
     <message>
-        <source>By {model}</source>
-        <translation>Von {model}</translation>
-    </message>
-    <message>
         <source>Automatic</source>
         <translation>Von selbst</translation>
     </message>
@@ -316,7 +312,7 @@
     </message>
     <message>
         <source>Maximum tokens</source>
-        <translation>Höchstzahl der Token</translation>
+        <translation>Token höchstens</translation>
     </message>
     <message>
         <source>The answer is cut there; Continue goes on.</source>
@@ -324,7 +320,7 @@
     </message>
     <message>
         <source>Answers at once</source>
-        <translation>Antworten auf einmal</translation>
+        <translation>Antworten</translation>
     </message>
     <message>
         <source>Side by side, to keep one or all.</source>
@@ -345,6 +341,26 @@
     <message>
         <source>Drafts</source>
         <translation>Entwürfe</translation>
+    </message>
+    <message>
+        <source>Usual (on)</source>
+        <translation>Üblich (an)</translation>
+    </message>
+    <message>
+        <source>Usual (off)</source>
+        <translation>Üblich (aus)</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>Vom Modell</translation>
+    </message>
+    <message>
+        <source>By {model}, or by other answers in the tree.</source>
+        <translation>Von {model} oder aus anderen Antworten im Baum.</translation>
+    </message>
+    <message>
+        <source>By a draft model, where one is chosen in the Models menu, or by other answers in the tree.</source>
+        <translation>Von einem Entwurfsmodell, wo im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
         <source>Guesses of what comes next, looked at all at once. They change the speed, not the answer.</source>
@@ -383,14 +399,6 @@
         <translation>Neue Gespräche fragen lassen wie dieses</translation>
     </message>
     <message>
-        <source>As it is (on)</source>
-        <translation>Wie es ist (an)</translation>
-    </message>
-    <message>
-        <source>As it is (off)</source>
-        <translation>Wie es ist (aus)</translation>
-    </message>
-    <message>
         <source>No switch</source>
         <translation>Geht nicht</translation>
     </message>
@@ -426,8 +434,8 @@
         <translation>1 Token</translation>
     </message>
     <message>
-        <source>{num:,} tokens</source>
-        <translation>{num:,} Token</translation>
+        <source>{num} tokens</source>
+        <translation>{num} Token</translation>
     </message>
 </context>
 <context>
@@ -692,20 +700,20 @@
         <translation>Kontext: {share} belegt</translation>
     </message>
     <message>
-        <source>With what is written here {used:,} of {limit:,} tokens: {kept:,} kept, {read:,} to read</source>
-        <translation>Mit dem, was hier steht, {used:,} von {limit:,} Token: {kept:,} behalten, {read:,} zu lesen</translation>
+        <source>With what is written here {used} of {limit} tokens: {kept} kept, {read} to read</source>
+        <translation>Mit dem, was hier steht, {used} von {limit} Token: {kept} behalten, {read} zu lesen</translation>
     </message>
     <message>
-        <source> (about {seconds:.0f} s)</source>
-        <translation> (etwa {seconds:.0f} s)</translation>
+        <source> (about {seconds} s)</source>
+        <translation> (etwa {seconds} s)</translation>
     </message>
     <message>
-        <source>, {free:,} free for the answer.</source>
-        <translation>, {free:,} frei für die Antwort.</translation>
+        <source>, {free} free for the answer.</source>
+        <translation>, {free} frei für die Antwort.</translation>
     </message>
     <message>
-        <source>, {over:,} too many. </source>
-        <translation>, {over:,} zu viele. </translation>
+        <source>, {over} too many. </source>
+        <translation>, {over} zu viele. </translation>
     </message>
     <message>
         <source>The oldest messages will be left out.</source>
@@ -1491,8 +1499,8 @@
         <translation>Modell: {}</translation>
     </message>
     <message>
-        <source> · {} · {:,.1f} M parameters · context {:,} tokens</source>
-        <translation> · {} · {:,.1f} Mio. Parameter · Kontext {:,} Token</translation>
+        <source> · {} · {} M parameters · context {} tokens</source>
+        <translation> · {} · {} Mio. Parameter · Kontext {} Token</translation>
     </message>
     <message>
         <source> · {model} guesses ahead</source>
@@ -1863,8 +1871,8 @@
         <translation>Jetzt: …</translation>
     </message>
     <message>
-        <source>Now: {} ({:,} tokens).</source>
-        <translation>Jetzt: {} ({:,} Token).</translation>
+        <source>Now: {} ({} tokens).</source>
+        <translation>Jetzt: {} ({} Token).</translation>
     </message>
     <message>
         <source>Now: nothing.</source>
@@ -1875,12 +1883,12 @@
         <translation>Jetzt: {}.</translation>
     </message>
     <message>
-        <source>Now: {}, all of it of this model ({:,} tokens).</source>
-        <translation>Jetzt: {}, alles davon von diesem Modell ({:,} Token).</translation>
+        <source>Now: {}, all of it of this model ({} tokens).</source>
+        <translation>Jetzt: {}, alles davon von diesem Modell ({} Token).</translation>
     </message>
     <message>
-        <source>Now: {}, {} of it of this model ({:,} tokens).</source>
-        <translation>Jetzt: {}, davon {} von diesem Modell ({:,} Token).</translation>
+        <source>Now: {}, {} of it of this model ({} tokens).</source>
+        <translation>Jetzt: {}, davon {} von diesem Modell ({} Token).</translation>
     </message>
     <message>
         <source>It is kept in {}. Nothing here can show folders.</source>
@@ -2370,8 +2378,8 @@
         <translation>Kennt Bough und sonst nichts.</translation>
     </message>
     <message>
-        <source>{} · {:,.1f} M parameters · context {:,} tokens</source>
-        <translation>{} · {:,.1f} Mio. Parameter · Kontext {:,} Token</translation>
+        <source>{} · {} M parameters · context {} tokens</source>
+        <translation>{} · {} Mio. Parameter · Kontext {} Token</translation>
     </message>
     <message>
         <source>Loading {} …</source>
@@ -2403,6 +2411,21 @@
     <message>
         <source>{file} could not be written ({why}).</source>
         <translation>{file} ließ sich nicht schreiben ({why}).</translation>
+    </message>
+</context>
+<context>
+    <name>Numbers</name>
+    <message>
+        <source>bytes</source>
+        <translation>Byte</translation>
+    </message>
+    <message>
+        <source>,</source>
+        <translation>.</translation>
+    </message>
+    <message>
+        <source>.</source>
+        <translation>,</translation>
     </message>
 </context>
 <context>
@@ -2540,12 +2563,12 @@
 <context>
     <name>ReadingProgress</name>
     <message>
-        <source>reading {done:,} of {total:,} · {kept:,} kept</source>
-        <translation>liest {done:,} von {total:,} · {kept:,} behalten</translation>
+        <source>reading {done} of {total} · {kept} kept</source>
+        <translation>liest {done} von {total} · {kept} behalten</translation>
     </message>
     <message>
-        <source> · about {seconds:.0f} s</source>
-        <translation> · etwa {seconds:.0f} s</translation>
+        <source> · about {seconds} s</source>
+        <translation> · etwa {seconds} s</translation>
     </message>
     <message>
         <source>Reading</source>
@@ -4416,8 +4439,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
 <context>
     <name>WritingField</name>
     <message>
-        <source>The text would have {chars:,} characters, the longest stretch without a space {run:,}. A message takes {most:,} and {longest:,}. Nothing was pasted; paste a part of it.</source>
-        <translation>Der Text hätte {chars:,} Zeichen, die längste Strecke ohne Leerzeichen {run:,}. Eine Nachricht nimmt {most:,} und {longest:,}. Nichts wurde eingefügt; fügen Sie einen Teil davon ein.</translation>
+        <source>The text would have {chars} characters, the longest stretch without a space {run}. A message takes {most} and {longest}. Nothing was pasted; paste a part of it.</source>
+        <translation>Der Text hätte {chars} Zeichen, die längste Strecke ohne Leerzeichen {run}. Eine Nachricht nimmt {most} und {longest}. Nichts wurde eingefügt; fügen Sie einen Teil davon ein.</translation>
     </message>
 </context>
 <context>

@@ -102,7 +102,8 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     person.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, AskingPanel)
-    assert panel.draft.currentText() == "By small"
+    assert panel.draft.currentText() == "Draft model"
+    assert "By small" in panel.draft.toolTip()
     panel.close()
     # A fresh worker has it, too.
     worker = session.info
