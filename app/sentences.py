@@ -15,7 +15,11 @@ from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 
+from app.numbers import localised
+
 _BETWEEN = re.compile(r"(?<=\.) (?=\S)")
+_NUMBER = re.compile(r"\d{1,3}(,\d{3})*(\.\d+)?( ([KMG]i)?B)?")
+"""Or an amount of memory."""
 
 
 class _Sentence(NamedTuple):
@@ -36,10 +40,14 @@ def _worded_as_one(text: str, *, is_strict: bool) -> str | None:
         found = sentence.pattern.fullmatch(text) if sentence.longest in text else None
         if found is None:
             continue
-        fields = {name: worded(value) for name, value in found.groupdict().items()}
+        fields = {name: _worded_field(value) for name, value in found.groupdict().items()}
         if not is_strict or all(said != found[name] or not _BETWEEN.search(said) for name, said in fields.items()):
             return QCoreApplication.translate("Sentences", sentence.template).format(**fields)
     return None
+
+
+def _worded_field(value: str) -> str:
+    return localised(value) if _NUMBER.fullmatch(value) else worded(value)
 
 
 def _worded_in_turn(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Figures, Message, Record
-from app.model.sizes import size_in_words
+from app.numbers import counted, sized
 from app.sentences import worded
 
 
@@ -44,23 +44,23 @@ def statistics(record: Record) -> str:
     figures = record.figures
     parts = [
         QCoreApplication.translate("AnswerWords", "{tokens} tokens, {kept} kept").format(
-            tokens=f"{figures.prompt_tokens:,}", kept=f"{figures.kept_tokens:,}"
+            tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens)
         )
     ]
     if figures.read_tokens:
         parts.append(
-            QCoreApplication.translate("AnswerWords", "{tokens} read").format(tokens=f"{figures.read_tokens:,}")
+            QCoreApplication.translate("AnswerWords", "{tokens} read").format(tokens=counted(figures.read_tokens))
         )
     if figures.first_word_ms:
-        seconds = f"{figures.first_word_ms / 1000:.2f}"
+        seconds = counted(figures.first_word_ms / 1000, 2)
         parts.append(QCoreApplication.translate("AnswerWords", "first word {seconds} s").format(seconds=seconds))
     if figures.tokens_per_s:
         parts.append(
-            QCoreApplication.translate("AnswerWords", "{tokens} tokens/s").format(tokens=f"{figures.tokens_per_s:,.0f}")
+            QCoreApplication.translate("AnswerWords", "{tokens} tokens/s").format(tokens=counted(figures.tokens_per_s))
         )
     if figures.memory_bytes:
         parts.append(
-            QCoreApplication.translate("AnswerWords", "{size} memory").format(size=size_in_words(figures.memory_bytes))
+            QCoreApplication.translate("AnswerWords", "{size} memory").format(size=sized(figures.memory_bytes))
         )
     return " · ".join((*parts, *_helpers(figures), *_hooks(record)))
 
@@ -71,12 +71,14 @@ def statistics_in_sentences(record: Record) -> str:
     sentences = [
         QCoreApplication.translate(
             "AnswerWords", "The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now."
-        ).format(tokens=f"{figures.prompt_tokens:,}", kept=f"{figures.kept_tokens:,}", read=f"{figures.read_tokens:,}")
+        ).format(
+            tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens), read=counted(figures.read_tokens)
+        )
     ]
     if figures.new_tokens:
         sentences.append(
             QCoreApplication.translate("AnswerWords", "It wrote {tokens} tokens.").format(
-                tokens=f"{figures.new_tokens:,}"
+                tokens=counted(figures.new_tokens)
             )
         )
     if figures.first_word_ms:
@@ -85,16 +87,16 @@ def statistics_in_sentences(record: Record) -> str:
                 "AnswerWords",
                 "The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.",
             ).format(
-                seconds=f"{figures.first_word_ms / 1000:.2f}",
-                queue=f"{figures.queue_ms / 1000:.2f}",
-                reading=f"{(figures.first_word_ms - figures.queue_ms) / 1000:.2f}",
+                seconds=counted(figures.first_word_ms / 1000, 2),
+                queue=counted(figures.queue_ms / 1000, 2),
+                reading=counted((figures.first_word_ms - figures.queue_ms) / 1000, 2),
             )
         )
     if figures.memory_bytes:
         sentences.append(
             QCoreApplication.translate(
                 "AnswerWords", "The model, what it has read, and its work took {size} of memory at most."
-            ).format(size=size_in_words(figures.memory_bytes))
+            ).format(size=sized(figures.memory_bytes))
         )
     if record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
         sentences.append(
@@ -110,12 +112,12 @@ def _helpers(figures: Figures) -> list[str]:
     if figures.draft_tokens:
         parts.append(
             QCoreApplication.translate("AnswerWords", "{accepted} of {drafted} guesses right").format(
-                accepted=f"{figures.accepted_tokens:,}", drafted=f"{figures.draft_tokens:,}"
+                accepted=counted(figures.accepted_tokens), drafted=counted(figures.draft_tokens)
             )
         )
     if figures.forced_tokens:
         parts.append(
-            QCoreApplication.translate("AnswerWords", "{tokens} forced").format(tokens=f"{figures.forced_tokens:,}")
+            QCoreApplication.translate("AnswerWords", "{tokens} forced").format(tokens=counted(figures.forced_tokens))
         )
     return parts
 
@@ -124,7 +126,7 @@ def _hooks(record: Record) -> list[str]:
     parts: list[str] = []
     total_ms = sum(hook.total_ms for hook in record.hooks_told)
     if record.hooks_told:
-        parts.append(QCoreApplication.translate("AnswerWords", "hooks {ms} ms").format(ms=f"{total_ms:,.0f}"))
+        parts.append(QCoreApplication.translate("AnswerWords", "hooks {ms} ms").format(ms=counted(total_ms)))
     parts += [
         QCoreApplication.translate("AnswerWords", "{hook} switched off: too slow").format(hook=hook.name)
         for hook in record.hooks_told
@@ -142,4 +144,4 @@ def _left_out(num_messages: int) -> str:
     return QCoreApplication.translate(
         "AnswerWords",
         "The model did not see the {messages} oldest messages: the conversation is longer than its context.",
-    ).format(messages=f"{num_messages:,}")
+    ).format(messages=counted(num_messages))

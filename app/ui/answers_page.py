@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.model.message import Overflow
+from app.numbers import counted
 from app.program import Program
 from app.ui.one_of import OneOf, quiet_label
 from app.ui.settings_page import SettingsPage, card
@@ -50,6 +51,6 @@ class AnswersPage(SettingsPage):
             text = self.tr("A model reads only so much, its answer included; a word is one or two tokens.")
         else:
             text = self.tr(
-                "The model that is loaded reads {:,} tokens at most, its answer included; a word is one or two."
-            ).format(info.context_length)
+                "The model that is loaded reads {} tokens at most, its answer included; a word is one or two."
+            ).format(counted(info.context_length))
         self._context.setText(text)

@@ -15,6 +15,7 @@ from app.model.attachments import NotAttachedError, read_attachment
 from app.model.imports.suffixes import SUFFIXES
 from app.model.unsent import Attachment
 from app.notices import Notice
+from app.numbers import counted
 from app.questions import TokenCount
 from app.ui.composer import Composer
 
@@ -112,7 +113,7 @@ class AttachedFiles(QObject):
         size = self._sizes.get(attachment)
         if size is None:
             return attachment.name
-        tokens = self.tr("1 token") if size == 1 else self.tr("{num:,} tokens").format(num=size)
+        tokens = self.tr("1 token") if size == 1 else self.tr("{num} tokens").format(num=counted(size))
         return f"{attachment.name} · {tokens}"
 
     # --- how large they are --------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, 
 from app.archive import Archive
 from app.model.backups import Backups
 from app.model.restoring import Backup, listed
-from app.model.sizes import size_in_words
+from app.numbers import sized
 from app.ui.one_of import quiet_label
 from app.ui.sheet import Sheet
 from app.ui.times import when
@@ -85,7 +85,7 @@ class BackupsWindow(Sheet):
                 state, inside = self.tr("damaged; it can't be put back"), ""
             case _:
                 state, inside = self.tr("being checked …"), ""
-        parts = (state, inside, size_in_words(backup.num_bytes), self._why(backup))
+        parts = (state, inside, sized(backup.num_bytes), self._why(backup))
         return " · ".join(part for part in parts if part)
 
     def _why(self, backup: Backup) -> str:

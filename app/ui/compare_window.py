@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
+from app.numbers import counted
 from app.ui.compare_panes import ComparePanes
 from app.ui.sheet import Sheet
 from app.ui.theme import Theme
@@ -89,11 +90,11 @@ class CompareWindow(Sheet):
 
     @property
     def _count(self) -> str:
-        return f"{self.panes.num_differences:,}"
+        return counted(self.panes.num_differences)
 
     def _on_stepped(self) -> None:
         where = self.tr("Difference {number} of {count}").format(
-            number=f"{self.panes.current + 1:,}", count=self._count
+            number=counted(self.panes.current + 1), count=self._count
         )
         self.say(where)
         stretch = self.panes.current_stretch

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QToolButton, QToolTip
 
 from app.context_meter import Room
 from app.model.message import Overflow
+from app.numbers import counted
 from app.ui.plain import as_tool_tip
 from app.ui.theme import Theme
 
@@ -71,14 +72,14 @@ class ContextGauge(QToolButton):
 
     def _figures(self, room: Room) -> str:
         kept = min(room.num_kept, room.num_used)
-        used = self.tr(
-            "With what is written here {used:,} of {limit:,} tokens: {kept:,} kept, {read:,} to read"
-        ).format(used=room.num_used, limit=room.limit, kept=kept, read=room.num_read)
+        used = self.tr("With what is written here {used} of {limit} tokens: {kept} kept, {read} to read").format(
+            used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
+        )
         if room.seconds is not None and room.seconds >= _WORTH_SAYING_S:
-            used += self.tr(" (about {seconds:.0f} s)").format(seconds=room.seconds)
+            used += self.tr(" (about {seconds} s)").format(seconds=counted(room.seconds))
         if not room.is_over:
-            return used + self.tr(", {free:,} free for the answer.").format(free=room.num_free)
-        over = self.tr(", {over:,} too many. ").format(over=1 - room.num_free)
+            return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
+        over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))
         if self._overflow == "drop_oldest":
             return used + over + self.tr("The oldest messages will be left out.")
         return used + over + self.tr("The answer would fail: shorten the message, or go on from an earlier one.")

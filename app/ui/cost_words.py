@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
+from app.numbers import counted
 from app.prompt_cost import Cost
 
 
@@ -11,13 +12,13 @@ def cost_in_words(cost: Cost | None) -> str:
     """Say what would be read and how long that takes, as far as it is known, and what is kept."""
     if cost is None:
         return QCoreApplication.translate("CostWords", "Its cost is not known yet")
-    kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=f"{cost.num_kept:,}")
+    kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
     # One token is read of whatever is kept whole.
     if cost.num_read <= 1:
         return " · ".join((QCoreApplication.translate("CostWords", "nothing to read"), kept))
     num_read = cost.num_read
     read = QCoreApplication.translate("CostWords", "would read {count} tokens", "", num_read)
-    parts = [read.format(count=f"{cost.num_read:,}")]
+    parts = [read.format(count=counted(cost.num_read))]
     if cost.seconds is not None:
         parts.append(_seconds_in_words(cost.seconds))
     if cost.num_kept:
@@ -42,6 +43,6 @@ def _seconds_in_words(seconds: float) -> str:
     if seconds < 0.05:
         return QCoreApplication.translate("CostWords", "no time")
     if seconds < 99.5:
-        about = f"{seconds:.1f}" if seconds < 9.95 else f"{seconds:.0f}"
+        about = counted(seconds, 1 if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)
-    return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=f"{seconds / 60:,.0f}")
+    return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=counted(seconds / 60))

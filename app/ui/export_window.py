@@ -26,6 +26,7 @@ from app.exporting import Order, Preview, Progress, Scope, Written, exported, pr
 from app.model.exports.format_names import Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options
+from app.numbers import counted
 from app.sentences import worded
 from app.ui.elided_label import ElidedLabel
 from app.ui.export_formats import all_formats
@@ -262,7 +263,7 @@ class ExportWindow(Sheet):
             else self.tr("{done} of {total} conversations")
         )
         self.show_far(
-            text.format(done=f"{progress.done:,}", total=f"{progress.total:,}"), progress.done, progress.total
+            text.format(done=counted(progress.done), total=counted(progress.total)), progress.done, progress.total
         )
 
     def _on_written(self, written: Written) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton
 from typing_extensions import override
 
+from app.numbers import counted
 from app.ui.theme import Theme, icon
 
 _FIELD_PX = 260
@@ -69,7 +70,7 @@ class FindBar(QFrame):
 
     def show_count(self, number: int, num_hits: int, num_elsewhere: int) -> None:
         """Say which of how many hits is shown (the first is 1), and how many there are on other branches."""
-        text = self.tr("{number} of {num}").format(number=f"{number:,}", num=f"{num_hits:,}") if num_hits else ""
+        text = self.tr("{number} of {num}").format(number=counted(number), num=counted(num_hits)) if num_hits else ""
         if not num_hits and self.field.text():
             text = self.tr("Not found here") if num_elsewhere else self.tr("Not found")
         self.count.setText(text)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
 from app.model_session import ModelSession
+from app.numbers import counted
 from app.ui.elided_label import ElidedLabel
 from app.ui.plain import as_label, as_tool_tip
 from app.ui.theme import Theme, icon
@@ -70,8 +71,8 @@ class Header(QFrame):
         self.model_button.setAccessibleName(self.tr("Model: {}").format(text))
         tip, info = name, session.info
         if info is not None:
-            tip += self.tr(" · {} · {:,.1f} M parameters · context {:,} tokens").format(
-                info.architecture, info.num_parameters / 1e6, info.context_length
+            tip += self.tr(" · {} · {} M parameters · context {} tokens").format(
+                info.architecture, counted(info.num_parameters / 1e6, 1), counted(info.context_length)
             )
             if info.draft_model:
                 tip += self.tr(" · {model} guesses ahead").format(model=model_label(info.draft_model))

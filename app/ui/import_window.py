@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive import Archive
 from app.model.imports.importing import Progress, Summary, imported, planned
+from app.numbers import counted
 from app.sentences import worded
 from app.ui.folded import Folded
 from app.ui.one_of import quiet_label
@@ -96,7 +97,7 @@ class ImportWindow(Sheet):
                     branches=self.tr("%n branch(es)", "", summary.num_branches),
                 )
             )
-            programs = (f"{worded(program)}: {number:,}" for program, number in summary.programs.most_common())
+            programs = (f"{worded(program)}: {counted(number)}" for program, number in summary.programs.most_common())
             self.details.setText(" · ".join(programs))
         else:
             self.headline.setText(self.tr("Nothing here can be imported"))
@@ -125,7 +126,7 @@ class ImportWindow(Sheet):
         )
         self.remarks.show_lines(
             self.tr("What will not be as it was"),
-            [f"{number:,} {worded(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
+            [f"{counted(number)} {worded(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
             len(summary.remarks),
             is_open=True,
         )
@@ -152,7 +153,7 @@ class ImportWindow(Sheet):
 
     def _on_progress(self, progress: Progress) -> None:
         text = self.tr("{conversations} conversations, {messages} messages").format(
-            conversations=f"{progress.num_conversations:,}", messages=f"{progress.num_messages:,}"
+            conversations=counted(progress.num_conversations), messages=counted(progress.num_messages)
         )
         self.show_far(text, progress.done_bytes, progress.total_bytes)
 

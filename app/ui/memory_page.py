@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton
 from typing_extensions import override
 
 from app.model.settings import Keeping
-from app.model.sizes import GIB, memory_bytes, size_in_words
+from app.model.sizes import GIB, memory_bytes
 from app.notices import Notice
+from app.numbers import counted, sized
 from app.program import Program
 from app.ui.elided_label import ElidedLabel
 from app.ui.one_of import OneOf, SizeChoice, quiet_label
@@ -185,7 +186,7 @@ class MemoryPage(SettingsPage):
         kept, keeping = self._program.session.kept, self._program.session.keeping
         # The room that it takes stays the same, whether the figure is known or not.
         if kept is not None and keeping.limit_bytes is None:
-            self.memory.explain(0, self.tr("{} for the model that is loaded.").format(size_in_words(kept.limit_bytes)))
+            self.memory.explain(0, self.tr("{} for the model that is loaded.").format(sized(kept.limit_bytes)))
         else:
             self.memory.explain(0, self.tr("As the model and this computer's memory allow."))
         if kept is None:
@@ -193,21 +194,22 @@ class MemoryPage(SettingsPage):
                 self.tr("No model is loaded.") if self._program.session.state == "failed" else self.tr("Now: …")
             )
         elif kept.tokens:
-            self._in_memory.setText(self.tr("Now: {} ({:,} tokens).").format(size_in_words(kept.bytes), kept.tokens))
+            self._in_memory.setText(self.tr("Now: {} ({} tokens).").format(sized(kept.bytes), counted(kept.tokens)))
         else:
             self._in_memory.setText(self.tr("Now: nothing."))
         in_all = self._program.kept_files.num_bytes
-        size = size_in_words(in_all)
+        size = sized(in_all)
         # Where less is there than the worker knows of, somebody has emptied the folder meanwhile.
         if not in_all:
             text = self.tr("Now: nothing.")
         elif kept is None or not 0 < kept.disk_bytes <= in_all:
             text = self.tr("Now: {}.").format(size)
         elif kept.disk_bytes == in_all:
-            text = self.tr("Now: {}, all of it of this model ({:,} tokens).").format(size, kept.disk_tokens)
+            text = self.tr("Now: {}, all of it of this model ({} tokens).").format(size, counted(kept.disk_tokens))
         else:
-            share = size_in_words(kept.disk_bytes)
-            text = self.tr("Now: {}, {} of it of this model ({:,} tokens).").format(size, share, kept.disk_tokens)
+            share = sized(kept.disk_bytes)
+            num_tokens = counted(kept.disk_tokens)
+            text = self.tr("Now: {}, {} of it of this model ({} tokens).").format(size, share, num_tokens)
         self._on_disk.setText(text)
         self.empty_button.setEnabled(in_all > 0)
 

@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent, QShowEvent
 from typing_extensions import override
 
 from app.model.message import Message, MessageId
+from app.numbers import counted
 from app.ui.gliding_area import GlidingArea
 from app.ui.message_views import MessageViews, put_in_order
 from app.ui.shown_message import Shown
@@ -141,7 +142,7 @@ class MessageList(GlidingArea):
             view = self._views.make(self.shown(message_id))
             self._column.forget(index)
             # A screen reader finds those alone that have views; this tells where among all it is.
-            view.text.setAccessibleDescription(self.tr("Message {number}").format(number=f"{index + 1:,}"))
+            view.text.setAccessibleDescription(self.tr("Message {number}").format(number=counted(index + 1)))
         if not self._column.is_measured(index):
             self._column.measure(index, view.settled_height(self._width))
         return view

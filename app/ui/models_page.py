@@ -6,6 +6,7 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 
+from app.numbers import counted
 from app.program import Program
 from app.ui.draft_model_card import DraftModelCard
 from app.ui.header import model_label
@@ -68,8 +69,10 @@ class ModelsPage(SettingsPage):
     def _show_session(self) -> None:
         session = self._program.session
         if session.info is not None:
-            text = self.tr("{} · {:,.1f} M parameters · context {:,} tokens").format(
-                session.info.architecture, session.info.num_parameters / 1e6, session.info.context_length
+            text = self.tr("{} · {} M parameters · context {} tokens").format(
+                session.info.architecture,
+                counted(session.info.num_parameters / 1e6, 1),
+                counted(session.info.context_length),
             )
         elif session.state == "loading":
             text = self.tr("Loading {} …").format(model_label(session.name))

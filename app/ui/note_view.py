@@ -15,7 +15,7 @@ from app.export.document import picture_of
 from app.model.exports.wording import Note, split_note
 from app.model.message import Message
 from app.model.settings import write_atomically
-from app.model.sizes import size_in_words
+from app.numbers import sized
 from app.ui.fold_button import FoldButton
 from app.ui.message_text import MessageText
 from app.ui.theme import COLUMN_PX, Theme
@@ -79,9 +79,7 @@ class NoteView(QWidget):
             column.addWidget(_picture(picture, note.file_name, self.devicePixelRatioF()))
         if note.file_address:
             data = data_of(note.file_address)
-            save = QPushButton(
-                self.tr("Save “{name}” ({size})…").format(name=note.file_name, size=size_in_words(len(data)))
-            )
+            save = QPushButton(self.tr("Save “{name}” ({size})…").format(name=note.file_name, size=sized(len(data))))
             save.clicked.connect(self._save)
             column.addWidget(save, 0, Qt.AlignmentFlag.AlignLeft)
         if note.text:

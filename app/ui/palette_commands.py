@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from app.controller import Controller
 from app.model.presets import OURS, Preset
+from app.ui.asking_words import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
 from app.ui.palette import Choice, Palette
@@ -58,7 +59,7 @@ class PaletteCommands(QObject):
     def _presets(self) -> Iterator[Choice]:
         for preset in (*OURS, *self._controller.program.settings.presets):
             use = partial(self._use, preset)
-            yield Choice(preset.name, self.tr("Preset"), "sampling", use, _BEHIND_ACTIONS)
+            yield Choice(preset_name(preset), self.tr("Preset"), "sampling", use, _BEHIND_ACTIONS)
 
     def _use(self, preset: Preset) -> None:
         preparation = self._controller.preparation

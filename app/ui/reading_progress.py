@@ -8,6 +8,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.numbers import counted
+
 _WORTH_TELLING = 64
 """Tokens; fewer are read before anybody could look."""
 
@@ -39,10 +41,12 @@ class ReadingProgress(QWidget):
         bar.setMaximum(total - kept)
         bar.setValue(done - kept)
         began, done_before = self._began
-        text = self.tr("reading {done:,} of {total:,} · {kept:,} kept").format(done=done, total=total, kept=kept)
+        text = self.tr("reading {done} of {total} · {kept} kept").format(
+            done=counted(done), total=counted(total), kept=counted(kept)
+        )
         left = _seconds_left(now - began, done - done_before, total - done)
         # Less than a second is not worth telling.
-        more = self.tr(" · about {seconds:.0f} s").format(seconds=left) if left >= 1 else ""
+        more = self.tr(" · about {seconds} s").format(seconds=counted(left)) if left >= 1 else ""
         label.setText(f"{text}{more}")
         self.setVisible(True)
 

@@ -7,6 +7,7 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.numbers import counted
 from app.replaying import Replaying
 from app.sentences import worded
 from app.ui.one_of import quiet_label
@@ -102,7 +103,7 @@ class ReplayWindow(Sheet):
             self._grid.addWidget(quiet_label(text), 0, column)
         end = self.tr("the end")
         for row, difference in enumerate(differences, 1):
-            self._grid.addWidget(_cell(f"{difference.place + 1:,}"), row, 0)
+            self._grid.addWidget(_cell(counted(difference.place + 1)), row, 0)
             for column, token_id, text in (
                 (1, difference.stored_id, difference.stored_text),
                 (2, difference.drawn_id, difference.drawn_text),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QCoreApplication
 
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
+from app.numbers import counted
 
 _MOST_CHARS = 200_000
 """Beyond them the layout takes seconds."""
@@ -70,4 +71,4 @@ def _rest(num_chars: int) -> str:
     words = QCoreApplication.translate(
         "MessageText", "… and {count} characters more. Copy and Export have the whole text."
     )
-    return words.format(count=f"{num_chars:,}")
+    return words.format(count=counted(num_chars))

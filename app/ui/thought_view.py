@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.model.thoughts import Thought
+from app.numbers import counted
 from app.ui.fold_button import FoldButton
 from app.ui.message_text import MessageText
 from app.ui.theme import Theme
@@ -77,7 +78,7 @@ class ThoughtView(QWidget):
         minutes, rest = divmod(round(seconds), 60)
         if minutes:
             return self.tr("Thought for {minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
-        return self.tr("Thought for {seconds} s").format(seconds=rest or f"{seconds:.1f}")
+        return self.tr("Thought for {seconds} s").format(seconds=rest or counted(seconds, 1))
 
     def _fill(self) -> None:
         if self.text is None or not self.is_open or self._thought is None:

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from app.model.message import ORIGINS, Alternative
 from app.model.token_pieces import TokenPiece
+from app.numbers import counted
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
 
 _WIDTH_PX = 296
@@ -152,7 +153,9 @@ class AlternativeRow(QAbstractButton):
         if self.alternative.logprob is None:
             return "–"
         percent = 100 * self.share
-        return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %" if percent >= 0.05 else "< 0.1 %"
+        if percent < 0.05:
+            return f"< {counted(0.1, 1)} %"
+        return f"{counted(percent, 0 if percent >= 9.95 else 1)} %"
 
     def set_marked(self, marked: bool) -> None:
         self._is_marked = marked

@@ -18,6 +18,7 @@ from app.late import Late
 from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
 from app.notices import Notice
+from app.numbers import counted
 from app.ui.drop_page import DropPage
 from app.ui.menus import Menus
 from app.ui.theme import Theme
@@ -155,7 +156,7 @@ class TransferCommands(QObject):
     def _on_exported(self, written: Written) -> None:
         self._folder = written.path.parent
         text = (
-            self.tr("{num} files are in {path}.").format(num=f"{written.num_files:,}", path=written.path)
+            self.tr("{num} files are in {path}.").format(num=counted(written.num_files), path=written.path)
             if written.path.is_dir()
             else self.tr("{path} is written.").format(path=written.path)
         )

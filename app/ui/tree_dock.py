@@ -13,6 +13,8 @@ from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
 from app.ui.theme import Theme, icon
 from app.ui.tree_card import TreeCard
+from app.numbers import counted
+from app.ui.pinned_branches import PinnedBranches
 from app.ui.tree_overview import TreeOverview
 from app.ui.tree_sample import TreeSample
 from app.ui.tree_view import TreeView
@@ -146,7 +148,7 @@ class TreeDock(QFrame):
         self._pages.setCurrentIndex(0 if layout is None else 1)
         self._fit_button.setVisible(layout is not None)
         num_branches = 0 if layout is None else layout.num_branches
-        self._count.setText(self.tr("{count} branches", "", num_branches).format(count=f"{num_branches:,}"))
+        self._count.setText(self.tr("{count} branches", "", num_branches).format(count=counted(num_branches)))
         self._count.setVisible(num_branches > 1)
         self._show_card()
 

@@ -9,6 +9,8 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPlainTextEdit
 from typing_extensions import override
 
+from app.numbers import counted
+
 _MOST_CHARS = 2_000_000
 _LONGEST_RUN = 50_000
 """Characters without a space; Qt takes half a second to lay out four times as many, and grows with their square."""
@@ -47,9 +49,14 @@ class WritingField(QPlainTextEdit):
         if len(whole) > _MOST_CHARS or longest_run > _LONGEST_RUN:
             self.refused.emit(
                 self.tr(
-                    "The text would have {chars:,} characters, the longest stretch without a space {run:,}. A message "
-                    "takes {most:,} and {longest:,}. Nothing was pasted; paste a part of it."
-                ).format(chars=len(whole), run=longest_run, most=_MOST_CHARS, longest=_LONGEST_RUN)
+                    "The text would have {chars} characters, the longest stretch without a space {run}. A message "
+                    "takes {most} and {longest}. Nothing was pasted; paste a part of it."
+                ).format(
+                    chars=counted(len(whole)),
+                    run=counted(longest_run),
+                    most=counted(_MOST_CHARS),
+                    longest=counted(_LONGEST_RUN),
+                )
             )
             return
         super().insertFromMimeData(source)

@@ -929,22 +929,6 @@
         <translation>Endgültig löschen</translation>
     </message>
     <message>
-        <source>Send</source>
-        <translation>Senden</translation>
-    </message>
-    <message>
-        <source>New line</source>
-        <translation>Neue Zeile</translation>
-    </message>
-    <message>
-        <source>Single letters work on the message that has the focus.</source>
-        <translation>Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
-    </message>
-    <message>
-        <source>Keyboard shortcuts</source>
-        <translation>Tastenkürzel</translation>
-    </message>
-    <message>
         <source>About Bough</source>
         <translation>Über Bough</translation>
     </message>
@@ -3819,6 +3803,45 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>Cancelling …</source>
         <translation>Wird abgebrochen …</translation>
+    </message>
+</context>
+<context>
+    <name>ShortcutsWindow</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation type="unfinished">Tastenkürzel</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation type="unfinished">Senden</translation>
+    </message>
+    <message>
+        <source>Enter</source>
+        <translation type="unfinished">Eingabe</translation>
+    </message>
+    <message>
+        <source>New line</source>
+        <translation type="unfinished">Neue Zeile</translation>
+    </message>
+    <message>
+        <source>Shift+Enter</source>
+        <translation>Umschalt+Eingabe</translation>
+    </message>
+    <message>
+        <source>Writing</source>
+        <translation>Schreiben</translation>
+    </message>
+    <message>
+        <source>Single letters work on the message that has the focus.</source>
+        <translation type="unfinished">Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
+    </message>
+    <message>
+        <source>Change keys…</source>
+        <translation>Tasten ändern…</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation type="unfinished">Schließen</translation>
     </message>
 </context>
 <context>

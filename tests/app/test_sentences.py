@@ -10,6 +10,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from sentences import sentences
 
+from app.numbers import counted, sized
 from app.sentences import worded
 from app.ui.languages import Language
 from tests.driver import ROOT
@@ -69,6 +70,9 @@ _SAID = {
     ),
     "The JSON schema is no JSON: Expecting value. Line 1.": "Das JSON-Schema ist kein JSON: Expecting value. Line 1.",
     "Nobody knows this. Bough neither.": "Nobody knows this. Bough neither.",
+    "“a” has 1.5 MiB. A message takes 1,024 KiB of files. Attach a part of it.": (
+        "„a“ hat 1,5 MiB. Eine Nachricht nimmt Dateien bis 1.024 KiB. Hängen Sie einen Teil davon an."
+    ),
     "„Zwei“ wurde gelöscht.": "„Zwei“ wurde gelöscht.",
     "": "",
 }
@@ -77,3 +81,17 @@ _SAID = {
 @pytest.mark.parametrize("told", _SAID)
 def test_sentences_are_worded_with_those_inside_them_and_one_after_another(german: None, told: str) -> None:
     assert worded(told) == _SAID[told]
+
+
+def test_numbers_are_written_as_in_the_language_of_the_window(german: None) -> None:
+    assert (counted(1234567), counted(0.25, 2), counted(0.5)) == ("1.234.567", "0,25", "0")
+    assert (sized(12), sized(3 << 29)) == ("12 Byte", "1,5 GiB")
+
+
+def test_in_english_numbers_are_as_they_are(qapp: QApplication) -> None:
+    assert (counted(1234567), counted(0.25, 2), sized(12), sized(3 << 29)) == (
+        "1,234,567",
+        "0.25",
+        "12 bytes",
+        "1.5 GiB",
+    )

@@ -114,7 +114,7 @@ def test_answers_that_fail(german: German) -> None:
     desk = german.desk
     failures = {
         "The prompt has 3,000 tokens; the model's context holds 2,048 with the answer. Shorten the message, or go on "
-        "from an earlier one.": "fasst mit der Antwort 2,048",
+        "from an earlier one.": "fasst mit der Antwort 2.048",
         str(HookFailedError("mine", "It returned int, no Decision.")): "keine Decision",
         "A bug in Bough ended this request (ValueError: x. Y). The worker goes on; try again.": "(ValueError: x. Y)",
     }
