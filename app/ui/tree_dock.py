@@ -14,7 +14,6 @@ from app.model.tree import Tree
 from app.ui.theme import Theme, icon
 from app.ui.tree_card import TreeCard
 from app.numbers import counted
-from app.ui.pinned_branches import PinnedBranches
 from app.ui.tree_overview import TreeOverview
 from app.ui.tree_sample import TreeSample
 from app.ui.tree_view import TreeView
