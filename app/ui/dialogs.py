@@ -75,23 +75,6 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     box.open()
 
 
-def show_shortcuts(parent: QWidget, keys: Sequence[tuple[str, str]]) -> None:
-    """List what each key does."""
-    rows = "".join(
-        f"<tr><td style='padding:3px 24px 3px 0'>{text}</td><td style='padding:3px 0'><b>{key}</b></td></tr>"
-        for text, key in (
-            *keys,
-            (QCoreApplication.translate("Dialogs", "Send"), "Enter"),
-            (QCoreApplication.translate("Dialogs", "New line"), "Shift+Enter"),
-        )
-    )
-    letters = QCoreApplication.translate("Dialogs", "Single letters work on the message that has the focus.")
-    box = _box(parent, QCoreApplication.translate("Dialogs", "Keyboard shortcuts"))
-    box.setTextFormat(Qt.TextFormat.RichText)
-    box.setText(f"<table>{rows}</table><p>{letters}</p>")
-    box.open()
-
-
 def show_about(parent: QWidget) -> None:
     """Say what Bough is."""
     box = _box(parent, QCoreApplication.translate("Dialogs", "About Bough"))

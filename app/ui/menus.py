@@ -236,10 +236,6 @@ class Menus:
             key = chosen.get(entry.name, entry.key)
             self._actions[entry.name].setShortcut(QKeySequence(key))
 
-    def keys(self) -> list[tuple[str, str]]:
-        """Return what each key does: the action's text and the key as the system writes it."""
-        return [(self._names[name], key) for name, action in self._actions.items() if (key := key_of(action))]
-
     def __iter__(self) -> Iterator[tuple[str, QAction]]:
         return iter(self._actions.items())
 

@@ -42,7 +42,7 @@ class ProgramCommands(QObject):
             "theme_system": partial(self._program.set_theme, "system"),
             "theme_light": partial(self._program.set_theme, "light"),
             "theme_dark": partial(self._program.set_theme, "dark"),
-            "shortcuts": lambda: dialogs.show_shortcuts(self._window, self._menus.keys()),
+            "shortcuts": self._show_shortcuts,
             "larger_text": partial(self._change_text_size, +_TEXT_STEP),
             "smaller_text": partial(self._change_text_size, -_TEXT_STEP),
             "usual_text": partial(self._program.preferences.change, text_percent=100),
@@ -62,6 +62,19 @@ class ProgramCommands(QObject):
         settings.raise_()
         settings.activateWindow()
         return settings
+
+    def _show_shortcuts(self) -> None:
+        from app.ui.shortcuts_window import ShortcutsWindow
+
+        opened = self._window.findChild(ShortcutsWindow)
+        if isinstance(opened, ShortcutsWindow):
+            opened.activateWindow()
+        else:
+            ShortcutsWindow(self._menus, self._show_keys_page, self._window)
+
+    def _show_keys_page(self) -> None:
+        settings = self.show_settings()
+        settings.show_page(settings.keys)
 
     def show_memory_settings(self) -> None:
         """Open Settings where it is said what is kept of what models read."""

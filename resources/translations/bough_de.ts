@@ -3809,19 +3809,19 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <name>ShortcutsWindow</name>
     <message>
         <source>Keyboard shortcuts</source>
-        <translation type="unfinished">Tastenkürzel</translation>
+        <translation>Tastenkürzel</translation>
     </message>
     <message>
         <source>Send</source>
-        <translation type="unfinished">Senden</translation>
+        <translation>Senden</translation>
     </message>
     <message>
         <source>Enter</source>
-        <translation type="unfinished">Eingabe</translation>
+        <translation>Eingabe</translation>
     </message>
     <message>
         <source>New line</source>
-        <translation type="unfinished">Neue Zeile</translation>
+        <translation>Neue Zeile</translation>
     </message>
     <message>
         <source>Shift+Enter</source>
@@ -3833,7 +3833,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Single letters work on the message that has the focus.</source>
-        <translation type="unfinished">Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
+        <translation>Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
     </message>
     <message>
         <source>Change keys…</source>
@@ -3841,7 +3841,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished">Schließen</translation>
+        <translation>Schließen</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,70 @@
+"""What each key does, menu by menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+
+from app.ui.menus import MENUS, Entry, Menus, Submenu, key_of, translated
+from app.ui.one_of import quiet_label
+from app.ui.sheet import Sheet, scrolled
+
+_WIDTH_PX, _HEIGHT_PX = 520, 640
+
+
+class ShortcutsWindow(Sheet):
+    """Lists them; where they are changed is a button away."""
+
+    def __init__(self, menus: Menus, change: Callable[[], object], parent: QWidget) -> None:
+        super().__init__("", parent)
+        self.setWindowTitle(self.tr("Keyboard shortcuts"))
+        page = QWidget()
+        self._grid = QGridLayout(page)
+        self._grid.setContentsMargins(0, 0, 8, 0)
+        self._grid.setHorizontalSpacing(24)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(0, 1)
+        writing = ((self.tr("Send"), self.tr("Enter")), (self.tr("New line"), self.tr("Shift+Enter")))
+        self._add(self.tr("Writing"), writing)
+        for title, entries in _by_menu():
+            keys = [(translated(entry.text), key) for entry in entries if (key := key_of(menus[entry.name]))]
+            self._add(translated(title).replace("&", ""), keys)
+        self._grid.setRowStretch(self._grid.rowCount(), 1)
+        self._area = scrolled(page)
+        # By arrows and Page Down.
+        self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._area.setAccessibleName(self.windowTitle())
+        self.body.addWidget(quiet_label(self.tr("Single letters work on the message that has the focus.")))
+        self.body.addWidget(self._area, 1)
+        self.add_button(self.tr("Change keys…"), change)
+        self.close_button = self.add_button(self.tr("Close"), self.close, is_primary=True)
+        self.open_at(_WIDTH_PX, _HEIGHT_PX)
+        self._area.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @property
+    def texts(self) -> list[str]:
+        """All that is listed."""
+        return [found.text() for found in self._area.findChildren(QLabel)]
+
+    def _add(self, title: str, keys: Sequence[tuple[str, str]]) -> None:
+        heading = QLabel(title)
+        heading.setObjectName("role")
+        row = self._grid.rowCount()
+        heading.setContentsMargins(0, 12 if row > 1 else 0, 0, 0)
+        self._grid.addWidget(heading, row, 0, 1, 2)
+        for place, (text, key) in enumerate(keys, row + 1):
+            key_label = QLabel(key)
+            key_label.setObjectName("quiet")
+            self._grid.addWidget(QLabel(text), place, 0)
+            self._grid.addWidget(key_label, place, 1, Qt.AlignmentFlag.AlignRight)
+
+
+def _by_menu() -> Iterator[tuple[str, list[Entry]]]:
+    """Each menu's title with its entries, those in submenus, too."""
+    for title, parts in MENUS:
+        entries: list[Entry] = []
+        for part in parts:
+            entries += part.entries if isinstance(part, Submenu) else [part]
+        yield title, [entry for entry in entries if entry.name]
