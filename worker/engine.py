@@ -7,12 +7,11 @@ a token each a step, and between two of those steps a chunk of a prompt is read:
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import mlx.core as mx
 
+from worker.admission import LOOK_EVERY, Admission
 from worker.branch import Branch
 from worker.decode import MOST_GUESSES, Decoder
 from worker.draft import Draft, DraftModel, LookUp
@@ -20,32 +19,18 @@ from worker.drawn import Drawn
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
+from worker.line import Line, Turn
 from worker.prefill import Prefill
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
-from worker.request import Request, Ticket, cancelled_unbegun
+from worker.request import Request, Ticket
 from worker.steering import Steering
 
 log = logging.getLogger(__name__)
 
 _MOST_BESIDE = 1 << 14
 """Tokens of other answers that are looked through for what may come."""
-_MOST_BRANCHES = 64
-_ROOM = 256
-"""Tokens that a branch is expected to grow by at least, where it is asked whether there is memory for it."""
-_LOOK_EVERY = 32
-"""Tokens after which it is asked again whether there is memory for all."""
-
-
-@dataclass
-class _Turn:
-    """Answers of one request that wait to be begun, or that are being begun."""
-
-    request: Request
-    choices: list[int]
-    sequence: list[int]
-    """What is to be read: the prompt, and what such an answer has already said."""
 
 
 class Engine:
@@ -72,15 +57,11 @@ class Engine:
         self._hooks = hooks or HookFolder()
         self._draft_model = draft
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
-        self._waiting: deque[tuple[Generate, Ticket]] = deque()
-        """Requests whose turn has not come."""
-        self._turns: deque[_Turn] = deque()
-        """What waits for memory."""
-        self._reading: tuple[_Turn, Iterator[list[Event]]] | None = None
+        self._line = Line()
+        self._reading: tuple[Turn, Iterator[list[Event]]] | None = None
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
-        self._is_alone = False
-        """Several at once broke: one after another until all are answered."""
+        self._admission = Admission(model, self.cache)
 
     def guess_with(self, draft: DraftModel | None) -> None:
         """Let another model guess, or none."""
@@ -120,14 +101,14 @@ class Engine:
 
     def add(self, command: Generate, ticket: Ticket) -> None:
         """Line a request up. `step` returns its events; the last one is its `finished` or `failed`."""
-        self._is_alone = self._is_alone and self.is_busy
+        self._admission.is_one_by_one = self._admission.is_one_by_one and self.is_busy
         ticket.num_choices = max(ticket.num_choices, command.n)
-        self._waiting.append((command, ticket))
+        self._line.requests.append((command, ticket))
 
     @property
     def is_busy(self) -> bool:
         """Whether `step` has anything to do."""
-        return bool(self._waiting or self._turns or self._reading or self._running)
+        return bool(self._line or self._reading or self._running)
 
     def step(self) -> list[Event]:
         """Do one step: a token of each answer, or a chunk of a prompt; return what it brought."""
@@ -153,48 +134,36 @@ class Engine:
             yield from self._read(*self._reading)
 
     def _end_cancelled(self) -> Iterator[Event]:
-        for entry in [entry for entry in self._waiting if entry[1].is_cancelled]:
-            self._waiting.remove(entry)
-            yield cancelled_unbegun(*entry)
-        for turn in list(self._turns):
-            yield from self._drop_cancelled(turn)
-            if not turn.choices:
-                self._turns.remove(turn)
+        yield from self._line.drop_cancelled()
         for branch, (request, choice) in list(self._running.items()):
             if request.ticket.is_choice_cancelled(choice):
                 yield from _told(request.end(choice, "cancelled"))
                 yield from self._leave(branch)
 
-    def _drop_cancelled(self, turn: _Turn) -> Iterator[Event]:
-        for choice in [each for each in turn.choices if turn.request.ticket.is_choice_cancelled(each)]:
-            yield from _told(turn.request.end(choice, "cancelled"))
-            event = turn.request.ended(choice)
-            turn.choices.remove(choice)
-            yield event
-
     # --- prefill -------------------------------------------------------------------------------------------
 
     def _begin_reading(self) -> Iterator[Event]:
         """Begin what is next in line, if there is memory for it beside what runs."""
-        while self._turns or self._waiting:
-            if not self._turns:
-                command, ticket = self._waiting[0]
+        line = self._line
+        while line:
+            if not line.turns:
+                command, ticket = line.requests[0]
                 if not self._running:
                     mx.reset_peak_memory()
                 try:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
-                    self._waiting.popleft()
+                    line.requests.popleft()
                     yield failed(command.request_id, error)
                     return
-                self._waiting.popleft()
-                self._turns.append(_Turn(request, list(range(command.n)), request.sequence))
-            turn = self._turns[0]
-            if self._running and not self._has_memory_for(1, len(turn.sequence)):
+                line.requests.popleft()
+                line.turns.append(Turn(request, list(range(command.n)), request.sequence))
+            turn = line.turns[0]
+            if not self._admits(1, turn):
                 break
             self._decoder.move_out()
-            self._turns.popleft()
+            line.turns.popleft()
             self._reading = (turn, self._begun(turn))
             return
         self._decoder.move_in()
@@ -203,8 +172,8 @@ class Engine:
         if command.draft == "model" and self._draft_model is None:
             raise BadRequestError('`draft` is "model", but no draft model is loaded. Load one with `load_model`.')
 
-    def _read(self, turn: _Turn, steps: Iterator[list[Event]]) -> Iterator[Event]:
-        yield from self._drop_cancelled(turn)
+    def _read(self, turn: Turn, steps: Iterator[list[Event]]) -> Iterator[Event]:
+        yield from turn.drop_cancelled()
         if not turn.choices:
             # Nobody waits for it any more. What was read is kept.
             self._reading = None
@@ -222,7 +191,7 @@ class Engine:
         else:
             yield from progress
 
-    def _begun(self, turn: _Turn) -> Iterator[list[Event]]:
+    def _begun(self, turn: Turn) -> Iterator[list[Event]]:
         """Read what is not kept of a turn's sequence, a chunk a step, and have it continued."""
         request, sequence = turn.request, turn.sequence
         is_first = not request.num_read
@@ -248,7 +217,7 @@ class Engine:
         self._reading = None
         yield self._join(turn, logits, draft)
 
-    def _draft_for(self, turn: _Turn) -> Draft | None:
+    def _draft_for(self, turn: Turn) -> Draft | None:
         """What guesses for an answer that is continued alone; several at once use what there is to compute anyway."""
         if self._running or len(turn.choices) > 1 or not self.cache.can_drop(MOST_GUESSES):
             return None
@@ -262,10 +231,10 @@ class Engine:
 
     # --- decode --------------------------------------------------------------------------------------------
 
-    def _join(self, turn: _Turn, logits: mx.array, draft: Draft | None) -> list[Event]:
+    def _join(self, turn: Turn, logits: mx.array, draft: Draft | None) -> list[Event]:
         """Continue the answers of a turn whose sequence the working layers hold: as many as there is memory for."""
         num_more = 1
-        while num_more < len(turn.choices) and self._has_memory_for(num_more + 1, len(turn.sequence)):
+        while num_more < len(turn.choices) and self._admits(num_more + 1, turn):
             num_more += 1
         branches = [turn.request.branch(choice, turn.sequence, draft) for choice in turn.choices[:num_more]]
         if self._running or len(branches) > 1:
@@ -281,36 +250,27 @@ class Engine:
             self._running[branch] = (turn.request, choice)
         del turn.choices[:num_more]
         if turn.choices:
-            self._turns.appendleft(turn)
+            self._line.turns.appendleft(turn)
         # What an answer can't but begin with needs no logits.
         return [event for branch in branches for event in self._take(branch, None)]
 
-    def _has_memory_for(self, num_branches: int, num_tokens: int) -> bool:
-        """Whether so many branches more can be continued at once beside those that are."""
-        num_rows = len(self._running) + num_branches
-        if num_rows == 1:
-            return True
-        if self._is_alone or num_rows > _MOST_BRANCHES or not self.model.can_batch:
-            return False
-        return self._fit(num_rows, max(num_tokens, self._longest) + _ROOM)
+    def _admits(self, num_more: int, turn: Turn) -> bool:
+        """Whether so many answers of a turn can be continued at once beside those that are."""
+        return self._admission.admits(len(self._running) + num_more, max(len(turn.sequence), self._longest))
 
     @property
     def _longest(self) -> int:
         return max((len(branch.ids) for branch in self._running), default=0)
 
-    def _fit(self, num_rows: int, longest: int) -> bool:
-        # Each row is as long as the longest, and the branch in the working layers is there besides.
-        return (num_rows + 1) * self.model.num_bytes_at(longest) <= self.cache.limit_bytes
-
     def _suspend(self) -> None:
         """Let the newest answers wait where several have grown out of the memory there is for them."""
-        if len(self._running) < 2 or (longest := self._longest) % _LOOK_EVERY:
+        if len(self._running) < 2 or (longest := self._longest) % LOOK_EVERY:
             return
-        while len(self._running) > 1 and not self._fit(len(self._running), longest + _LOOK_EVERY):
+        while not self._admission.holds(len(self._running), longest):
             *_, (branch, (request, choice)) = self._running.items()
             self._decoder.leave(branch, len(branch.ids))
             del self._running[branch]
-            self._turns.appendleft(_Turn(request, [choice], branch.sequence))
+            self._line.turns.appendleft(Turn(request, [choice], branch.sequence))
 
     def _decode(self) -> Iterator[Event]:
         self._suspend()
@@ -351,7 +311,7 @@ class Engine:
             self._decoder.leave(branch, num_kept)
             self.cache.note(*written)
             del self._running[branch]
-            self._turns.appendleft(_Turn(request, [choice], following))
+            self._line.turns.appendleft(Turn(request, [choice], following))
 
     def _follow(self, branch: Branch, request: Request, choice: int) -> None:
         """Have a branch go on from what hooks have made of its answer."""
@@ -360,7 +320,7 @@ class Engine:
         if not (is_same and self._decoder.go_to(branch, sequence, request.num_left(choice))):
             self._decoder.leave(branch, len(sequence))
             del self._running[branch]
-            self._turns.appendleft(_Turn(request, [choice], sequence))
+            self._line.turns.appendleft(Turn(request, [choice], sequence))
 
     def _begin_forks(self, request: Request, forks: Iterable[Steering]) -> Iterator[Event]:
         for choice in (fork.choice for fork in forks):
@@ -368,7 +328,7 @@ class Engine:
             if sequence is None:
                 yield request.ended(choice)
             else:
-                self._turns.append(_Turn(request, [choice], sequence))
+                self._line.turns.append(Turn(request, [choice], sequence))
 
     def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""
@@ -395,11 +355,11 @@ class Engine:
     def _begin_again(self) -> None:
         """Have the answers that run gone on with one after another, from what they have said."""
         running, self._running = self._running, {}
-        self._is_alone = True
+        self._admission.is_one_by_one = True
         for branch in reversed(self._decoder.dissolve()):
             if branch in running:
                 request, choice = running[branch]
-                self._turns.appendleft(_Turn(request, [choice], branch.sequence))
+                self._line.turns.appendleft(Turn(request, [choice], branch.sequence))
 
     def _fail(self, request: Request, error: Exception) -> Iterator[Event]:
         """End a whole request."""
@@ -409,19 +369,16 @@ class Engine:
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             self._decoder.leave(branch, len(request.sequence))
             del self._running[branch]
-        self._turns = deque(turn for turn in self._turns if turn.request is not request)
+        self._line.drop(request)
         if self._reading is not None and self._reading[0].request is request:
             self._reading = None
         yield failed(request.request_id, error)
 
     def _fail_all(self, error: Exception) -> list[Event]:
-        requests = {command.request_id for command, _ in self._waiting}
-        requests |= {turn.request.request_id for turn in self._turns}
+        requests = self._line.clear()
         requests |= {request.request_id for request, _ in self._running.values()}
         if self._reading is not None:
             requests.add(self._reading[0].request.request_id)
-        self._waiting.clear()
-        self._turns.clear()
         self._running.clear()
         self._reading = None
         self._decoder.dissolve()
