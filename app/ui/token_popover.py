@@ -18,6 +18,7 @@ from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
 
 _WIDTH_PX = 296
 _MARGIN_PX = 6
+_BORDER_PX = 1
 _ROW_PX = 30
 _LINE_PX = 34
 """A line of text, and a little: so far above its place it is above the token."""
@@ -80,9 +81,10 @@ class TokenPopover(QFrame):
         self.mark(self._own)
         self.ensurePolished()
         self._hint.ensurePolished()
-        words_px = self._hint.heightForWidth(_WIDTH_PX - 2 * _MARGIN_PX) if self._hint.text() else 0
+        inner_px = _WIDTH_PX - 2 * (_MARGIN_PX + _BORDER_PX)
+        words_px = self._hint.heightForWidth(inner_px) if self._hint.text() else 0
         self._hint.setVisible(bool(words_px))
-        self.setFixedHeight(2 * _MARGIN_PX + len(self._rows) * _ROW_PX + words_px)
+        self.setFixedHeight(2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * _ROW_PX + words_px)
         self._move_to(place)
         self.show()
 

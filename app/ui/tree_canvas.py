@@ -265,7 +265,11 @@ class TreeCanvas(QAbstractScrollArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        current, before = self.current, QRect(QPoint(), event.oldSize())
+        was_seen = current is not None and before.contains(self.rect_of(current).center())
         self._fit_range()
+        if current is not None and was_seen:
+            self.reveal(current)
         self.sight_changed.emit()
 
     # --- painting ------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def _tree(num_versions: int = 3) -> Tree:
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="system", text=""),
         Message(id=3, parent_id=2, role="user", text="## How do I *fork*?"),
-        Message(id=4, parent_id=3, role="assistant", text="Press F.", starred_ms=1),
+        Message(id=4, parent_id=3, role="assistant", text="Press F.", starred_ms=1, pinned_ms=1),
         Message(id=5, parent_id=4, role="user", text="And back?"),
         Message(id=6, parent_id=5, role="assistant", text="Press Alt+←.", name="the way back"),
     ]
@@ -103,6 +103,15 @@ def test_arrows_walk_to_parents_children_and_along_the_row(looker: _Looker):
     assert looker.press(Qt.Key.Key_End) == 6
     assert looker.press(Qt.Key.Key_Down) == 6
     assert looker.asked == []
+
+
+def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looker: _Looker):
+    looker.press(Qt.Key.Key_End)
+    current = looker.view.current
+    assert current is not None
+    assert looker.view.is_in_sight(current)
+    looker.view.resize(300, 90)
+    assert looker.view.is_in_sight(current)
 
 
 def test_enter_goes_there_and_letters_are_asked_of_the_message(looker: _Looker):
@@ -242,7 +251,7 @@ def test_a_screen_reader_walks_the_messages_with_what_is_kept_of_them(looker: _L
     assert [node.text(QAccessible.Text.Name) for node in nodes] == [
         "System prompt: No system prompt",
         "You: How do I *fork*?",
-        "Answer, version 1 of 3, starred: Press F.",
+        "Answer, version 1 of 3, starred, pinned: Press F.",
         "Answer, version 2 of 3: Version 7",
         "Answer, version 3 of 3: Version 8",
         "You: And back?",
