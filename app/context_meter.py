@@ -76,9 +76,11 @@ class ContextMeter(QObject):
         self._costs.failed.connect(self._on_failed)
         self._whole_costs = PromptCosts(session, self)
         self._whole_costs.known.connect(self._on_whole_cost)
+        self._whole_costs.failed.connect(self._on_failed)
         self._count = TokenCount(session, self)
         self._count.counted.connect(self._on_counted)
         self._path: Path = tuple
+        self._num_messages = 0
         self._options: Mapping[str, Any] = {}
         self._cost: Cost | None = None
         """Of the branch, with hardly anything written."""
@@ -107,6 +109,7 @@ class ContextMeter(QObject):
     def show(self, path: Path, options: Mapping[str, Any], *, is_another: bool = False) -> None:
         """Be about a branch as it is now. What was known stays until more is, unless it is another conversation's."""
         self._path, self._options = path, options
+        self._num_messages = len(path())
         if is_another:
             self._cost = self._whole_cost = None
             self.changed.emit()
@@ -122,11 +125,12 @@ class ContextMeter(QObject):
 
     def _look_at_text(self) -> None:
         num_chars = len(self._text) + sum(len(file.text) for file in self._attached)
-        if num_chars <= _MOST_CHARS and len(self._path()) <= _MOST_MESSAGES:
+        if num_chars <= _MOST_CHARS and self._num_messages <= _MOST_MESSAGES:
             whole = with_attachments(self._text, self._attached)
             if whole.strip():
                 self._count.forget()
-                self._whole_costs.ask(lambda: [*self._path(), _message(whole)], self._options)
+                path = self._path
+                self._whole_costs.ask(lambda: [*path(), _message(whole)], self._options)
                 return
         self._whole_costs.forget()
         self._whole_cost = None
@@ -145,7 +149,7 @@ class ContextMeter(QObject):
         self.changed.emit()
 
     def _on_failed(self, _why: str) -> None:
-        self._cost = None
+        self._cost = self._whole_cost = None
         self.changed.emit()
 
     def _on_counted(self, num_tokens: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -14,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.message import Record
 from app.model.settings import Keeping
-from app.worker_link import WorkerLink
+from app.worker_link import WorkerLink, death_in_words
 from worker.protocol import (
     CacheOptions,
     CacheStats,
@@ -84,6 +83,8 @@ class ModelSession(QObject):
         self.fraction = 0.0
         self.stage = ""
         self.info: ModelLoaded | None = None
+        self.thinking_option: str | None = None
+        """By which name its chat template is told to think; known, too, while a model is loaded again."""
         link.received.connect(self._on_event)
         link.exited.connect(self._on_exit)
 
@@ -155,6 +156,8 @@ class ModelSession(QObject):
         self.kept_changed.emit()
 
     def _load(self, name: str, draft: str) -> None:
+        if name != self.name:
+            self.thinking_option = None
         self.name, self.draft = name, draft
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
         self._request_id = next(self._request_ids)
@@ -217,6 +220,7 @@ class ModelSession(QObject):
     def _be_ready(self, good: _Good) -> None:
         self._good = good
         self.name, self.draft, self.info = good.name, good.draft, good.info
+        self.thinking_option = good.info.thinking_option
         self.state, self.fraction = "ready", 1.0
         self.changed.emit()
 
@@ -283,17 +287,3 @@ class ModelSession(QObject):
         self._remove_now()
         self.changed.emit()
         self.load_failed.emit(why)
-
-
-def death_in_words(exit_code: int) -> str:
-    """Say how a process ended, from its exit code (negative: a signal)."""
-    if exit_code >= 0:
-        return f"with exit code {exit_code}"
-    if exit_code == -signal.SIGALRM:
-        return "by signal SIGALRM (a hook did not return; the terminal says which)"
-    if exit_code == -signal.SIGKILL:
-        return "by signal SIGKILL (often because memory ran out)"
-    try:
-        return f"by signal {signal.Signals(-exit_code).name}"
-    except ValueError:
-        return f"by signal {-exit_code}"

@@ -53,10 +53,9 @@ class Preparation(QObject):
         """How the next answer is asked for."""
         return self._prepared.asking or self._program.settings.asking
 
-    @property
     def template_options(self) -> dict[str, Any]:
-        """What the chat template is given for the next answer."""
-        return self.asking.options(self._thinking_option)
+        """Return what the chat template is given for the next answer."""
+        return self.asking.options(self._program.session.thinking_option)
 
     def show(self, conversation_id: int | None) -> None:
         """Be about another conversation."""
@@ -103,7 +102,7 @@ class Preparation(QObject):
         """Return the record of an answer that is asked for now; `asking`: not as is set, but so."""
         session, settings = self._program.session, self._program.settings
         asked = asking or self.asking
-        return session.signed(self._told(asked.record(settings.overflow, self._thinking_option)))
+        return session.signed(self._told(asked.record(settings.overflow, session.thinking_option)))
 
     def going_on(self, record: Record) -> Record:
         """Return the record of an answer that goes on now."""
@@ -124,11 +123,6 @@ class Preparation(QObject):
                 del self._unkept[conversation_id]
 
     # --- inside --------------------------------------------------------------------------------------------
-
-    @property
-    def _thinking_option(self) -> str | None:
-        info = self._program.session.info
-        return None if info is None else info.thinking_option
 
     def _read(self, conversation_id: int | None) -> Prepared:
         if conversation_id in self._unkept:

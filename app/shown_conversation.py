@@ -43,7 +43,7 @@ class ShownConversation(QObject):
         self._notices = program.notices
         self.preparation = Preparation(program)
         """What lies ready in the open conversation, and how it asks."""
-        self.costs = Costs(program.session.link, program.session, lambda: self.preparation.template_options)
+        self.costs = Costs(program.session.link, program.session, self.preparation.template_options)
         """What it would cost to go to a message of the open conversation."""
         self.preparation.asking_changed.connect(self.costs.look_at_options)
         self._open: OpenConversation | None = None

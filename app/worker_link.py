@@ -7,6 +7,7 @@ one: the window is painted before that.
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable
 from typing import Protocol
@@ -105,3 +106,17 @@ class WorkerLink(QObject):
             if self._thread is not None:
                 self._thread.join()
             self.exited.emit(exit_code or 0)
+
+
+def death_in_words(exit_code: int) -> str:
+    """Say how a process ended, from its exit code (negative: a signal)."""
+    if exit_code >= 0:
+        return f"with exit code {exit_code}"
+    if exit_code == -signal.SIGALRM:
+        return "by signal SIGALRM (a hook did not return; the terminal says which)"
+    if exit_code == -signal.SIGKILL:
+        return "by signal SIGKILL (often because memory ran out)"
+    try:
+        return f"by signal {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"by signal {-exit_code}"

@@ -20,6 +20,7 @@ from app.model.attachments import with_attachments
 from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
+from app.numbers import localised
 from app.questions import FormatCheck, HookList
 from app.sentences import worded
 from app.ui.asking_words import format_name, preset_name
@@ -141,7 +142,7 @@ class AskingCommands(QObject):
     def _measure(self) -> None:
         conversation = self._controller.conversation
         shown = (None if conversation is None else conversation.id), True
-        self._meter.show(self._path, self._preparation.template_options, is_another=shown != self._shown)
+        self._meter.show(self._path, self._preparation.template_options(), is_another=shown != self._shown)
         self._shown = shown
         self._show_system_prompt()
 
@@ -268,7 +269,7 @@ class AskingCommands(QObject):
         everything = (*OURS, *self._program.settings.presets)
         name, is_changed = current(everything, asking)
         preset = named(everything, name)
-        said = f"T {asking.sampling.temperature:g}" if preset is None else preset_name(preset)
+        said = "T " + localised(f"{asking.sampling.temperature:g}") if preset is None else preset_name(preset)
         if is_changed:
             said = self.tr("{name}, changed").format(name=said)
         more = " · ".join(self._more(asking))

@@ -54,7 +54,7 @@ class EditCosts(QObject):
         ask()
 
     def _ask(self, costs: PromptCosts, path: Sequence[Message]) -> None:
-        costs.ask(lambda: path, self._controller.preparation.template_options)
+        costs.ask(lambda: path, self._controller.preparation.template_options())
 
     def _below(self, text: str) -> list[Message]:
         """The first question under another system prompt."""

@@ -94,7 +94,7 @@ class ScriptedLink(WorkerLink):
 
     # --- what a worker says --------------------------------------------------------------------------------
 
-    def loaded(self, draft_refused: str = "") -> None:
+    def loaded(self, draft_refused: str = "", thinking_option: str | None = None) -> None:
         """The model that was last asked for is there; its draft model, too, where nothing is said against it."""
         load = self.loads[-1]
         self.say(
@@ -110,6 +110,8 @@ class ScriptedLink(WorkerLink):
                 cache_kind="trimmable",
                 draft_model=None if draft_refused else load.draft_model,
                 draft_refused=draft_refused,
+                thinking=thinking_option is not None,
+                thinking_option=thinking_option,
                 identity="a hash",
                 versions={"mlx": "1"},
             )

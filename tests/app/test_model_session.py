@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from app.model.settings import Keeping
-from app.model_session import death_in_words
+from app.worker_link import death_in_words
 from tests.app.desk import Desk
 from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
 
@@ -98,8 +98,8 @@ def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) 
     assert {load.model for load in desk.link.loads} == {"guide"}
     (told,) = {notice.text for notice in desk.notices}
     assert told == (
-        "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is kept. "
-        "A fresh worker is starting; your next message will work."
+        "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is "
+        "kept. A fresh worker is starting; your next message will work."
     )
 
 

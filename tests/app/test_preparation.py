@@ -23,7 +23,6 @@ from app.model.unsent import Attachment, Unsent
 from tests.app.desk import Desk
 from tests.driver import ROOT
 from worker.protocol import Constraint as AskedConstraint
-from worker.protocol import ModelLoaded
 
 _ASKING = Asking(
     sampling=Sampling(temperature=0.5, top_k=40, min_p=0.1, repetition_penalty=1.2, stop=("\n\n",), seed=3),
@@ -91,13 +90,20 @@ def test_an_answer_goes_on_in_the_form_that_it_began_in_and_is_drawn_as_is_set_n
 def test_a_model_is_told_whether_to_think_where_it_can_be(
     desk: Desk, thinking: bool | None, option: bool, asked: bool | None
 ) -> None:
-    info = desk.session.info
-    assert isinstance(info, ModelLoaded)
-    desk.session.info = structs.replace(info, thinking=option, thinking_option="enable_thinking" if option else None)
+    desk.program.load_model("/another")
+    desk.link.loaded(thinking_option="enable_thinking" if option else None)
     desk.controller.preparation.ask_so(Asking(thinking=thinking, template_options={"date": "today"}))
     desk.controller.send("u1")
     expected = {"date": "today"} if asked is None else {"date": "today", "enable_thinking": asked}
     assert desk.link.asked[-1].template_options == expected
+    # Also while it is loaded again.
+    desk.link.finished(desk.link.asked[-1], "a1")
+    desk.program.set_draft_model("/small")
+    desk.controller.send("u2")
+    assert desk.link.asked[-1].template_options == expected
+    desk.link.loaded()
+    desk.program.load_model("/one that is not known yet")
+    assert desk.controller.preparation.template_options() == {"date": "today"}
 
 
 def test_a_fork_asks_as_the_conversation_that_it_comes_from(desk: Desk) -> None:
