@@ -150,7 +150,8 @@ class Controller(ShownConversation):
     def fork(self, message_id: MessageId) -> None:
         """Open a new conversation that shares everything up to this message."""
         with self._notices.telling():
-            conversation = self._store.fork_conversation(f"{self._opened.conversation.name} (fork)", message_id)
+            name = self.tr("{name} (fork)").format(name=self._opened.conversation.name)
+            conversation = self._store.fork_conversation(name, message_id)
             self.preparation.lend(conversation.id)
             self.program.conversations.changed.emit()
             self.open_conversation(conversation.id)

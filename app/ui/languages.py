@@ -31,6 +31,7 @@ class Language:
             QCoreApplication.removeTranslator(translator)
         self._translators = []
         self.code = code
+        QLocale.setDefault(_locale(code))
         # Who speaks English needs none of this.
         import importlib.resources
 
@@ -45,3 +46,10 @@ class Language:
                 QCoreApplication.installTranslator(translator)
                 self._translators.append(translator)
         return True
+
+
+def _locale(code: str) -> QLocale:
+    """How times and fields of numbers are written: as the system does where it speaks this language, too."""
+    system = QLocale.system()
+    is_spoken = QLocale(code).language() == system.language() or (code == "en" and system == QLocale.c())
+    return system if is_spoken else QLocale(code)

@@ -725,6 +725,13 @@
     </message>
 </context>
 <context>
+    <name>Controller</name>
+    <message>
+        <source>{name} (fork)</source>
+        <translation>{name} (Abzweigung)</translation>
+    </message>
+</context>
+<context>
     <name>ConversationCommands</name>
     <message>
         <source>Open in a new window</source>
@@ -2435,7 +2442,7 @@
     <name>PaletteCommands</name>
     <message>
         <source>Pinned branch</source>
-        <translation type="unfinished"></translation>
+        <translation>Angehefteter Zweig</translation>
     </message>
     <message>
         <source>Conversation</source>
@@ -2454,11 +2461,11 @@
     <name>PinnedBranches</name>
     <message>
         <source>Pinned branches</source>
-        <translation type="unfinished"></translation>
+        <translation>Angeheftete Zweige</translation>
     </message>
     <message>
         <source>Unpin (Delete)</source>
-        <translation type="unfinished"></translation>
+        <translation>Ablösen (Entf)</translation>
     </message>
 </context>
 <context>
@@ -4327,7 +4334,7 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
     <message>
         <source>pinned</source>
-        <translation type="unfinished">angeheftet</translation>
+        <translation>angeheftet</translation>
     </message>
     <message>
         <source>1 more version</source>

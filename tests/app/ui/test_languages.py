@@ -85,6 +85,17 @@ def test_the_language_is_the_one_chosen_or_the_systems_where_it_is_known() -> No
     assert language_in_use("") == (system if system in LANGUAGES else "en")
 
 
+def test_times_and_fields_of_numbers_are_written_in_the_language(qapp: QApplication) -> None:
+    language, before = Language(), QLocale()
+    language.speak("de")
+    assert QLocale().language() == QLocale.Language.German
+    assert QLocale().toString(0.5) == "0,5"
+    language.speak("en")
+    assert QLocale().language() != QLocale.Language.German
+    assert QLocale().toString(0.5) == "0.5"
+    QLocale.setDefault(before)
+
+
 _AS_IN_EVERY_LANGUAGE = {"Bough", "English", "Deutsch", "Guide", "What is a branch?", "How do I edit a message?"} | {
     "How do I load a bigger model?"
 }
