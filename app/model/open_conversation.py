@@ -149,6 +149,12 @@ class OpenConversation:
         """All branches; to be read, never changed."""
         return self._tree
 
+    @property
+    def pinned(self) -> list[Message]:
+        """The messages at which branches are pinned, in the order in which they were."""
+        found = ((message.pinned_ms, message.id) for message in self._tree.messages if message.pinned_ms is not None)
+        return [self._tree[message_id] for _, message_id in sorted(found)]
+
     def branch_through(self, message_id: MessageId) -> list[Message]:
         """Return the branch that a message lies on, as going there would show it."""
         line = [message.id for message in self._tree.lineage(message_id)]

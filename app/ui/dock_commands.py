@@ -53,6 +53,7 @@ class DockCommands(QObject):
         dock.key_pressed.connect(self._on_key)
         dock.view.left.connect(self._place.leave)
         dock.menu_asked.connect(self._show_menu)
+        dock.pinned.unpin_asked.connect(self._unpin)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -93,6 +94,10 @@ class DockCommands(QObject):
         self._controller.go_to(message_id)
         if self._place.is_over:
             self._place.leave()
+
+    def _unpin(self, message_id: MessageId) -> None:
+        if self._controller.has(message_id) and self._controller.message(message_id).pinned_ms is not None:
+            self._controller.pin_branch(message_id)
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
         name = self._names.get(key)

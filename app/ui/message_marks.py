@@ -10,6 +10,7 @@ from app.ui.plain import as_tool_tip
 from app.ui.theme import Theme, icon
 
 _ICON_PX = 16
+_MARGIN_PX = 6
 _NAME_PX = 160
 """The most that a branch's name may take."""
 
@@ -29,7 +30,8 @@ class MessageMarks(QWidget):
         self._name.setObjectName("quiet")
         self._name.setTextFormat(Qt.TextFormat.PlainText)
         row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        # They begin where the words above them do.
+        row.setContentsMargins(_MARGIN_PX, 0, _MARGIN_PX, 0)
         row.setSpacing(2)
         for label in (self._star, self._pin, self._name):
             row.addWidget(label)

@@ -1,4 +1,4 @@
-"""What the command palette offers: the menus' actions, conversations, models, presets."""
+"""What the command palette offers: the menus' actions, pinned branches, conversations, models, presets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from app.ui.asking_words import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
 from app.ui.palette import Choice, Palette
+from app.ui.tree_words import called
 
 _BEHIND_ACTIONS = 5.0
 
@@ -38,12 +39,20 @@ class PaletteCommands(QObject):
             self._palette = Palette(self._window)
         # Each menu finds out what is possible when it opens; so it does here, before the focus is in the palette.
         self._menus.look_again()
-        self._palette.open([*self._actions(), *self._conversations(), *self._models(), *self._presets()])
+        self._palette.open(
+            [*self._actions(), *self._pinned(), *self._conversations(), *self._models(), *self._presets()]
+        )
 
     def _actions(self) -> Iterator[Choice]:
         for name, action in self._menus:
             if name != "palette" and action.isEnabled() and action.isVisible():
                 yield Choice(label(action), key_of(action), self._menus.icon_name(name), action.trigger)
+
+    def _pinned(self) -> Iterator[Choice]:
+        opened = self._controller.opened
+        for message in () if opened is None else opened.pinned:
+            go = partial(self._controller.go_to, message.id)
+            yield Choice(called(message), self.tr("Pinned branch"), "pin", go, _BEHIND_ACTIONS)
 
     def _conversations(self) -> Iterator[Choice]:
         kind, open_it = self.tr("Conversation"), self._controller.open_conversation

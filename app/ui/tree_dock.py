@@ -1,6 +1,8 @@
-"""The tree beside the transcript: its head, the tree or what it will look like, an overview, a card of one message."""
+"""The tree beside the transcript: its head, what is pinned, the tree or what it will look like, an overview, a card."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -11,9 +13,10 @@ from app.controller import Controller
 from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
+from app.numbers import counted
+from app.ui.pinned_branches import PinnedBranches
 from app.ui.theme import Theme, icon
 from app.ui.tree_card import TreeCard
-from app.numbers import counted
 from app.ui.tree_overview import TreeOverview
 from app.ui.tree_sample import TreeSample
 from app.ui.tree_view import TreeView
@@ -43,6 +46,7 @@ class TreeDock(QFrame):
         self._opened: OpenConversation | None = None
         self._tree: Tree | None = None
         self.view = TreeView(theme, self._message, controller.costs.get)
+        self.pinned = PinnedBranches(theme, self._message, self._siblings, controller.costs.get)
         self._overview = TreeOverview(self.view, theme)
         self._sample = TreeSample(theme)
         self.card = TreeCard(theme)
@@ -82,6 +86,7 @@ class TreeDock(QFrame):
         column = QVBoxLayout(whole)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addWidget(self.pinned)
         column.addLayout(self._body, 1)
         column.addWidget(self.card)
         self._pages.addWidget(self._sample)
@@ -105,12 +110,19 @@ class TreeDock(QFrame):
         view.pointed.connect(self._show_card)
         view.sight_changed.connect(self._asker.start)
         self._fit_button.clicked.connect(view.fit)
+        pinned = self.pinned
+        pinned.pointed.connect(self._show_card)
+        pinned.gone_to.connect(view.set_current)
+        pinned.gone_to.connect(view.gone_to)
+        pinned.key_pressed.connect(self.key_pressed)
+        pinned.menu_asked.connect(self.menu_asked)
+        pinned.left.connect(view.left)
         self._close_button.clicked.connect(self.close_asked)
 
     def set_theme(self, theme: Theme) -> None:
         self._fit_button.setIcon(icon("fit", theme.quiet_text))
         self._close_button.setIcon(icon("close", theme.quiet_text))
-        for part in (self.view, self._overview, self._sample, self.card):
+        for part in (self.pinned, self.view, self._overview, self._sample, self.card):
             part.set_theme(theme)
 
     def show_now(self) -> None:
@@ -128,6 +140,9 @@ class TreeDock(QFrame):
             assert self._tree is not None
             return self._tree[message_id]
 
+    def _siblings(self, message_id: MessageId) -> Sequence[MessageId]:
+        return () if self._tree is None else self._tree.siblings(message_id)
+
     def _refresh_soon(self) -> None:
         if self.isVisible():
             self._refresher.start()
@@ -139,6 +154,7 @@ class TreeDock(QFrame):
             self._controller.costs.show(None if opened is None else opened.lineage)
         self._tree = None if opened is None else opened.tree
         self.view.show_tree(self._tree, {} if opened is None else opened.choices)
+        self._show_pinned([] if opened is None else [message.id for message in opened.pinned])
         layout = self.view.layout_shown
         is_strip = self._overview.is_strip
         direction = QBoxLayout.Direction.LeftToRight if is_strip else QBoxLayout.Direction.TopToBottom
@@ -150,6 +166,12 @@ class TreeDock(QFrame):
         self._count.setText(self.tr("{count} branches", "", num_branches).format(count=counted(num_branches)))
         self._count.setVisible(num_branches > 1)
         self._show_card()
+
+    def _show_pinned(self, message_ids: Sequence[MessageId]) -> None:
+        had_focus = self.pinned.hasFocus()
+        self.pinned.show_ids(message_ids)
+        if had_focus and not message_ids:
+            self.view.setFocus()
 
     def _on_message_changed(self, _message_id: MessageId) -> None:
         if self.isVisible():
@@ -163,10 +185,10 @@ class TreeDock(QFrame):
             self._show_card()
 
     def _show_card(self) -> None:
-        """Tell of the message under the mouse, else of the one that the keys work on."""
+        """Tell of the message under the mouse or pinned where the keys are, else of the one that they work on."""
         layout = self.view.layout_shown
-        picture = self.view.picture
-        spot = None if layout is None else layout.get(picture.pointed_id) or layout.get(picture.current_id)
+        spots = (None if layout is None else layout.get(spot_id) for spot_id in self._meant())
+        spot = next((found for found in spots if found is not None), None)
         if spot is None or self._tree is None:
             self.card.clear()
         elif spot.num_folded:
@@ -179,9 +201,14 @@ class TreeDock(QFrame):
 
     def _want_costs(self) -> None:
         if self.isVisible():
-            picture = self.view.picture
-            first = [spot_id for spot_id in (picture.pointed_id, picture.current_id) if spot_id > 0]
-            self._controller.costs.want(list(dict.fromkeys([*first, *self.view.in_sight()])))
+            first = [spot_id for spot_id in self._meant() if spot_id > 0]
+            in_sight = (*self.pinned.in_sight(), *self.view.in_sight())
+            self._controller.costs.want(list(dict.fromkeys([*first, *in_sight])))
+
+    def _meant(self) -> tuple[int, int, int]:
+        """The spots that the card is about: the first that there is of them."""
+        picture = self.view.picture
+        return self.pinned.pointed_id, picture.pointed_id, picture.current_id
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

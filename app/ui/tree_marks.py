@@ -1,4 +1,4 @@
-"""The marks that a tree is drawn with: dots that say where a branch is kept, stars, chips, words; they know no tree."""
+"""The marks that a tree is drawn with: dots that say where a branch is kept, stars, pins, words; they know no tree."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 _CHIP_PX = 18
 _CHIP_PADDING_PX = 6
 _DOT_LINE_PX = 2.0
+_PIN = ((-0.4, -1), (0.4, -1), (0.3, -0.3), (0.72, 0.25), (-0.72, 0.25), (-0.3, -0.3))
+"""The head of a pin and its collar, within a square from -1 to 1."""
 
 
 def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, colour: str, ground: str) -> None:
@@ -70,6 +72,21 @@ def draw_star(painter: QPainter, centre: QPointF, px: float, colour: str, ground
     painter.setPen(QPen(QColor(ground), 1))
     painter.setBrush(QColor(colour))
     painter.drawPolygon(QPolygonF(points))
+
+
+def draw_pin(painter: QPainter, centre: QPointF, px: float, colour: str, ground: str) -> None:
+    """Draw a pin on a ground of its own, so that no line runs through it."""
+    unit = px / 2
+    painter.setPen(QPen(QColor(ground), 2.5))
+    painter.setBrush(QColor(ground))
+    outline = QPolygonF([centre + QPointF(x * unit, y * unit) for x, y in _PIN])
+    painter.drawPolygon(outline)
+    painter.drawLine(centre + QPointF(0, unit * 0.2), centre + QPointF(0, unit))
+    painter.setPen(QPen(QColor(colour), 1.25))
+    painter.drawLine(centre + QPointF(0, unit * 0.2), centre + QPointF(0, unit))
+    painter.setBrush(QColor(colour))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.drawPolygon(outline)
 
 
 def chip_width(text: str) -> float:

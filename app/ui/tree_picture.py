@@ -17,6 +17,7 @@ from app.ui.tree_marks import (
     draw_chip,
     draw_dot,
     draw_halo,
+    draw_pin,
     draw_ring,
     draw_star,
     draw_words,
@@ -222,11 +223,13 @@ class TreePicture:
             painter.drawEllipse(at, px / 2 + 5, px / 2 + 5)
         colour = theme.accent if layout.is_on_path(spot) else theme.quiet_text
         draw_dot(painter, at, px, self._tier(spot.id), colour, theme.page)
+        if spot.id == self.current_id:
+            draw_ring(painter, at, px, theme.accent if self.has_focus else theme.control_line)
         message = self._message(spot.id)
         if message.starred_ms is not None:
             draw_star(painter, at + QPointF(px / 2 + 1, -px / 2 - 1), 10, theme.accent, theme.page)
-        if spot.id == self.current_id:
-            draw_ring(painter, at, px, theme.accent if self.has_focus else theme.control_line)
+        if message.pinned_ms is not None:
+            draw_pin(painter, at - QPointF(px / 2 + 2, px / 2 + 1), 11, theme.accent, theme.page)
         if message.name and not self.scale.num_lines and self._labelled(layout, spot.row) != spot:
             following = layout.beside(spot, 1)
             end = self.right if following is None else self.scale.place(following.lane, 0).x() - px

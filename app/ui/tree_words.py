@@ -49,6 +49,11 @@ def first_words(message: Message) -> str:
     return QCoreApplication.translate("Tree", "Nothing yet")
 
 
+def called(message: Message) -> str:
+    """Return what a branch is called that begins at a message, else the first words."""
+    return message.name or first_words(message)
+
+
 def version_in_words(message_id: MessageId, siblings: Sequence[MessageId]) -> str:
     """Return which of its siblings a message is; empty where it has none."""
     if len(siblings) < 2:
@@ -58,10 +63,11 @@ def version_in_words(message_id: MessageId, siblings: Sequence[MessageId]) -> st
 
 
 def name_in_words(message: Message, siblings: Sequence[MessageId]) -> str:
-    """Return everything about a message that its dot, its star and its words show, as one line."""
+    """Return everything about a message that its dot, its marks and its words show, as one line."""
     starred = QCoreApplication.translate("Tree", "starred") if message.starred_ms is not None else ""
-    parts = (role_in_words(message), version_in_words(message.id, siblings), message.name, starred)
-    return f"{', '.join(part for part in parts if part)}: {_shortened(first_words(message))}"
+    pinned = QCoreApplication.translate("Tree", "pinned") if message.pinned_ms is not None else ""
+    parts = (role_in_words(message), version_in_words(message.id, siblings), message.name, starred, pinned)
+    return f"{', '.join(part for part in parts if part)}: {shortened(first_words(message))}"
 
 
 def fold_in_words(num_folded: int) -> str:
@@ -76,7 +82,8 @@ def here() -> str:
     return QCoreApplication.translate("Tree", "here")
 
 
-def _shortened(words: str) -> str:
+def shortened(words: str) -> str:
+    """Return words for where many are too many."""
     if len(words) <= _NUM_SAID:
         return words
     whole, _, _ = words[:_NUM_SAID].rpartition(" ")
