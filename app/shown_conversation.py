@@ -90,6 +90,10 @@ class ShownConversation(QObject):
         """The versions of a message, itself among them, oldest first."""
         return self._opened.siblings(message_id)
 
+    def num_below(self, *message_ids: MessageId) -> int:
+        """How many messages some siblings are, with all that stands below them."""
+        return sum(len(self._opened.below(message_id)) for message_id in message_ids)
+
     def is_streaming(self, message_id: MessageId) -> bool:
         return self._answers.is_streaming(message_id)
 

@@ -101,6 +101,8 @@ class SideBySide(QWidget):
             card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
+            num_pruned = self._controller.num_below(*(other for other in message_ids if other != message_id))
+            card.keep_button.setToolTip(self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned))
         self._place()
         self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -224,7 +226,6 @@ class _Card(QFrame):
         self.go_on_button.setAccessibleName(self.tr("Go on with {}").format(name))
         self.keep_button = QPushButton(self.tr("Keep only this"))
         self.keep_button.setAccessibleName(self.tr("Keep only {}").format(name))
-        self.keep_button.setToolTip(self.tr("Prunes the other versions; Undo brings them back"))
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addStretch(1)

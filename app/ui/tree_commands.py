@@ -86,10 +86,10 @@ class TreeCommands(QObject):
         """What an action is called for a message; where it prunes, with how many messages go."""
         match name:
             case "prune":
-                return self.tr("Prune (%n message(s))", "", self._num_below(message_id))
+                return self.tr("Prune (%n message(s))", "", self._controller.num_below(message_id))
             case "keep_only":
                 others = [other for other in self._controller.siblings(message_id) if other != message_id]
-                return self.tr("Keep only this version (prune %n message(s))", "", self._num_below(*others))
+                return self.tr("Keep only this version (prune %n message(s))", "", self._controller.num_below(*others))
             case _:
                 return menus.name(name)
 
@@ -97,12 +97,6 @@ class TreeCommands(QObject):
         """Whether a message has each of the marks that can be set, by the actions that set them."""
         message = self._controller.message(message_id)
         return {"star": message.starred_ms is not None, "pin_branch": message.pinned_ms is not None}
-
-    def _num_below(self, *message_ids: MessageId) -> int:
-        """How many messages siblings are, with all that stands below them."""
-        opened = self._controller.opened
-        assert opened is not None
-        return sum(len(opened.below(message_id)) for message_id in message_ids)
 
     def possible(self, message_id: MessageId) -> list[str]:
         """Return which of these can be done with a message."""

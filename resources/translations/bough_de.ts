@@ -3869,6 +3869,13 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <source>Version {} of {}</source>
         <translation>Fassung {} von {}</translation>
     </message>
+    <message numerus="yes">
+        <source>Prunes %n message(s); Undo brings them back</source>
+        <translation>
+            <numerusform>Stutzt %n Nachricht; „Rückgängig“ bringt sie zurück</numerusform>
+            <numerusform>Stutzt %n Nachrichten; „Rückgängig“ bringt sie zurück</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>Sidebar</name>
@@ -4490,10 +4497,6 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>Keep only {}</source>
         <translation>Nur {} behalten</translation>
-    </message>
-    <message>
-        <source>Prunes the other versions; Undo brings them back</source>
-        <translation>Stutzt die anderen Fassungen; „Rückgängig“ bringt sie zurück</translation>
     </message>
 </context>
 <context>

@@ -46,6 +46,7 @@ def test_going_on_with_one_shows_it_and_keeps_the_others(person: Person) -> None
 def test_keeping_only_one_prunes_the_others_until_that_is_undone(person: Person) -> None:
     versions = _four(person)
     button = person.button(person.window.side_by_side, "Keep only Version 2 of 4")
+    assert button.toolTip().startswith("Prunes 3 ")
     button.setFocus()
     person.bot.keyClick(button, Qt.Key.Key_Space)
     assert person.window.transcript.isVisible()
