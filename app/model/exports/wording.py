@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from app.model.exports.part import Options, Part, Section
 from app.model.message import Message, Record
+from app.model.sizes import size_in_words
 
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
@@ -125,6 +126,7 @@ def statistics(message: Message) -> str:
         f"{figures.kept_tokens:,} of them kept" if figures.kept_tokens else "",
         f"first word after {figures.first_word_ms / 1000:.2f} s" if figures.first_word_ms else "",
         f"{figures.tokens_per_s:.1f} tokens/s" if figures.tokens_per_s else "",
+        f"{size_in_words(figures.memory_bytes)} memory" if figures.memory_bytes else "",
         "" if message.state == "complete" else message.state,
     ]
     return " · ".join(part for part in parts if part)

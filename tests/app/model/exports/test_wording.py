@@ -18,12 +18,12 @@ def test_how_an_answer_was_drawn_is_told_as_far_as_it_is_known() -> None:
         constraint=Constraint(kind="json_schema", value={}),
         hooks=("no_repeats",),
         kv_bits=8,
-        figures=Figures(new_tokens=3, tokens_per_s=12.25),
+        figures=Figures(new_tokens=3, tokens_per_s=12.25, memory_bytes=312 << 20),
     )
     assert _told(record) == (
         "temperature 0.5 · top-p 1 · top-k 40 · min-p 0.05 · repetition penalty 1.1 · at most 1,000 tokens · "
         'stops at "\\n\\n" · form: json schema · hooks: no_repeats · what was read kept in 8 bits · seed 7 · '
-        "3 tokens written · 12.2 tokens/s"
+        "3 tokens written · 12.2 tokens/s · 312 MiB memory"
     )
     # Another program's export says which model it was, and nothing of temperatures.
     assert _told(Record(model="gpt-5")) == ""
