@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QKeyCombination, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
     QKeySequenceEdit,
     QLabel,
@@ -15,12 +14,16 @@ from PySide6.QtWidgets import (
 )
 
 from app.program import Program
+from app.ui.flow import Flow
 from app.ui.menus import all_entries, translated
 from app.ui.one_of import quiet_label
 from app.ui.settings_page import SettingsPage, card
+from app.ui.theme import scaled
 
 _NAME = Qt.ItemDataRole.UserRole
 _LIST_PX = 340
+_FIELD_PX = 160
+_NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
 """Any other key alone is one that somebody types."""
 _FIXED = frozenset(
@@ -61,12 +64,10 @@ class KeysPage(SettingsPage):
         self.says = QLabel()
         self.says.setObjectName("warning")
         self.says.setWordWrap(True)
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(self.field, 1)
-        row.addWidget(self.none_button)
-        row.addWidget(self.reset_button)
-        row.addWidget(self.reset_all_button)
+        self.field.setMinimumWidth(scaled(_FIELD_PX))
+        row = Flow()
+        for widget in (self.field, self.none_button, self.reset_button, self.reset_all_button):
+            row.addWidget(widget)
         hint = quiet_label(
             self.tr("Letters alone work on the message that has the focus. They stay, also beside a key of yours.")
         )
@@ -111,8 +112,8 @@ class KeysPage(SettingsPage):
     def _show_keys(self) -> None:
         for item in self._items():
             name = item.data(0, _NAME)
-            key, letter = self._key(name).toString(QKeySequence.SequenceFormat.NativeText), self._entries[name].letter
-            item.setText(1, ", ".join(part for part in (key, letter) if part))
+            keys = (self._key(name), QKeySequence(self._entries[name].letter))
+            item.setText(1, ", ".join(key.toString(_NATIVE) for key in keys if not key.isEmpty()))
         self.reset_all_button.setEnabled(bool(self._program.settings.keys))
         self._show_chosen()
 
@@ -138,7 +139,7 @@ class KeysPage(SettingsPage):
         if key.isEmpty():
             return ""
         pressed: QKeyCombination = key[0]  # pyright: ignore[reportIndexIssue] (its stubs lack the operator)
-        shown = key.toString(QKeySequence.SequenceFormat.NativeText)
+        shown = key.toString(_NATIVE)
         if key.toString(QKeySequence.SequenceFormat.PortableText) in _FIXED:
             return self.tr("{} is needed where text is written. Choose another one.").format(shown)
         is_held = pressed.keyboardModifiers() & ~Qt.KeyboardModifier.ShiftModifier

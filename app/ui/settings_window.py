@@ -15,10 +15,12 @@ from app.ui.memory_page import MemoryPage
 from app.ui.menus import Menus
 from app.ui.models_page import ModelsPage
 from app.ui.settings_page import SettingsPage
+from app.ui.theme import scaled
 
 _WIDTH_PX = 780
 _HEIGHT_PX = 720
 _LIST_PX = 176
+_LIST_EDGE_PX = 20
 _OF_SCREEN = 0.9
 
 
@@ -39,7 +41,6 @@ class SettingsWindow(QDialog):
         self.list = QListWidget()
         self.list.setObjectName("settings_pages")
         self.list.setAccessibleName(self.tr("Pages"))
-        self.list.setFixedWidth(_LIST_PX)
         self._pages = QStackedWidget()
         for name, page in (
             (self.tr("General"), self.general),
@@ -58,7 +59,8 @@ class SettingsWindow(QDialog):
         row.addWidget(self.list)
         row.addWidget(self._pages, 1)
         room = self.screen().availableGeometry()
-        self.resize(min(_WIDTH_PX, room.width()), min(_HEIGHT_PX, int(room.height() * _OF_SCREEN)))
+        self.resize(min(scaled(_WIDTH_PX), room.width()), min(scaled(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
+        self._fit_list()
         self.list.setCurrentRow(0)
         self.list.setFocus()
 
@@ -74,9 +76,16 @@ class SettingsWindow(QDialog):
         if isinstance(page, SettingsPage):
             page.look_again()
 
+    def _fit_list(self) -> None:
+        """All names of pages can be read, however large the text is."""
+        self.list.ensurePolished()
+        self.list.setFixedWidth(max(_LIST_PX, self.list.sizeHintForColumn(0) + _LIST_EDGE_PX))
+
     @override
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            self._fit_list()
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             # When it is opened, and whenever somebody comes back to it.
             self._look_again()
