@@ -1,6 +1,7 @@
-"""Walks the window and Settings at two sizes and tells what is cut off: `python -m tests.layout_faults LANGUAGE`.
+"""Walks all scenes and tells what is cut off or overlaps: `python -m tests.layout_faults LANGUAGE PERCENT`.
 
-Run it with QT_SCALE_FACTOR=2 for a screen of twice as many points. A line for each fault on standard output.
+PERCENT: how large texts are. Run it with QT_SCALE_FACTOR=2 for a screen of twice as many points. A line for each fault
+on standard output.
 """
 
 from __future__ import annotations
@@ -8,93 +9,98 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QTimer
-from PySide6.QtWidgets import QAbstractButton, QDialog, QLabel, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QScrollArea, QToolButton, QWidget
 
-from app.application import Application, Places, make_qt_application
-from app.model.settings import Settings, save_settings
-from app.model.store import Store
+from app.application import make_qt_application
+from app.tour.screen import OFFSCREEN, offscreen_of
 from app.ui.elided_label import ElidedLabel
+from tests.scenes.playbill import EMPTY, SCENES
+from tests.scenes.stage import Stage
 
-_SIZES = ((1280, 800), (820, 640))
+_SIZES = ((1280, 800), (820, 640), (640, 420))
+"""The last one is all that a screen of 1280 × 800 has at 200 %, less its edges."""
+_SETTLED_MS = 70
 
 
 def main() -> int:
-    _ = make_qt_application([])
-    with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder)
-        save_settings(data / "settings.json", Settings(language=sys.argv[1], tree_visible=True))
-        conversation_id = _fill(data / "conversations.sqlite3")
-        application = Application(Places.under(data))
-        window = application.window
-        window.show()
-        application.controller.open_conversation(conversation_id)
-        for width, height in _SIZES:
-            window.resize(width, height)
-            _settle()
-            _tell(f"window {width}", window)
-        window.action("settings").trigger()
-        settings = window.findChild(QDialog, "settings")
-        assert settings is not None
-        for row in range(settings.list.count()):  # pyright: ignore[reportAttributeAccessIssue]
-            settings.list.setCurrentRow(row)  # pyright: ignore[reportAttributeAccessIssue]
-            _settle()
-            _tell(f"settings {row}", settings)
-        window.close()
-        application.close()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if os.environ["QT_QPA_PLATFORM"] == OFFSCREEN:
+            os.environ["QT_QPA_PLATFORM"] = offscreen_of(folder, 3200, 2000)
+        qt_application = make_qt_application([])
+        sizes = _SIZES[:2] if qt_application.devicePixelRatio() < 2 else _SIZES[1:]
+        for scenes, trees in ((EMPTY, None), (SCENES, (3, 300))):
+            stage = Stage(
+                folder / str(len(scenes)),
+                language=sys.argv[1],
+                text_percent=int(sys.argv[2]),
+                tree_sizes=trees,
+                settled_ms=_SETTLED_MS,
+            )
+            _play(stage, scenes, sizes)
+            stage.close()
     return 0
 
 
-def _fill(file: Path) -> int:
-    store = Store(file)
-    conversation, question = store.create_conversation("How branches work", "Be brief.", "What is a branch?")
-    for number in range(2):
-        store.add(conversation.id, question.id, "assistant", f"Answer {number} with `code`.\n\n```python\nx = 1\n```")
-    store.create_conversation("A conversation with quite a long name that must be cut somewhere", "", "Hello")
-    store.close()
-    return conversation.id
-
-
-def _tell(where: str, root: QWidget) -> None:
-    for fault in _faults(root):
-        print(f"{where}: {fault}")
+def _play(stage: Stage, scenes: Mapping[str, Callable[[Stage], QWidget]], sizes: Sequence[tuple[int, int]]) -> None:
+    for name, scene in scenes.items():
+        shown = scene(stage)
+        for width, height in sizes:
+            stage.window.resize(width, height)
+            stage.settle()
+            for window in {shown, *(popup for popup in [QApplication.activePopupWidget()] if popup is not None)}:
+                for fault in _faults(window):
+                    print(f"{name}, {width}: {fault}")
+            if shown is not stage.window:
+                # Of a size of its own.
+                break
+        stage.clear()
 
 
 def _faults(root: QWidget) -> Iterator[str]:
     for widget in root.findChildren(QWidget):
-        if (
-            not widget.isVisible()
-            or not isinstance(widget, QLabel | QAbstractButton)
-            or isinstance(widget, ElidedLabel)
-        ):
-            continue
-        text = widget.text().replace("&&", "&")
-        if isinstance(widget, QLabel) and widget.wordWrap():
-            if widget.height() < widget.heightForWidth(widget.width()) - 1:
-                yield f"{text!r} needs {widget.heightForWidth(widget.width())} px of height and has {widget.height()}"
-        elif text and widget.width() < widget.fontMetrics().horizontalAdvance(text) - 1:
-            yield f"{text!r} needs {widget.fontMetrics().horizontalAdvance(text)} px and has {widget.width()}"
-        parent = widget.parentWidget()
-        if parent is not None and parent.layout() is not None:
-            for other in parent.findChildren(QWidget):
-                is_beside = other.parentWidget() is parent and other is not widget and other.isVisible()
-                if (
-                    is_beside
-                    and isinstance(other, QLabel | QAbstractButton)
-                    and other.geometry().intersects(widget.geometry())
-                ):
-                    yield f"{text!r} overlaps {other.text()!r}"
+        if widget.isVisible() and not isinstance(widget, ElidedLabel):
+            yield from _cut_off(widget)
+            yield from _overlaps(widget)
 
 
-def _settle() -> None:
-    loop = QEventLoop()
-    QTimer.singleShot(200, loop.quit)
-    loop.exec()
+def _cut_off(widget: QWidget) -> Iterator[str]:
+    text, width = _text_of(widget), widget.width()
+    if isinstance(widget, QLabel) and widget.wordWrap():
+        needed = widget.heightForWidth(width)
+        if widget.height() < needed - 1:
+            yield f"{text!r} needs {needed} px of height and has {widget.height()}"
+    elif text and width < widget.fontMetrics().horizontalAdvance(text) - 1:
+        yield f"{text!r} needs {widget.fontMetrics().horizontalAdvance(text)} px and has {width}"
+    parent = widget.parentWidget()
+    if text and parent is not None and not widget.isWindow() and not isinstance(parent.parentWidget(), QScrollArea):
+        seen = widget.geometry().intersected(parent.rect())
+        if seen.size() != widget.size():
+            yield f"{text!r} is cut off by what it lies in"
+
+
+def _overlaps(widget: QWidget) -> Iterator[str]:
+    parent = widget.parentWidget()
+    if not isinstance(widget, QLabel | QAbstractButton) or parent is None or parent.layout() is None:
+        return
+    for other in parent.findChildren(QWidget):
+        is_beside = other.parentWidget() is parent and other is not widget and other.isVisible()
+        if is_beside and isinstance(other, QLabel | QAbstractButton) and other.geometry().intersects(widget.geometry()):
+            yield f"{_text_of(widget)!r} overlaps {_text_of(other)!r}"
+
+
+def _text_of(widget: QWidget) -> str:
+    if isinstance(widget, QToolButton) and widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
+        return ""
+    if isinstance(widget, QLabel | QAbstractButton):
+        return widget.text().replace("&&", "&")
+    return widget.placeholderText() if isinstance(widget, QLineEdit) and not widget.text() else ""
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    os.environ.setdefault("QT_QPA_PLATFORM", OFFSCREEN)
     sys.exit(main())

@@ -12,9 +12,9 @@ from tests.driver import ROOT
 
 
 @pytest.mark.parametrize(("scale", "language"), [("1", "en"), ("2", "de")])
-def test_nothing_is_cut_off_and_nothing_overlaps(scale: str, language: str) -> None:
+def test_in_no_scene_anything_is_cut_off_or_overlaps(scale: str, language: str) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.layout_faults", language],
+        [sys.executable, "-m", "tests.layout_faults", language, "100"],
         cwd=ROOT,
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale},
         capture_output=True,

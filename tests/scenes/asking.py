@@ -1,0 +1,101 @@
+"""Scenes of asking: what lies ready, how is asked, an answer on its way, a worker that died."""
+
+from __future__ import annotations
+
+import multiprocessing
+
+from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
+
+from app.ui.asking_panel import AskingPanel
+from app.ui.format_popover import FormatPopover
+from app.ui.reading_progress import ReadingProgress
+from app.ui.system_prompt_popover import SystemPromptPopover
+from tests.scenes.stage import Stage
+
+_SCHEMA = '{"type": "object", "properties": {"is_kept": {"type": "bool"}}}'
+
+
+def streaming(stage: Stage) -> QWidget:
+    """The worker rests while the picture is taken."""
+    stage.controller.send("What is a branch, and what is a fork?")
+    stage.wait(lambda: bool(stage.controller.path[-1].text))
+    stage.let_worker_rest()
+    return stage.window
+
+
+def reading(stage: Stage) -> QWidget:
+    stage.open("stopped")
+    stage.let_worker_rest()
+    stage.controller.regenerate(stage.controller.path[-1].id)
+    stage.view(stage.controller.path[-1]).show_reading(1_204, 3_880, 1_000)
+    return stage.window
+
+
+def waiting(stage: Stage) -> QWidget:
+    """An answer that waits for that of another conversation."""
+    stage.controller.send("What is a branch?")
+    stage.wait(lambda: bool(stage.controller.path[-1].text))
+    stage.let_worker_rest()
+    stage.controller.new_conversation()
+    stage.controller.send("What is a fork?")
+    stage.shown(ReadingProgress)
+    return stage.window
+
+
+def restarted(stage: Stage) -> QWidget:
+    stage.open("stopped")
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    stage.wait(stage.window.banner.isVisible)
+    stage.wait(lambda: stage.application.session.state == "ready")
+    return stage.window
+
+
+def attached(stage: Stage) -> QWidget:
+    """A long text and two files, one of them with a long name."""
+    stage.open("stopped")
+    names = ("notes.txt", "a-file-with-a-name-that-is-far-too-long-for-the-room-there-is.py")
+    for name in names:
+        (stage.folder / name).write_text("apples\n" * 40, encoding="utf-8")
+    stage.window.composer.files_given.emit([stage.folder / name for name in names])
+    stage.window.composer.show_text("A question of some lines.\n\n- What is in the notes?\n- And what is not?")
+
+    def buttons() -> list[QToolButton]:
+        return stage.window.composer.attachments.buttons
+
+    stage.wait(lambda: all("oken" in button.accessibleName() for button in buttons()))
+    return stage.window
+
+
+def sampling(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.act("sampling")
+    panel = stage.shown(AskingPanel)
+    stage.wait(lambda: bool(panel.hooks.findChildren(QCheckBox)))
+    stage.settle()
+    return stage.window
+
+
+def answer_format(stage: Stage) -> QWidget:
+    """A schema that can't be used."""
+    stage.act("answer_format")
+    popover = stage.shown(FormatPopover)
+    popover.kinds["json_schema"].setChecked(True)
+    popover.editor.setPlainText(_SCHEMA)
+    stage.wait(lambda: popover.verdict.objectName() != "quiet")
+    return stage.window
+
+
+def system_prompt(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.act("system_prompt")
+    stage.shown(SystemPromptPopover)
+    stage.settle()
+    return stage.window
+
+
+def regenerate_with(stage: Stage) -> QWidget:
+    stage.open("stopped")
+    stage.press(stage.controller.path[-1], "W")
+    stage.shown(QMenu)
+    return stage.window

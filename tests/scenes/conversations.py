@@ -1,0 +1,110 @@
+"""Scenes of reading: conversations with what is hard to show, what is found in them, menus, settings."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
+
+from app.ui.formulas import formulas
+from tests.scenes.stage import Stage
+
+
+def first_start(stage: Stage) -> QWidget:
+    return stage.window
+
+
+def empty(stage: Stage) -> QWidget:
+    return stage.window
+
+
+def opened(stage: Stage, name: str) -> QWidget:
+    stage.open(name)
+    return stage.window
+
+
+def math(stage: Stage) -> QWidget:
+    """Once all formulas are drawn."""
+    stage.open("math")
+    stage.wait(lambda: formulas().is_idle)
+    return stage.window
+
+
+def thought(stage: Stage) -> QWidget:
+    stage.open("thought")
+    answer = stage.controller.path[-1]
+    thought = stage.view(answer).thought
+    if thought is not None and not thought.is_open:
+        stage.press(answer, "T")
+    return stage.window
+
+
+def editing(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.press(stage.controller.path[1], "E")
+    return stage.window
+
+
+def selecting(stage: Stage) -> QWidget:
+    stage.open("table")
+    stage.act("select_messages")
+    return stage.window
+
+
+def finding(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.act("find")
+    stage.window.find_bar.field.setText("answer")
+    return stage.window
+
+
+def tokens(stage: Stage) -> QWidget:
+    """The popover at a token that was not the likeliest."""
+    stage.open("tokens")
+    stage.act("tokens")
+    answer = stage.controller.path[-1]
+    for _ in range(5):
+        stage.press(answer, Qt.Key.Key_Right)
+    stage.press(answer, Qt.Key.Key_Down)
+    return stage.window
+
+
+def message_menu(stage: Stage) -> QWidget:
+    stage.open("versions")
+    return _menu(stage, "Message")
+
+
+def models_menu(stage: Stage) -> QWidget:
+    return _menu(stage, "Models")
+
+
+def palette(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.act("palette")
+    return stage.window
+
+
+def keys(stage: Stage) -> QWidget:
+    stage.act("shortcuts")
+    return stage.shown(QDialog)
+
+
+def about(stage: Stage) -> QWidget:
+    stage.act("about")
+    return stage.shown(QDialog)
+
+
+def settings(stage: Stage, number: int) -> QWidget:
+    stage.act("settings")
+    dialog = stage.shown(QDialog)
+    pages = dialog.findChild(QListWidget, "settings_pages")
+    assert isinstance(pages, QListWidget)
+    pages.setCurrentRow(number)
+    return dialog
+
+
+def _menu(stage: Stage, title: str) -> QWidget:
+    bar = stage.window.menuBar()
+    menu = stage.window.menus.menu(title)
+    menu.popup(bar.mapToGlobal(QPoint(bar.actionGeometry(menu.menuAction()).left(), bar.height())))
+    stage.wait(lambda: QApplication.activePopupWidget() is menu)
+    return stage.window

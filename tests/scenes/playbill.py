@@ -1,0 +1,60 @@
+"""All scenes by their names: each brings a state about, and returns the window to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from PySide6.QtWidgets import QWidget
+
+from tests.scenes import asking, conversations, leaving, trees
+from tests.scenes.stage import Stage
+
+Scene = Callable[[Stage], QWidget]
+
+EMPTY: Mapping[str, Scene] = {"first start": conversations.first_start, "empty tree": trees.empty}
+"""Those of a program that has no conversation yet."""
+
+SCENES: Mapping[str, Scene] = {
+    "empty conversation": conversations.empty,
+    **{
+        name: partial(conversations.opened, name=name)
+        for name in ("code", "table", "scripts", "long word", "failed", "stopped")
+    },
+    "math": conversations.math,
+    "thought": conversations.thought,
+    "three siblings": partial(conversations.opened, name="versions"),
+    "editing": conversations.editing,
+    "selected messages": conversations.selecting,
+    "found": conversations.finding,
+    "tokens": conversations.tokens,
+    "streaming": asking.streaming,
+    "reading": asking.reading,
+    "waiting": asking.waiting,
+    "worker restarted": asking.restarted,
+    "side by side": trees.side_by_side,
+    "comparing": trees.comparing,
+    "tree 3": partial(trees.tree, num_messages=3),
+    "tree 300": partial(trees.tree, num_messages=300),
+    "attached": asking.attached,
+    "sampling": asking.sampling,
+    "answer format": asking.answer_format,
+    "system prompt": asking.system_prompt,
+    "regenerate with": asking.regenerate_with,
+    "message menu": conversations.message_menu,
+    "models menu": conversations.models_menu,
+    "palette": conversations.palette,
+    "search": leaving.searching,
+    "export": leaving.exporting,
+    "export pages": leaving.exporting_pages,
+    "import": leaving.importing,
+    "trash": leaving.trash,
+    "backups": leaving.backups,
+    "run again": leaving.running_again,
+    "keys": conversations.keys,
+    "about": conversations.about,
+    **{f"settings {number}": partial(conversations.settings, number=number) for number in range(6)},
+}
+
+LARGE: Mapping[str, Scene] = {"tree 10000": partial(trees.tree, num_messages=10_000)}
+"""What takes long to plant."""

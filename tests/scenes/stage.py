@@ -1,0 +1,147 @@
+"""One window with planted conversations, on which scenes are played and cleared away again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
+
+from app.application import Application, Places
+from app.model.message import Message
+from app.model.settings import Settings, save_settings
+from app.model.settings import Theme as ThemeName
+from app.ui.message_view import MessageView
+from app.ui.overlay import Overlay
+from tests.scenes.planting import plant
+
+_W = TypeVar("_W", bound=QWidget)
+_PATIENCE_MS = 60_000
+
+
+class Stage:
+    """The real window with the real worker."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        theme: ThemeName = "light",
+        language: str = "en",
+        text_percent: int = 100,
+        tree_sizes: tuple[int, ...] | None = None,
+        settled_ms: int = 120,
+    ) -> None:
+        """`tree_sizes`: of the trees that are planted; None: nothing is planted at all.
+
+        `settled_ms`: so long it takes until all is as it is to be looked at.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._settled_ms = settled_ms
+        settings = Settings(theme=theme, language=language, text_percent=text_percent, motion="less")
+        save_settings(folder / "settings.json", settings)
+        self.planted = {} if tree_sizes is None else plant(folder / "conversations.sqlite3", tree_sizes)
+        self.application = Application(Places.under(folder))
+        self.window = self.application.window
+        self.controller = self.application.controller
+        self._resting: list[int] = []
+        self.window.show()
+        self.wait(lambda: self.application.session.state == "ready")
+
+    def close(self) -> None:
+        self.window.close()
+        self.application.close()
+
+    # --- what scenes do ------------------------------------------------------------------------------------
+
+    def open(self, name: str) -> None:
+        """Open a planted conversation."""
+        self.controller.open_conversation(self.planted[name])
+        self.settle()
+
+    def act(self, action: str) -> None:
+        """Do what a menu offers."""
+        self.window.action(action).trigger()
+
+    def view(self, message: Message) -> MessageView:
+        """Bring a message into sight."""
+        found = self.window.transcript.reveal(message.id)
+        assert found is not None
+        return found
+
+    def press(self, message: Message, key: str | Qt.Key) -> None:
+        """Put the focus on a message and press a key."""
+        text = self.view(message).text
+        text.setFocus(Qt.FocusReason.TabFocusReason)
+        if isinstance(key, str):
+            QTest.keyClicks(text, key)
+        else:
+            QTest.keyClick(text, key)
+
+    def shown(self, kind: type[_W]) -> _W:
+        """Wait for a window or a panel of a kind."""
+
+        def seen() -> list[_W]:
+            return [widget for widget in self.window.findChildren(kind) if widget.isVisible()]
+
+        self.wait(lambda: bool(seen()))
+        return seen()[-1]
+
+    def wait(self, holds: Callable[[], bool]) -> None:
+        """Let the program go on until something holds."""
+        loop, timer = QEventLoop(), QTimer(interval=5)
+        timer.timeout.connect(lambda: loop.quit() if holds() else None)
+        timer.start()
+        QTimer.singleShot(_PATIENCE_MS, loop, loop.quit)
+        loop.exec()
+        assert holds()
+
+    def settle(self) -> None:
+        """Let what has been asked for be laid out and painted."""
+        loop = QEventLoop()
+        QTimer.singleShot(self._settled_ms, loop.quit)
+        loop.exec()
+
+    def let_worker_rest(self) -> None:
+        """Until the stage is cleared nothing more comes from it."""
+        self._resting = [worker.pid for worker in multiprocessing.active_children() if worker.pid is not None]
+        for worker in self._resting:
+            os.kill(worker, signal.SIGSTOP)
+        self.settle()
+
+    # --- between scenes ------------------------------------------------------------------------------------
+
+    def clear(self) -> None:
+        """Put everything away that a scene has opened."""
+        for worker in self._resting:
+            os.kill(worker, signal.SIGCONT)
+        self._resting = []
+        self.wait(lambda: not self.application.answers.are_any_asked)
+        while (popup := QApplication.activePopupWidget()) is not None:
+            popup.close()
+        window = self.window
+        for dialog in window.findChildren(QDialog):
+            dialog.close()
+        for overlay in window.findChildren(Overlay):
+            if overlay.isVisible():
+                overlay.dismiss()
+        if window.find_bar.isVisible():
+            window.find_bar.closed.emit()
+        if window.side_by_side.message_ids:
+            window.side_by_side.close_page()
+        if self.application.program.settings.tokens_visible:
+            self.act("tokens")
+        if window.action("tree").isChecked():
+            self.act("tree")
+        if window.banner.isVisible():
+            window.banner.close_button.click()
+        self.controller.new_conversation()
+        self.controller.preparation.ask_as_others_do()
+        self.settle()

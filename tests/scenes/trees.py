@@ -1,0 +1,37 @@
+"""Scenes of branches: the tree, versions beside each other, versions compared."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from app.ui.compare_window import CompareWindow
+from tests.scenes.stage import Stage
+
+
+def empty(stage: Stage) -> QWidget:
+    """What the tree will look like."""
+    stage.act("tree")
+    return stage.window
+
+
+def tree(stage: Stage, num_messages: int) -> QWidget:
+    stage.open(f"tree {num_messages}")
+    stage.act("walk_tree")
+    leaf = stage.controller.path[-1].id
+    stage.wait(lambda: stage.controller.costs.get(leaf) is not None)
+    return stage.window
+
+
+def side_by_side(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.press(stage.controller.path[2], "V")
+    stage.wait(stage.window.side_by_side.isVisible)
+    return stage.window
+
+
+def comparing(stage: Stage) -> QWidget:
+    stage.open("versions")
+    stage.press(stage.controller.path[2], "D")
+    compared = stage.shown(CompareWindow)
+    compared.next_button.click()
+    return compared
