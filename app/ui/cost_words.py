@@ -16,8 +16,7 @@ def cost_in_words(cost: Cost | None) -> str:
     # One token is read of whatever is kept whole.
     if cost.num_read <= 1:
         return " · ".join((QCoreApplication.translate("CostWords", "nothing to read"), kept))
-    num_read = cost.num_read
-    read = QCoreApplication.translate("CostWords", "would read {count} tokens", "", num_read)
+    read = QCoreApplication.translate("CostWords", "would read {count} tokens")
     parts = [read.format(count=counted(cost.num_read))]
     if cost.seconds is not None:
         parts.append(_seconds_in_words(cost.seconds))

@@ -173,7 +173,6 @@ class ImportWindow(Sheet):
 def _names(files: Sequence[Path]) -> str:
     shown = ", ".join(file.name for file in files[:3])
     if len(files) > 3:
-        num_more = len(files) - 3
-        more = QCoreApplication.translate("Import", "{files} and %n more", "", num_more)
-        return more.format(files=shown)
+        more = QCoreApplication.translate("Import", "{files} and {count} more")
+        return more.format(files=shown, count=counted(len(files) - 3))
     return shown

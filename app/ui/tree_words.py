@@ -74,7 +74,7 @@ def fold_in_words(num_folded: int) -> str:
     """Return what stands for siblings that are not shown."""
     if num_folded == 1:
         return QCoreApplication.translate("Tree", "1 more version")
-    return QCoreApplication.translate("Tree", "{count} more versions", None, num_folded).format(count=num_folded)
+    return QCoreApplication.translate("Tree", "{count} more versions").format(count=num_folded)
 
 
 def here() -> str:

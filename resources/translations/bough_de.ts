@@ -1552,8 +1552,8 @@
 <context>
     <name>Import</name>
     <message>
-        <source>{files} and %n more</source>
-        <translation>{files} und %n weitere</translation>
+        <source>{files} and {count} more</source>
+        <translation>{files} und {count} weitere</translation>
     </message>
 </context>
 <context>

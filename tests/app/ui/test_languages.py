@@ -66,6 +66,21 @@ def test_what_is_put_into_a_text_is_put_into_its_translation(code: str) -> None:
     assert wrong == []
 
 
+def test_qt_counts_only_where_its_collector_sees_that_something_is_counted() -> None:
+    # It sees that of `tr`. What `translate` is given a number for has one form, which Qt finds for one thing alone.
+    counting = [
+        f"{file.name}:{node.lineno}"
+        for file in (ROOT / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "translate"
+        and isinstance(node.func.value, ast.Name)
+        and len(node.args) > 3
+    ]
+    assert counting == []
+
+
 @pytest.mark.parametrize("code", _CODES)
 def test_what_qt_reads_is_made_of_what_is_written_there(qapp: QApplication, code: str) -> None:
     language = Language()
