@@ -6,8 +6,8 @@ import html
 
 
 def as_tool_tip(text: str) -> str:
-    """Return `text` for a tool tip: Qt takes one that looks like HTML for HTML."""
-    return f"<span>{html.escape(text)}</span>"
+    """Return `text` for a tool tip: Qt takes one that looks like HTML for HTML; screen readers read it as it is."""
+    return f"<span>{html.escape(text)}</span>" if "<" in text else text
 
 
 def as_label(text: str) -> str:
