@@ -7,13 +7,14 @@ import itertools
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.model.message import Message
 from app.model.token_pieces import token_pieces
 from app.ui.clusters import split_open_cluster
 from app.ui.edit_in_place import EditInPlace
 from app.ui.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
+from app.ui.message_card import MessageCard
 from app.ui.message_editor import MessageEditor
 from app.ui.message_folds import MessageFolds
 from app.ui.message_foot import MessageFoot
@@ -21,7 +22,7 @@ from app.ui.message_text import MessageText
 from app.ui.nearness import Nearness
 from app.ui.note_view import NoteView
 from app.ui.reading_modes import ReadingModes
-from app.ui.shown_message import Shown, role_in_words
+from app.ui.shown_message import Shown
 from app.ui.theme import Theme
 from app.ui.thought_view import ThoughtView
 
@@ -62,20 +63,8 @@ class MessageView(QFrame):
         self._is_listening = False
         self._tokens_shown: tuple[int, str, bool] | None = None
         """Of which text the tokens are shown, and whether it was one that grows."""
-        body = QFrame()
-        body.setObjectName("answer" if role == "assistant" else "card")
-        self._card = body
-        self._body = QVBoxLayout(body)
-        padding = (0, 0) if role == "assistant" else (16, 10)
-        self._body.setContentsMargins(padding[0], padding[1], padding[0], padding[1])
-        self._body.setSpacing(4)
-        if role != "assistant":
-            label = QLabel(role_in_words(role))
-            label.setObjectName("role")
-            self._body.addWidget(label)
-        self._body.addWidget(self.text)
-
-        self._edit = EditInPlace(self._body)
+        self._card = MessageCard(role, self.text)
+        self._edit = EditInPlace(self._card.column)
         self._edit.begun.connect(self._on_edit_begun)
         self._edit.ended.connect(self._on_edit_ended)
         self._edit.saved.connect(self._tell_saved)
@@ -92,11 +81,11 @@ class MessageView(QFrame):
         inset = QVBoxLayout()
         inset.setContentsMargins(8, 0, 0, 0)
         inset.setSpacing(2)
-        inset.addWidget(body)
+        inset.addWidget(self._card)
         layout.addLayout(inset)
         # The icons stand under the text's edge; their buttons reach out by a padding.
         layout.addWidget(self._row)
-        self._folds = MessageFolds(layout, self._body, theme)
+        self._folds = MessageFolds(layout, self._card.column, theme)
         self._folds.tab_stops_changed.connect(self._order_tabs)
         self.foot = MessageFoot(inset)
         self.foot.cancelled.connect(self._ask_to_stop)
@@ -129,7 +118,7 @@ class MessageView(QFrame):
         self.resize(width_px, self.height())
         layout = self.layout()
         assert layout is not None
-        for inner in (self._body, layout):
+        for inner in (self._card.column, layout):
             inner.activate()
         # A sentence below a message may need several lines.
         return layout.totalHeightForWidth(width_px) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
@@ -165,10 +154,7 @@ class MessageView(QFrame):
         is_raw = message.id in self._modes.raw or are_tokens_shown
         if self.text.content + "".join(self._unrendered) != shown.text or self.text.is_raw != is_raw:
             self.text.set_text(shown.text, is_raw=is_raw)
-        has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
-        self.text.setVisible(has_text and not self._edit.is_open)
-        # An empty system prompt is a quiet line, not an empty card.
-        self._card.setVisible(message.role != "system" or bool(message.text) or self._edit.is_open)
+        self._card.show_text(shown, is_edited=self._edit.is_open)
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
         self._show_folds()
@@ -266,14 +252,12 @@ class MessageView(QFrame):
         self._edit.begin(self.message, draft)
 
     def _on_edit_begun(self, editor: MessageEditor) -> None:
-        self.text.setVisible(False)
-        self._card.setVisible(True)
+        self._card.show_text(self.shown, is_edited=True)
         self._show_row()
         self.edit_begun.emit(editor)
 
     def _on_edit_ended(self) -> None:
         self.show_message(self.shown)
-        self.text.setVisible(bool(self.message.text))
         self.text.setFocus()
 
     def _tell_saved(self, text: str) -> None:
