@@ -11,7 +11,8 @@ from typing_extensions import override
 _MARGIN_PX = 24
 _TOP_PX = 88
 """Below menus and header, where there is room."""
-_LEAST_TOP_PX = 16
+_LEAST_TOP_PX = 36
+"""Below the menus."""
 _SHADE = QColor(0, 0, 0, 80)
 
 

@@ -142,6 +142,8 @@ class Stage:
             self.act("tree")
         if window.banner.isVisible():
             window.banner.close_button.click()
+        # Where there is no window manager, nobody else says so.
+        window.activateWindow()
         self.controller.new_conversation()
         self.controller.preparation.ask_as_others_do()
         self.settle()
