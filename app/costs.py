@@ -50,7 +50,7 @@ class Costs(QObject):
         self._link = link
         self._session = session
         self._options = options
-        self._asked_with: Mapping[str, Any] = {}
+        self._asked_with: dict[str, Any] = {}
         self._lineage: Lineage | None = None
         self._wanted: Sequence[MessageId] = ()
         self._plans: dict[MessageId, PromptPlan] = {}
@@ -102,7 +102,7 @@ class Costs(QObject):
     def look_at_options(self) -> None:
         """What the chat template is given may be another: then every prompt is."""
         if self._options() != self._asked_with:
-            self._asked_with = self._options()
+            self._asked_with = dict(self._options())
             self.doubt()
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -133,8 +133,8 @@ class Costs(QObject):
         self._asked = [message_id for message_id, path in zip(asked, paths, strict=True) if path]
         paths = [path for path in paths if path]
         request_id = next(self._request_ids)
-        self._asked_with = self._options()
-        options = dict(self._asked_with) or UNSET
+        self._asked_with = dict(self._options())
+        options = self._asked_with or UNSET
         if not paths:
             self.want(self._wanted)
         elif self._link.send(

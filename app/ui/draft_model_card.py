@@ -55,7 +55,9 @@ class DraftModelCard(QWidget):
         with QSignalBlocker(self._choices):
             self._choices.choose(names.index(session.draft))
         model = model_label(session.name)
-        if session.state == "ready":
+        if session.state == "ready" and session.name == "guide" and not session.draft:
+            text = self.tr("The guide is fast enough without one.")
+        elif session.state == "ready":
             text = self.tr("For {model}.") if session.draft else self.tr("For {model}, which has none now.")
         elif session.state == "loading":
             text = self.tr("Loading {model} …")

@@ -982,6 +982,10 @@
         <translation>Ein kleineres Modell derselben Familie, das vorausrät. Wo es richtig liegt, kommen Antworten schneller; sie bleiben dieselben. Es braucht eigenen Speicher.</translation>
     </message>
     <message>
+        <source>The guide is fast enough without one.</source>
+        <translation>Der Guide ist ohne eines schnell genug.</translation>
+    </message>
+    <message>
         <source>For {model}.</source>
         <translation>Für {model}.</translation>
     </message>
@@ -2465,7 +2469,7 @@
     </message>
     <message>
         <source>Unpin (Delete)</source>
-        <translation>Ablösen (Entf)</translation>
+        <translation>Lösen (Entf)</translation>
     </message>
 </context>
 <context>
@@ -3955,7 +3959,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Unpin branch</source>
-        <translation>Zweig ablösen</translation>
+        <translation>Zweig lösen</translation>
     </message>
     <message>
         <source>Name branch</source>

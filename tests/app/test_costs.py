@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from pytestqt.qtbot import QtBot
 
-from app.costs import Costs, Prompts
+from app.costs import Costs, Options, Prompts
 from app.model.message import Figures, Message, Record, Role
 from app.model.tree import Tree
 from app.prompt import turns
@@ -48,13 +49,33 @@ def test_branches_that_share_messages_are_asked_about_as_each_alone(seed: int):
     assert len(prompts.messages) <= 40
 
 
+def test_what_the_template_is_told_goes_with_the_question_and_another_one_is_asked_for_it(
+    desk: Desk, qtbot: QtBot
+) -> None:
+    told: dict[str, object] = {}
+    asked = _Asked(desk, qtbot, lambda: told)
+    asked.costs.want([2])
+    plan = asked.question(0)
+    assert plan.template_options is UNSET
+    asked.answer(plan)
+    asked.costs.look_at_options()
+    told["enable_thinking"] = False
+    asked.costs.look_at_options()
+    plan = asked.question(1)
+    assert plan.template_options == {"enable_thinking": False}
+    asked.answer(plan, [PromptPlan(24, 0, "cold")])
+    cost = asked.costs.get(2)
+    assert cost is not None
+    assert cost.num_tokens == 24
+
+
 class _Asked:
     """Costs of a conversation whose worker is the test."""
 
-    def __init__(self, desk: Desk, bot: QtBot) -> None:
+    def __init__(self, desk: Desk, bot: QtBot, options: Options = dict) -> None:
         self.desk = desk
         self.bot = bot
-        self.costs = Costs(desk.link, desk.session)
+        self.costs = Costs(desk.link, desk.session, options)
         messages = [Message(id=1, parent_id=None, role="root", text="")]
         messages += [
             Message(id=number, parent_id=number - 1, role="assistant" if number % 2 else "user", text=f"t{number}")

@@ -43,7 +43,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
     return folder
 
 
-@pytest.fixture(params=["as it is", "no thinking", "with a draft model"])
+@pytest.fixture(params=["no thinking", "with a draft model"])
 def asker(person: Person, model: Path, request: pytest.FixtureRequest) -> Iterator[Person]:
     """Somebody in front of a conversation of two questions."""
     program, preparation = person.controller.program, person.controller.preparation
