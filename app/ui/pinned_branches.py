@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QEvent, QPersistentModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QSizePolicy, QToolTip
 from typing_extensions import override
 
@@ -121,6 +121,12 @@ class PinnedBranches(QListView):
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         super().mouseMoveEvent(event)
+        self._hover(event.position().toPoint())
+
+    @override
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        super().wheelEvent(event)
+        # Another row came under the mouse.
         self._hover(event.position().toPoint())
 
     @override

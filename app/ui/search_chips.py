@@ -7,9 +7,10 @@ from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from app.model.search_words import Key, Mark, day, marked, said, with_mark, with_word
+from app.ui.flow import Flow
 from app.ui.plain import as_label
 from app.ui.theme import Theme, icon
 
@@ -34,13 +35,11 @@ class SearchChips(QWidget):
         self.model = self._menu_chip(self.tr("Which model said it"))
         self.starred = self._mark_chip("starred", self.tr("Starred"), self.tr("Starred messages alone (is:starred)"))
         self.pinned = self._mark_chip("pinned", self.tr("Pinned"), self.tr("Pinned messages alone (is:pinned)"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
+        row = Flow(self)
         row.setSpacing(8)
         for chip in (self.role, self.date, self.model, self.starred, self.pinned):
             chip.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
             row.addWidget(chip)
-        row.addStretch(1)
         self.set_theme(theme)
         self.show_text("")
 

@@ -176,6 +176,7 @@ class TreeDock(QFrame):
     def _on_message_changed(self, _message_id: MessageId) -> None:
         if self.isVisible():
             self.view.viewport().update()
+            self.pinned.viewport().update()
             self._show_card()
             self._controller.costs.doubt()
 

@@ -76,6 +76,11 @@ def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in
     for _ in range(2):
         person.window.action("undo").trigger()
     person.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
+    # What is pruned is out of sight with its pins, and back with them.
+    person.controller.prune(second)
+    person.bot.waitUntil(lambda: rows.ids == [question], timeout=PATIENCE_MS)
+    person.window.action("undo").trigger()
+    person.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
     # They are this conversation's alone.
     opened = person.controller.conversation
     assert opened is not None
