@@ -1,4 +1,4 @@
-"""Walks all scenes and tells what is cut off or overlaps: `python -m tests.layout_faults LANGUAGE PERCENT`.
+"""Walks all scenes and tells what is cut off, overlaps or is English: `python -m tests.layout_faults LANGUAGE PERCENT`.
 
 PERCENT: how large texts are. Run it with QT_SCALE_FACTOR=2 for a screen of twice as many points. A line for each fault
 on standard output.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, 
 from app.application import make_qt_application
 from app.tour.screen import OFFSCREEN, offscreen_of
 from app.ui.elided_label import ElidedLabel
+from tests.driver import ROOT
 from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage
 
@@ -41,19 +43,34 @@ def main() -> int:
                 tree_sizes=trees,
                 settled_ms=_SETTLED_MS,
             )
-            _play(stage, scenes, sizes)
+            _play(stage, scenes, sizes, _english(sys.argv[1]))
             stage.close()
     return 0
 
 
-def _play(stage: Stage, scenes: Mapping[str, Callable[[Stage], QWidget]], sizes: Sequence[tuple[int, int]]) -> None:
+def _english(language: str) -> frozenset[str]:
+    """What is said in English where no translation was asked for; empty where the window speaks English."""
+    if language == "en":
+        return frozenset()
+    messages = ET.parse(ROOT / "resources" / "translations" / f"bough_{language}.ts").getroot().iter("message")  # noqa: S314
+    pairs = [(message.findtext("source", ""), message.findtext("translation", "")) for message in messages]
+    said = {translation for _, translation in pairs}
+    return frozenset(source for source, _ in pairs if source not in said and " " in source)
+
+
+def _play(
+    stage: Stage,
+    scenes: Mapping[str, Callable[[Stage], QWidget]],
+    sizes: Sequence[tuple[int, int]],
+    english: frozenset[str],
+) -> None:
     for name, scene in scenes.items():
         shown = scene(stage)
         for width, height in sizes:
             stage.window.resize(width, height)
             stage.settle()
             for window in {shown, *(popup for popup in [QApplication.activePopupWidget()] if popup is not None)}:
-                for fault in _faults(window):
+                for fault in _faults(window, english):
                     print(f"{name}, {width}: {fault}")
             if shown is not stage.window:
                 # Of a size of its own.
@@ -61,11 +78,13 @@ def _play(stage: Stage, scenes: Mapping[str, Callable[[Stage], QWidget]], sizes:
         stage.clear()
 
 
-def _faults(root: QWidget) -> Iterator[str]:
+def _faults(root: QWidget, english: frozenset[str]) -> Iterator[str]:
     for widget in root.findChildren(QWidget):
         if widget.isVisible() and not isinstance(widget, ElidedLabel):
             yield from _cut_off(widget)
             yield from _overlaps(widget)
+            for text in english & {_text_of(widget), widget.toolTip(), widget.accessibleName()}:
+                yield f"{text!r} is English"
 
 
 def _cut_off(widget: QWidget) -> Iterator[str]:
