@@ -82,6 +82,7 @@ class Application(QObject):
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.program = Program(self.store, self.answers, self.session, preferences, kept_files)
+        self.program.expect_last_model()
         self.windows = Windows(self.program, places.data)
         self.windows.last_closed.connect(self.close)
         self._store_troubled.connect(self._on_store_troubled)

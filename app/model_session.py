@@ -93,6 +93,10 @@ class ModelSession(QObject):
         """For questions about the model that is loaded."""
         return self._link
 
+    def expect(self, name: str, draft: str) -> None:
+        """Say which model will be loaded first: so windows show it, though there is no worker yet."""
+        self.name, self.draft, self.stage = name, draft, "starting"
+
     def load(self, name: str, keeping: Keeping | None = None, draft: str = "") -> None:
         """Load a model instead of the present one, with a draft model; starts a worker where there is none."""
         self._num_deaths = 0

@@ -86,8 +86,15 @@ class Program(QObject):
 
     def load_last_model(self) -> None:
         """Load the model that loaded last, with the one that guessed for it."""
-        settings = self.settings
-        self.session.load(settings.model, settings.keeping, settings.draft_models.get(settings.model, ""))
+        self.session.load(self.settings.model, self.settings.keeping, self._last_draft)
+
+    def expect_last_model(self) -> None:
+        """Let windows show that it will be loaded, before anything is."""
+        self.session.expect(self.settings.model, self._last_draft)
+
+    @property
+    def _last_draft(self) -> str:
+        return self.settings.draft_models.get(self.settings.model, "")
 
     def set_draft_model(self, name: str) -> None:
         """Have another model guess for the present one, or (empty) none, once no answer streams."""

@@ -28,8 +28,10 @@ class _Watch(QObject):
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
             window = self._application.window
-            seen = (window.sidebar, window.header, window.welcome, window.composer)
+            seen = (window.sidebar, window.header, window.welcome, *window.welcome.questions, window.composer)
             told = {
+                "model": window.header.model_button.text(),
+                "hint": window.composer.text.placeholderText(),
                 "modules": sorted(sys.modules),
                 "seen": [type(part).__name__ for part in seen if part.isVisible() and not part.size().isEmpty()],
                 "sources_read": [name for name in linecache.cache if f"{os.sep}app{os.sep}ui{os.sep}" in name],
