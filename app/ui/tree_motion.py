@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.model.tree_layout import TreeLayout
 from app.ui.motion import is_animated
-from app.ui.tree_picture import TreePicture
+from app.ui.tree_places import TreePlaces
 
 _CHANGE_MS = 120
 
@@ -17,7 +17,7 @@ class TreeMotion(QVariantAnimation):
 
     moved = Signal()
 
-    def __init__(self, picture: TreePicture, canvas: QWidget) -> None:
+    def __init__(self, picture: TreePlaces, canvas: QWidget) -> None:
         super().__init__(canvas)
         self._picture = picture
         self._canvas = canvas

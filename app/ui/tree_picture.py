@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
@@ -23,49 +22,34 @@ from app.ui.tree_marks import (
     draw_words,
     elbow,
 )
+from app.ui.tree_places import GAP_PX, TreePlaces, fold_mark
 from app.ui.tree_points import Points
-from app.ui.tree_scale import NORMAL, SCALES, Scale
 from app.ui.tree_words import first_words, here, role_in_words
 
 _LEAST_DETAIL_PX = 8
 """Dots smaller than that are points: whether they are full can't be seen."""
-_GAP_PX = 12
-"""Between a dot and its words."""
 _LEAST_WORDS_PX = 48
-_GOOD_WORDS_PX = 96
-"""Where there is less room behind the last dot, words may stand before the second one."""
 _MOST_HERE_PX = 100
-_MOST_COLUMNS = 4
-"""Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
 _WORDS_PX = 13
 _LINE_PX = 18
-_REACH_LANES = 2
 _BEND_PX = 14
 """How far above a dot a line from the side turns down to it, at most: above that are the words of the row before."""
-_NO_LANES: Mapping[int, float] = {}
 
 
-class TreePicture:
+class TreePicture(TreePlaces):
     """A tree as it is drawn: what stands where, how large, in which colours, what is marked."""
 
     def __init__(
         self, theme: Theme, message: Callable[[MessageId], Message], tier: Callable[[MessageId], Tier | None]
     ) -> None:
+        super().__init__()
         self.theme = theme
-        self.scale: Scale = SCALES[NORMAL]
-        self.layout: TreeLayout | None = None
         self.hits: Collection[MessageId] = ()
         self.current_id = 0
         """The spot that the keys work on."""
         self.pointed_id = 0
         """The one under the mouse."""
         self.has_focus = False
-        self.right = 0.0
-        """Where words must end: the edge of what is in sight."""
-        self.progress = 1.0
-        """How far a change has gone."""
-        self.lanes_before: Mapping[int, float] = _NO_LANES
-        """Where spots stood before that change."""
         self._message = message
         self._tier = tier
 
@@ -78,75 +62,6 @@ class TreePicture:
     def shows_detail(self) -> bool:
         """Whether dots are so large that one sees whether they are full."""
         return self.scale.dot_px >= _LEAST_DETAIL_PX
-
-    # --- what is where -------------------------------------------------------------------------------------
-
-    def in_sight(self, area: QRectF) -> Iterator[tuple[Spot, bool]]:
-        """Yield the spots in an area from top to bottom, and whether each is more than the end of a line in it."""
-        layout = self.layout
-        if layout is None or not layout.rows:
-            return
-        first_row = max(math.floor(self.scale.row_at(area.top())) - 1, 0)
-        last_row = min(math.ceil(self.scale.row_at(area.bottom())) + 1, len(layout.rows) - 1)
-        # A dot's words stand right of it, and a mark may be larger than a lane is wide.
-        first_lane = max(math.floor(self.scale.lane_at(area.left())) - _REACH_LANES, 0)
-        last_lane = math.ceil(self.scale.lane_at(area.right())) + _REACH_LANES - 1
-        if self.progress < 1:
-            first_lane, last_lane = 0, layout.num_lanes
-        for row in range(first_row, last_row + 1):
-            for spot in layout.within(row, first_lane, last_lane):
-                yield spot, spot.lane <= last_lane
-
-    def spot_at(self, place: QPointF) -> Spot | None:
-        """Return the spot whose dot or words are at a place."""
-        layout = self.layout
-        row = round(self.scale.row_at(place.y()))
-        if layout is None or not 0 <= row < len(layout.rows):
-            return None
-        lane = self.scale.lane_at(place.x())
-        if self.scale.num_lines:
-            lane = max(math.floor(lane + 0.1), 0)
-        spot = layout.nearest(row, lane)
-        if self.scale.num_lines:
-            return spot if spot.lane == lane else None
-        if abs(self.scale.place(spot.lane, row).x() - place.x()) <= max(self.scale.lane_px, 28) / 2:
-            return spot
-        owner = self._labelled(layout, row)
-        left, right = self._words_between(layout, row)
-        is_on_words = bool(self.scale.num_path_lines) and left - _GAP_PX <= place.x() <= right + _GAP_PX
-        return owner if is_on_words else None
-
-    def _labelled(self, layout: TreeLayout, row: int) -> Spot | None:
-        """The spot that the words beside a row of dots are of: of the visible branch, or the only one."""
-        spots = layout.rows[row]
-        return spots[0] if row < len(layout.path) or (len(spots) == 1 and not spots[0].num_folded) else None
-
-    def _words_between(self, layout: TreeLayout, row: int) -> tuple[float, float]:
-        """Where the words beside a row of dots begin and must end: behind the last dot, else before the second."""
-        spots = layout.rows[row]
-        last, column = spots[-1], min(layout.num_lanes, _MOST_COLUMNS) - 1
-        left = self._behind(max(last.lane, column))
-        left += chip_width(_fold(last)) / 2 if last.num_folded else 0
-        right = self.right - _GAP_PX
-        if right - left < _GOOD_WORDS_PX and len(spots) > 1 and self.scale.num_path_lines == 1:
-            before = min(self.scale.place(spots[1].lane, row).x() - self.scale.dot_px / 2 - _GAP_PX, right)
-            if before - self._behind(spots[0].lane) > right - left:
-                return self._behind(spots[0].lane), before
-        return left, right
-
-    def _behind(self, lane: int) -> float:
-        """Where words may begin right of a dot."""
-        return self.scale.place(lane, 0).x() + self.scale.dot_px / 2 + _GAP_PX
-
-    def _moved(self, spot: Spot) -> tuple[float, float]:
-        """Where a spot is on its way, and where the one above it is."""
-        before, progress = self.lanes_before, self.progress
-        if progress >= 1:
-            return spot.lane, spot.from_lane
-        above = before.get(spot.parent_id or 0, spot.from_lane)
-        # What is new grows out of what is above it.
-        begin = before.get(spot.id, above if spot.from_lane >= 0 else spot.lane)
-        return begin + (spot.lane - begin) * progress, above + (spot.from_lane - above) * progress
 
     # --- painting ------------------------------------------------------------------------------------------
 
@@ -210,7 +125,7 @@ class TreePicture:
         theme, px = self.theme, self.scale.dot_px
         at = self.scale.place(self._moved(spot)[0], spot.row)
         if spot.num_folded:
-            text = _fold(spot)
+            text = fold_mark(spot)
             left = at - QPointF(chip_width(text) / 2, 0)
             edge = theme.accent if spot.id in {self.current_id, self.pointed_id} else theme.control_line
             draw_chip(painter, left, text, 200, (theme.surface, edge, theme.text))
@@ -276,8 +191,8 @@ class TreePicture:
         """Draw a message's first lines right of its dot, within its lane."""
         scale = self.scale
         at = scale.place(self._moved(spot)[0], spot.row)
-        left = at.x() + scale.dot_px / 2 + _GAP_PX
-        room = scale.lane_px - scale.dot_px - 2 * _GAP_PX
+        left = at.x() + scale.dot_px / 2 + GAP_PX
+        room = scale.lane_px - scale.dot_px - 2 * GAP_PX
         top = at.y() - self._line_px / 2
         self._paint_heading(painter, QRectF(left, top, room, self._line_px), spot, is_leaf=spot == layout.leaf)
         message = self._message(spot.id)
@@ -316,7 +231,3 @@ def _words_font(message: Message) -> QFont:
         font.setWeight(QFont.Weight.Medium)
     font.setItalic(message.role in {"system", "note"})
     return font
-
-
-def _fold(spot: Spot) -> str:
-    return f"+{spot.num_folded}"
