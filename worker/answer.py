@@ -142,7 +142,8 @@ class Answer:
             return self.end("constraint" if form is not None and form.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
-            raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
+            why = self._constraint.problem or "The constraint can't be followed with this model's tokens. Change it."
+            raise ConstraintInvalidError(why)
         num_given = self._healing.num_given(token_id)
         self._healing.consume(token_id)
         self._is_fed.append(is_fed)

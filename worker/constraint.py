@@ -14,13 +14,20 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from llguidance import LLMatcher, LLTokenizer
+from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Constraint as Described
 from worker.vocabulary import Vocabulary
 
 _BITS = 32
+
+_LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
+"""A choice may have thousands of texts, and an object as many properties: their first tokens cost some milliseconds."""
+
+_DEAD_END = "NoExtension"
+"""How llguidance calls it that nothing can follow; where something should it is an error of such a name."""
+_NOTHING_FITS = "Nothing fits this constraint. Change it so that there is a text that does."
 
 JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
 """JSON as people write it: small models that may go on with blank lines for ever do. `x-guidance` says otherwise."""
@@ -54,13 +61,13 @@ class Constraints:
     def new(self, described: Described) -> Constraint:
         """Return a constraint at its beginning. Raises `ConstraintInvalidError` with llguidance's own words."""
         grammar = _grammar(described)
-        matcher = LLMatcher(self._tokenizer, grammar, log_level=0)
+        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
         if matcher.is_error():
             raise ConstraintInvalidError(_told(matcher.get_error()))
         constraint = Constraint(matcher, self._size)
         constraint.mask()
-        if matcher.is_error() or (matcher.is_stopped() and matcher.stop_reason() != "NoExtension"):
-            raise ConstraintInvalidError("Nothing fits this constraint. Change it so that there is a text that does.")
+        if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
+            raise ConstraintInvalidError(_NOTHING_FITS)
         return constraint
 
 
@@ -84,6 +91,12 @@ class Constraint:
         return True
 
     @property
+    def problem(self) -> str:
+        """Why it can't be followed any more, in llguidance's own words; empty as long as it can."""
+        said = _told(self._matcher.get_error()) if self._matcher.is_error() else ""
+        return _NOTHING_FITS if said.startswith(_DEAD_END) else said
+
+    @property
     def is_complete(self) -> bool:
         """Whether nothing can follow any more."""
         return self._matcher.is_stopped()
@@ -96,9 +109,12 @@ class Constraint:
     def mask(self) -> npt.NDArray[np.bool_]:
         """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may.
 
-        It is not to be changed: as long as the same may come it is the same array.
+        It is not to be changed: as long as the same may come it is the same array. Raises `ConstraintInvalidError`
+        where llguidance gives up.
         """
         self._matcher.unsafe_compute_mask_ptr(*self._place)
+        if self._matcher.is_error():
+            raise ConstraintInvalidError(self.problem)
         bits = self._bytes.tobytes()
         if bits != self._last_bits:
             self._last_bits = bits

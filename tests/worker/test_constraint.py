@@ -275,6 +275,27 @@ def test_a_form_that_is_complete_before_anything_is_written_ends_the_answer_as_o
         assert (answer["reason"], answer["text"]) == ("constraint", "")
 
 
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"kind": "choice", "value": [f"item {number}" for number in range(2500)]},
+        {"kind": "json_schema", "value": {"type": "object", "properties": {f"{n}": {} for n in range(1000)}}},
+    ],
+)
+def test_a_form_may_have_thousands_of_ways(worker: StdioWorker, constraint: dict[str, Any]):
+    end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
+    assert end["type"] == "finished", end
+    assert worker.result("validate", constraint=constraint)["ok"]
+
+
+@pytest.mark.parametrize("before", ["", "[xy]{3}"])
+def test_what_is_too_much_for_llguidance_is_said_in_its_words(worker: StdioWorker, before: str):
+    constraint = {"kind": "regex", "value": f"{before}(a?){{2000}}a{{2000}}"}
+    end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
+    assert (end["type"], end["kind"]) == ("failed", "constraint_invalid")
+    assert "too many expressions" in end["message"]
+
+
 def test_a_grammar_may_ask_for_the_end_of_the_turn(worker: StdioWorker):
     constraint = {"kind": "lark", "value": 'start: ("a" | "b") "c" <|im_end|>'}
     answer = worker.result("generate", text="Hello", constraint=constraint)["choices"][0]
