@@ -85,7 +85,9 @@ class Server:
         self._is_ending = False
         self._shutdown: Shutdown | None = None
         self._worked = 0.0
-        """When the last step of work was done."""
+        """When the last step of work was done..."""
+        self._is_saved = True
+        """...and whether all that came of it is on disk."""
 
     def run(self) -> None:
         """Serve until the end."""
@@ -98,7 +100,7 @@ class Server:
                 self._answer_on()
             else:
                 continue
-            self._worked = time.monotonic()
+            self._worked, self._is_saved = time.monotonic(), False
         self._host.save(self._saving_s)
         # What came behind the last step is refused, not forgotten.
         self._look_for_commands()
@@ -119,12 +121,13 @@ class Server:
 
         Questions in between are no work: whoever asks at each key would keep all from being written.
         """
-        patience_s: float | None = max(0.0, self._worked + _QUIET_S - time.monotonic())
+        patience_s = max(0.0, self._worked + _QUIET_S - time.monotonic())
         while True:
             try:
-                return self._inbox.get(timeout=patience_s)
+                return self._inbox.get(timeout=None if self._is_saved else patience_s)
             except queue.Empty:
-                patience_s = 0 if self._host.save_some() else None
+                self._is_saved = not self._host.save_some()
+                patience_s = 0.0
 
     @property
     def _is_idle(self) -> bool:
