@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import string
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from PySide6.QtCore import QCoreApplication
 from app.numbers import localised
 
 _BETWEEN = re.compile(r"(?<=\.) (?=\S)")
+_LONGEST = 8
+"""Sentences that are told as one."""
 _NUMBER = re.compile(r"\d{1,3}(,\d{3})*(\.\d+)?( ([KMG]i)?B)?")
 """Or an amount of memory."""
 
@@ -31,17 +34,22 @@ class _Sentence(NamedTuple):
 
 def worded(text: str) -> str:
     """Return what a person is told by this text, which may be several sentences."""
-    return _worded_as_one(text, is_strict=True) or _worded_in_turn(text)
+    if QCoreApplication.translate("Sentences", "English") == "English":
+        return text
+    parts = _BETWEEN.split(text)
+    # What is put into a sentence is seldom one itself: first it is read as if that were never so.
+    said = _each(parts) or _as_one(text, lambda before, now: before != now or not _BETWEEN.search(before))
+    return said or _as_one(text, lambda _before, _now: True) or _as_many_as_are_known(parts)
 
 
-def _worded_as_one(text: str, *, is_strict: bool) -> str | None:
-    """Strictly, nothing is put into a sentence that is several sentences itself, unless these are known, too."""
+def _as_one(text: str, fits: Callable[[str, str], bool]) -> str | None:
+    """Word a text that is one sentence; `fits`: whether something may be put into it, as it was and as it is worded."""
     for sentence in _sentences():
         found = sentence.pattern.fullmatch(text) if sentence.longest in text else None
         if found is None:
             continue
         fields = {name: _worded_field(value) for name, value in found.groupdict().items()}
-        if not is_strict or all(said != found[name] or not _BETWEEN.search(said) for name, said in fields.items()):
+        if all(fits(found[name], now) for name, now in fields.items()):
             return QCoreApplication.translate("Sentences", sentence.template).format(**fields)
     return None
 
@@ -50,21 +58,31 @@ def _worded_field(value: str) -> str:
     return localised(value) if _NUMBER.fullmatch(value) else worded(value)
 
 
-def _worded_in_turn(text: str) -> str:
-    """Word one sentence after another, each as long as it can be; where one of them is not known, perhaps it is one."""
-    parts = _BETWEEN.split(text)
+def _simple(part: str) -> str | None:
+    return _as_one(part, lambda before, _: not _BETWEEN.search(before))
+
+
+def _each(parts: Sequence[str]) -> str | None:
+    """Word one sentence after another, each as long as it can be; None where one of them is not known."""
+    for end in range(min(len(parts), _LONGEST), 0, -1):
+        first = _simple(" ".join(parts[:end]))
+        if first is not None:
+            rest = _each(parts[end:]) if end < len(parts) else ""
+            if rest is not None:
+                return f"{first} {rest}" if rest else first
+    return None
+
+
+def _as_many_as_are_known(parts: Sequence[str]) -> str:
     said: list[str] = []
-    is_known = True
     begin = 0
     while begin < len(parts):
-        for end in range(len(parts), begin, -1):
-            known = _worded_as_one(" ".join(parts[begin:end]), is_strict=end - begin == len(parts))
-            if known is not None or end == begin + 1:
-                said.append(parts[begin] if known is None else known)
-                is_known = is_known and known is not None
-                begin = end
-                break
-    return " ".join(said) if is_known else _worded_as_one(text, is_strict=False) or " ".join(said)
+        end = min(len(parts), begin + _LONGEST)
+        while (known := _as_one(" ".join(parts[begin:end]), lambda _before, _now: True)) is None and end > begin + 1:
+            end -= 1
+        said.append(parts[begin] if known is None else known)
+        begin = end
+    return " ".join(said)
 
 
 @lru_cache(maxsize=1)

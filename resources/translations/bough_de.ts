@@ -3765,6 +3765,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <source>“{name}” was deleted.</source>
         <translation>„{name}“ wurde gelöscht.</translation>
     </message>
+    <message>
+        <source>English</source>
+        <translation>Deutsch</translation>
+    </message>
 </context>
 <context>
     <name>SettingsWindow</name>

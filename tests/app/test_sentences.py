@@ -43,9 +43,15 @@ def test_each_sentence_is_known_and_keeps_what_is_put_into_it(german: None) -> N
             assert name is None or f"⟨{name}⟩" in said, (template, said)
 
 
-def test_in_english_each_sentence_is_as_it_was_written(qapp: QApplication) -> None:
+def test_where_the_window_speaks_english_nothing_is_changed(qapp: QApplication) -> None:
     for template in _LISTED:
         assert worded(_filled(template)) == _filled(template)
+
+
+def test_two_sentences_are_worded_as_each_of_them(german: None) -> None:
+    whole = [_filled(template) for template in _LISTED if template.endswith(".")]
+    for first, second in zip(whole, [*whole[7:], *whole[:7]], strict=True):
+        assert worded(f"{first} {second}") == f"{worded(first)} {worded(second)}"
 
 
 _SAID = {
