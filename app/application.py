@@ -39,10 +39,10 @@ _INTERRUPTED = "Bough ended while this was being written. What was written is ke
 
 def make_qt_application(arguments: list[str]) -> QApplication:
     """Make the `QApplication`; one a process."""
-    application = QApplication(arguments)
+    # Asked for by name: `setStyle` returns the style, and PySide6 makes the hundreds of names that are known to one.
+    application = QApplication([*(arguments or ["bough"]), "-style", "fusion"])
     application.setApplicationName("Bough")
     application.setDesktopFileName("bough")
-    application.setStyle("Fusion")
     application.setWindowIcon(QIcon(str(icon_file())))
     accessible_areas.install()
     application.installTranslator(EnglishPlurals(application))

@@ -62,8 +62,8 @@ class ConversationList(QTreeView):
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
+        # Its style sheet changes with it, so all of the window is painted anew.
         self._delegate.theme = theme
-        self.viewport().update()
 
     def refresh(self) -> None:
         """Show the conversations as they are now."""

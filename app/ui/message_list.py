@@ -38,7 +38,7 @@ class MessageList(GlidingArea):
         super().__init__(Sight(self._column))
         self._ids: list[MessageId] = []
         self._index: dict[MessageId, int] = {}
-        self._views = MessageViews(self.viewport(), theme, self.connect_view)
+        self._views = MessageViews(self, theme, self.connect_view)
         self._width = COLUMN_PX
         self._side = 0
         self._maker = QTimer(self, interval=0, singleShot=True)

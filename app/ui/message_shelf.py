@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from app.model.message import Message, Role
 from app.ui.shown_message import Shown
@@ -26,7 +26,7 @@ _MOST_KEPT = 6
 class MessageShelf:
     """Hands out views and takes them back."""
 
-    def __init__(self, page: QWidget, theme: Theme, connect: Callable[[MessageView], None]) -> None:
+    def __init__(self, page: QAbstractScrollArea, theme: Theme, connect: Callable[[MessageView], None]) -> None:
         """`connect` is called with each view that is made."""
         self._page = page
         self._theme = theme
@@ -77,6 +77,6 @@ class MessageShelf:
     def _new(self, shown: Shown) -> MessageView:
         from app.ui.message_view import MessageView
 
-        view = MessageView(shown, self._theme, self._page)
+        view = MessageView(shown, self._theme, self._page.viewport())
         self._connect(view)
         return view

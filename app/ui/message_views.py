@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractScrollArea
 from typing_extensions import override
 
 from app.model.message import MessageId
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class MessageViews(Mapping[MessageId, "MessageView"]):
     """Which messages need views is not known here."""
 
-    def __init__(self, page: QWidget, theme: Theme, connect: Callable[[MessageView], None]) -> None:
+    def __init__(self, page: QAbstractScrollArea, theme: Theme, connect: Callable[[MessageView], None]) -> None:
         """`connect` is called with each view that is made."""
         self._page = page
         self._shelf = MessageShelf(page, theme, connect)

@@ -59,6 +59,7 @@ class Welcome(QScrollArea):
             column.addSpacing(8)
         column.addStretch(4)
         self.setWidget(page)
+        self._width_px = self.width()
         self.set_theme(theme)
         self.show_model("guide")
 
@@ -74,10 +75,12 @@ class Welcome(QScrollArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        # The viewport's: asking for that itself makes PySide6 look through all of Qt's widgets for what it is.
+        self._width_px = event.size().width()
         self._fit()
 
     def _fit(self) -> None:
-        room = self.viewport().width() - 2 * _EDGE_PX
+        room = self._width_px - 2 * _EDGE_PX
         width = min(_TEXT_PX, room)
         for label in (self._text, self._about_guide):
             label.ensurePolished()
