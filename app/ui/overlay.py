@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QApplication, QFrame, QWidget
 from shiboken6 import isValid
 from typing_extensions import override
 
+from app.ui.theme import scaled
+
 _MARGIN_PX = 24
 _TOP_PX = 88
 """Below menus and header, where there is room."""
@@ -48,8 +50,8 @@ class Overlay(QWidget):
             came_from.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _place(self) -> None:
-        width = min(self._most_px[0], self.width() - 2 * _MARGIN_PX)
-        height = min(self._most_px[1], self.height() - _LEAST_TOP_PX - _MARGIN_PX)
+        width = min(scaled(self._most_px[0]), self.width() - 2 * _MARGIN_PX)
+        height = min(scaled(self._most_px[1]), self.height() - _LEAST_TOP_PX - _MARGIN_PX)
         top = max(min(_TOP_PX, self.height() - height - _MARGIN_PX), _LEAST_TOP_PX)
         self.card.setGeometry((self.width() - width) // 2, top, width, height)
 
