@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.chips import Chips
 from app.ui.context_gauge import ContextGauge
+from app.ui.fitting_button import FittingButton
 from app.ui.message_history import MessageHistory
-from app.ui.plain import as_label, as_tool_tip
+from app.ui.plain import as_tool_tip
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
 from app.ui.writing_field import WritingField, files_in
 
@@ -21,12 +23,7 @@ _MIN_LINES_PX = 100
 """Of the window's height, for each line of the field."""
 _BUTTON_PX = 32
 _LEAST_TARGET_PX = 28
-_TERSE_PX = 560
-"""Narrower than this the row has no room for words that can be left out."""
 _GAP_PX = 4
-_AROUND_WORDS_PX = 110
-"""The card's margins, and a button's icon, arrow and padding."""
-_LEAST_WORDS_PX = 40
 
 
 class Composer(QWidget):
@@ -48,7 +45,6 @@ class Composer(QWidget):
         self.setAcceptDrops(True)
         self._is_streaming = False
         self._theme = theme
-        self._asking = ("", "")
         self._card = QFrame()
         self._card.setObjectName("composer")
         # Who opens a window writes.
@@ -70,10 +66,14 @@ class Composer(QWidget):
         self.attachments = Chips(self.tr("Attached files"), theme)
         self.attachments.taken_away.connect(self.removed)
 
-        self.attach_button = self._row_button(self.tr("Attach files"), Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self.system_button = self._row_button(self.tr("System prompt"), Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self.format_button = self._row_button(self.tr("Answer format"))
-        self.sampling_button = self._row_button(self.tr("Sampling"))
+        self.attach_button = QToolButton()
+        self._build_row_button(self.attach_button, self.tr("Attach files"), has_words=False)
+        self.system_button = QToolButton()
+        self._build_row_button(self.system_button, self.tr("System prompt"), has_words=False)
+        self.format_button = FittingButton()
+        self._build_row_button(self.format_button, self.tr("Answer format"))
+        self.sampling_button = FittingButton(is_modest=True)
+        self._build_row_button(self.sampling_button, self.tr("Sampling"))
         self.gauge = ContextGauge(theme)
         self.gauge.setMinimumHeight(_LEAST_TARGET_PX)
         self.send_button = QToolButton()
@@ -84,8 +84,10 @@ class Composer(QWidget):
 
         row = QHBoxLayout()
         row.setSpacing(_GAP_PX)
-        for button in (self.attach_button, self.system_button, self.format_button, self.sampling_button):
+        for button in (self.attach_button, self.system_button, self.format_button):
             row.addWidget(button)
+        # It takes what is left; only what it has no words for stays empty.
+        row.addWidget(self.sampling_button, 1000)
         row.addStretch(1)
         row.addWidget(self.gauge)
         row.addSpacing(_GAP_PX)
@@ -106,18 +108,17 @@ class Composer(QWidget):
         self.set_theme(theme)
         self._on_changed()
 
-    def _row_button(
-        self, name: str, style: Qt.ToolButtonStyle = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-    ) -> QToolButton:
-        button = QToolButton()
+    def _build_row_button(self, button: QToolButton, name: str, *, has_words: bool = True) -> None:
+        styles = Qt.ToolButtonStyle
         button.setObjectName("action")
         button.setAccessibleName(name)
         button.setToolTip(name)
-        button.setToolButtonStyle(style)
-        button.setMinimumSize(_LEAST_TARGET_PX, _LEAST_TARGET_PX)
+        button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if has_words else styles.ToolButtonIconOnly)
+        button.setMinimumHeight(_LEAST_TARGET_PX)
+        if not has_words:
+            button.setMinimumWidth(_LEAST_TARGET_PX)
         button.setProperty("set", False)
         button.setProperty("kind", "")
-        return button
 
     # --- what is shown -------------------------------------------------------------------------------------
 
@@ -144,15 +145,15 @@ class Composer(QWidget):
 
     def show_format(self, words: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
         """Say which form the next answer has."""
-        self.format_button.setText(f"{words} ▾")
+        self.format_button.show_words(words, ending=" ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
-        self._show_asking()
 
     def show_asking(self, name: str, more: str, tip: str) -> None:
         """Say what the next answer is drawn with: what matters most, and more where there is room."""
-        self._asking = (name, more)
+        text = f"{name} · {more}" if more else name
+        # What the button is for stands on it where there is room.
+        self.sampling_button.show_words(self.tr("Sampling: {name}").format(name=text), text, name, ending=" ▾")
         self._mark(self.sampling_button, tip, is_set=False)
-        self._show_asking()
 
     def show_system_prompt(self, tip: str, *, is_set: bool) -> None:
         """Say whether there is one."""
@@ -195,27 +196,6 @@ class Composer(QWidget):
             button.style().polish(button)
             self.set_theme(self._theme)
 
-    def _show_asking(self) -> None:
-        name, more = self._asking
-        text = name if self._is_terse or not more else f"{name} · {more}"
-        self.gauge.set_terse(self._is_terse)
-        metrics, room_px = self.sampling_button.fontMetrics(), self._asking_room_px()
-        # What the button is for stands on it where there is room.
-        whole = self.tr("Sampling: {name}").format(name=text)
-        fits = not self._is_terse and metrics.horizontalAdvance(whole) <= room_px
-        shown = whole if fits else metrics.elidedText(text, Qt.TextElideMode.ElideRight, room_px)
-        self.sampling_button.setText(as_label(f"{shown} ▾"))
-
-    def _asking_room_px(self) -> int:
-        """How wide the words on the sampling's button may be beside all else in the row."""
-        others = (self.attach_button, self.system_button, self.format_button, self.gauge, self.send_button)
-        taken = sum(other.sizeHint().width() + _GAP_PX for other in others)
-        return max(min(self.width(), COLUMN_PX) - taken - _AROUND_WORDS_PX, _LEAST_WORDS_PX)
-
-    @property
-    def _is_terse(self) -> bool:
-        return self.width() < _TERSE_PX
-
     def _on_button(self) -> None:
         if self._is_streaming and not self._has_something:
             self.stop_asked.emit()
@@ -242,7 +222,8 @@ class Composer(QWidget):
         """Be as high as what is written, and never higher than leaves room for what it is about."""
         num_lines = self.text.document().documentLayout().documentSize().height()
         most = min(_MAX_LINES, max(self.window().height() // _MIN_LINES_PX, 1))
-        line_px = self.text.fontMetrics().lineSpacing()
+        # A line begins where the one before ends on a whole pixel.
+        line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
         self.text.setFixedHeight(max(round(min(num_lines, most)) * line_px, LINE_PX) + 8)
 
     # --- what comes ----------------------------------------------------------------------------------------
@@ -251,7 +232,6 @@ class Composer(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-        self._show_asking()
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

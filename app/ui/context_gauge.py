@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
-from PySide6.QtWidgets import QToolButton, QToolTip
+from PySide6.QtWidgets import QToolTip
 
 from app.context_meter import Room
 from app.model.message import Overflow
 from app.numbers import counted
+from app.ui.fitting_button import FittingButton
 from app.ui.plain import as_tool_tip
 from app.ui.theme import Theme
 
@@ -16,7 +17,7 @@ _BAR = QSize(44, 8)
 _WORTH_SAYING_S = 0.95
 
 
-class ContextGauge(QToolButton):
+class ContextGauge(FittingButton):
     """What is kept stands darker than what is to be read. Its tool tip has the figures; a click or Space shows it."""
 
     def __init__(self, theme: Theme) -> None:
@@ -27,7 +28,6 @@ class ContextGauge(QToolButton):
         self._theme = theme
         self._room: Room | None = None
         self._overflow: Overflow = "fail"
-        self._is_terse = False
         self.clicked.connect(self._tell)
         self._show()
 
@@ -35,12 +35,6 @@ class ContextGauge(QToolButton):
         """Show how much is used; nothing where nobody knows."""
         self._room, self._overflow = room, overflow
         self._show()
-
-    def set_terse(self, is_terse: bool) -> None:
-        """Say no words where there is no room for them."""
-        if is_terse != self._is_terse:
-            self._is_terse = is_terse
-            self._show()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -58,7 +52,7 @@ class ContextGauge(QToolButton):
             kind = "danger" if self._overflow == "fail" else "warning"
         elif room.is_nearly_full:
             words, kind = self.tr("nearly full"), "warning"
-        self.setText(f"{share} · {words}" if words and not self._is_terse else share)
+        self.show_words(*([f"{share} · {words}", share] if words else [share]))
         if self.property("kind") != kind:
             self.setProperty("kind", kind)
             self.style().unpolish(self)

@@ -1,0 +1,40 @@
+"""A button whose words get fewer: what it shows at which width, and that this changes nothing of what it asks for."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.ui.fitting_button import FittingButton
+
+_WORDINGS = ("Sampling: Precise and more", "Precise and more", "Precise")
+
+
+@pytest.mark.parametrize("is_modest", [True, False])
+def test_the_longest_wording_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool) -> None:
+    row = QWidget()
+    qtbot.addWidget(row)
+    layout = QHBoxLayout(row)
+    button = FittingButton(is_modest=is_modest)
+    layout.addWidget(button, 1)
+    layout.addStretch(1)
+    button.show_words(*_WORDINGS, ending=" ▾")
+    row.show()
+    asked = button.sizeHint(), button.minimumSizeHint()
+    seen: list[str] = []
+    for width in range(700, 0, -1):
+        row.resize(width, 60)
+        layout.activate()
+        if not seen or seen[-1] != button.text():
+            seen.append(button.text())
+        assert button.fontMetrics().horizontalAdvance(button.text()) <= button.width()
+        assert (button.sizeHint(), button.minimumSizeHint()) == asked
+    assert seen[:3] == [f"{words} ▾" for words in _WORDINGS]
+    assert all("…" in text and text.endswith(" ▾") for text in seen[3:])
+    row.resize(700, 60)
+    layout.activate()
+    assert button.text() == seen[0]
+    # What is said anew is there at once.
+    button.show_words("Other words & signs", "Other")
+    assert button.text() == "Other words && signs"
