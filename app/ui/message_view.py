@@ -301,6 +301,9 @@ class MessageView(QFrame):
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:
             self.action_asked.emit(self.message.id, more)
+        elif event.key() == Qt.Key.Key_Escape:
+            # It is meant for what the message lies in.
+            event.ignore()
 
     def _show_row(self) -> None:
         is_at_rest = not self.shown.is_streaming and not self._edit.is_open

@@ -8,6 +8,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
+from app.ui.message_text import MessageText
 from app.ui.overlay import Overlay
 from app.ui.popover import Popover
 from tests.app.ui.conftest import PATIENCE_MS, Person
@@ -126,6 +127,9 @@ def test_side_by_side_and_compared_versions_are_left_by_escape(person: Person) -
     page = person.window.side_by_side
     assert page.isVisible()
     assert page.isAncestorOf(_focus(person))
+    # From its buttons, and from the texts.
+    _keys(person, "Tab")
+    assert isinstance(_focus(person), MessageText)
     QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
     assert not page.isVisible()
     assert _focus(person).isVisible()
