@@ -17,9 +17,7 @@ _SCHEMA = '{"type": "object", "properties": {"is_kept": {"type": "bool"}}}'
 
 def streaming(stage: Stage) -> QWidget:
     """The worker rests while the picture is taken."""
-    stage.controller.send("What is a branch, and what is a fork?")
-    stage.wait(lambda: bool(stage.controller.path[-1].text))
-    stage.let_worker_rest()
+    _begin(stage, "What is a branch, and what is a fork?")
     return stage.window
 
 
@@ -33,9 +31,7 @@ def reading(stage: Stage) -> QWidget:
 
 def waiting(stage: Stage) -> QWidget:
     """An answer that waits for that of another conversation."""
-    stage.controller.send("What is a branch?")
-    stage.wait(lambda: bool(stage.controller.path[-1].text))
-    stage.let_worker_rest()
+    _begin(stage, "What is a branch?")
     stage.controller.new_conversation()
     stage.controller.send("What is a fork?")
     stage.shown(ReadingProgress)
@@ -99,3 +95,13 @@ def regenerate_with(stage: Stage) -> QWidget:
     stage.press(stage.controller.path[-1], "W")
     stage.shown(QMenu)
     return stage.window
+
+
+def _begin(stage: Stage, question: str) -> None:
+    """Let the worker rest in the middle of an answer; where it was faster than that, of another one."""
+    while stage.controller.streaming_message is None:
+        stage.wake_worker()
+        stage.controller.new_conversation()
+        stage.controller.send(question)
+        stage.wait(lambda: bool(stage.controller.path[-1].text))
+        stage.let_worker_rest()

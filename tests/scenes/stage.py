@@ -116,13 +116,17 @@ class Stage:
             os.kill(worker, signal.SIGSTOP)
         self.settle()
 
+    def wake_worker(self) -> None:
+        """Let it go on."""
+        for worker in self._resting:
+            os.kill(worker, signal.SIGCONT)
+        self._resting = []
+
     # --- between scenes ------------------------------------------------------------------------------------
 
     def clear(self) -> None:
         """Put everything away that a scene has opened."""
-        for worker in self._resting:
-            os.kill(worker, signal.SIGCONT)
-        self._resting = []
+        self.wake_worker()
         self.wait(lambda: not self.application.answers.are_any_asked)
         while (popup := QApplication.activePopupWidget()) is not None:
             popup.close()
