@@ -23,9 +23,9 @@ from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
-from app.ui import accessible_areas
-from app.ui.clipboard import leave_plain_text
-from app.ui.plurals import EnglishPlurals
+from app.ui.parts import accessible_areas
+from app.ui.parts.clipboard import leave_plain_text
+from app.ui.parts.plurals import EnglishPlurals
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows

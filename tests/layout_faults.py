@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, 
 
 from app.application import make_qt_application
 from app.tour.screen import OFFSCREEN, offscreen_of
-from app.ui.elided_label import ElidedLabel
+from app.ui.parts.elided_label import ElidedLabel
 from tests.driver import ROOT
 from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
 
 from app.tour.asking import EDITED
 from app.tour.visitor import UnexpectedError, Visitor, expect
-from app.ui.compare_window import CompareWindow
+from app.ui.comparing.compare_window import CompareWindow
 
 
 def compare(visitor: Visitor) -> dict[str, Any]:

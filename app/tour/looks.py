@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolButton
 
 from app.tour.visitor import Visitor, expect
-from app.ui.settings_window import SettingsWindow
+from app.ui.settings.settings_window import SettingsWindow
 
 
 def change_the_theme(visitor: Visitor) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from PySide6.QtTest import QTest
 
 from app.model.token_pieces import TokenPiece
 from app.tour.visitor import UnexpectedError, Visitor, expect, figures_of
-from app.ui.message_text import MessageText
-from app.ui.token_reader import TokenReader
+from app.ui.text.message_text import MessageText
+from app.ui.text.token_reader import TokenReader
 
 _SOME_TOKENS = 1
 """So much is kept before the fork."""

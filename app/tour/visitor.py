@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.application import Application
 from app.model.message import Message
 from app.tour.picture import photograph
-from app.ui.message_view import MessageView
+from app.ui.message.message_view import MessageView
 
 _W = TypeVar("_W", bound=QWidget)
 _PATIENCE_S = 120

@@ -29,10 +29,10 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.model.fuzzy import fit, folded
-from app.ui.one_of import quiet_label
-from app.ui.overlay import Overlay
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.overlay import Overlay
+from app.ui.parts.two_lines import draw_elided, paint_row
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
-from app.ui.two_lines import draw_elided, paint_row
 
 _WIDTH_PX = 600
 _HEIGHT_PX = 440

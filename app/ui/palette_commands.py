@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QMainWindow
 
 from app.controller import Controller
 from app.model.presets import OURS, Preset
-from app.ui.asking_words import preset_name
+from app.ui.asking.asking_words import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
 from app.ui.palette import Choice, Palette
-from app.ui.tree_words import called
+from app.ui.tree.tree_words import called
 
 _BEHIND_ACTIONS = 5.0
 

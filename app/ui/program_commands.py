@@ -12,13 +12,13 @@ from PySide6.QtWidgets import QWidget
 from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT
 from app.program import Program
 from app.ui import dialogs
-from app.ui.draft_model_commands import DraftModelCommands
 from app.ui.header import model_label
 from app.ui.menus import Menus
-from app.ui.plain import as_label, as_tool_tip
+from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.settings.draft_model_commands import DraftModelCommands
 
 if TYPE_CHECKING:
-    from app.ui.settings_window import SettingsWindow
+    from app.ui.settings.settings_window import SettingsWindow
 
 _TEXT_STEP = 10
 
@@ -52,7 +52,7 @@ class ProgramCommands(QObject):
     def show_settings(self) -> SettingsWindow:
         """Open Settings, or bring it to the front."""
         # Its many pages are imported when somebody wants them: not every start does.
-        from app.ui.settings_window import SettingsWindow
+        from app.ui.settings.settings_window import SettingsWindow
 
         opened = self._window.findChild(SettingsWindow)
         settings = (

@@ -14,7 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
 
 import resources
-from app.ui.drawn_icon import DrawnIcon
+from app.ui.parts.drawn_icon import DrawnIcon
 
 Scheme: TypeAlias = Literal["light", "dark"]
 

@@ -21,34 +21,34 @@ from app.late import Late
 from app.model.message import MessageId
 from app.notices import Notice
 from app.ui.announcements import Announcements
-from app.ui.asking_commands import AskingCommands
+from app.ui.asking.asking_commands import AskingCommands
+from app.ui.asking.composer import Composer
 from app.ui.banner import Banner
-from app.ui.compare_commands import CompareCommands
-from app.ui.composer import Composer
-from app.ui.conversation_commands import ConversationCommands
-from app.ui.dock_commands import DockCommands
-from app.ui.find_commands import FindCommands
+from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
 from app.ui.menus import Menus
-from app.ui.message_commands import MessageCommands
+from app.ui.message.message_commands import MessageCommands
+from app.ui.message.reading_commands import ReadingCommands
 from app.ui.program_commands import ProgramCommands
-from app.ui.reading_commands import ReadingCommands
-from app.ui.selection_commands import SelectionCommands
-from app.ui.sidebar import Sidebar
+from app.ui.sidebar.conversation_commands import ConversationCommands
+from app.ui.sidebar.sidebar import Sidebar
 from app.ui.theme import Theme, set_text_scale, system_scheme, theme
-from app.ui.transcript import Transcript
-from app.ui.transfer_commands import TransferCommands
-from app.ui.tree_commands import TreeCommands
-from app.ui.tree_place import TreePlace
-from app.ui.waiting_answers import WaitingAnswers
+from app.ui.transcript.find_commands import FindCommands
+from app.ui.transcript.selection_commands import SelectionCommands
+from app.ui.transcript.transcript import Transcript
+from app.ui.transcript.waiting_answers import WaitingAnswers
+from app.ui.transfer.transfer_commands import TransferCommands
+from app.ui.tree.dock_commands import DockCommands
+from app.ui.tree.tree_commands import TreeCommands
+from app.ui.tree.tree_place import TreePlace
 from app.ui.welcome import Welcome
 
 if TYPE_CHECKING:
-    from app.ui.find_bar import FindBar
+    from app.ui.comparing.side_by_side import SideBySide
     from app.ui.palette_commands import PaletteCommands
-    from app.ui.side_by_side import SideBySide
-    from app.ui.tree_dock import TreeDock
+    from app.ui.transcript.find_bar import FindBar
+    from app.ui.tree.tree_dock import TreeDock
 
 _NARROW_PX = 900
 
@@ -148,7 +148,7 @@ class MainWindow(QMainWindow):
         return self._find_bar.get()
 
     def _make_find_bar(self) -> FindBar:
-        from app.ui.find_bar import FindBar
+        from app.ui.transcript.find_bar import FindBar
 
         bar = FindBar(self._theme)
         self._column.insertWidget(self._column.indexOf(self._pages), bar)
@@ -160,7 +160,7 @@ class MainWindow(QMainWindow):
         return self._side_by_side.get()
 
     def _make_side_by_side(self) -> SideBySide:
-        from app.ui.side_by_side import SideBySide
+        from app.ui.comparing.side_by_side import SideBySide
 
         page = SideBySide(self._controller, self._theme)
         self._pages.addWidget(page)
@@ -172,7 +172,7 @@ class MainWindow(QMainWindow):
         return self._tree_dock.get()
 
     def _make_tree_dock(self) -> TreeDock:
-        from app.ui.tree_dock import TreeDock
+        from app.ui.tree.tree_dock import TreeDock
 
         dock = TreeDock(self._controller, self._theme)
         self._tree_place.take(dock)

@@ -23,11 +23,34 @@ from tests.driver import ROOT
 PATIENCE_MS = 30_000
 _NOT_ON_THE_FIRST_PICTURE = (
     # Markdown, formulas and code come with the first message.
-    *("app.ui.message_view", "app.ui.markdown_document", "app.ui.formulas", "markdown_it", "pygments"),
+    *(
+        "app.ui.message.message_view",
+        "app.ui.text.markdown_document",
+        "app.ui.text.formulas",
+        "markdown_it",
+        "pygments",
+    ),
     # What opens when somebody asks for it.
-    *("app.ui.settings_window", "app.ui.palette", "app.ui.find_bar", "app.ui.asking_panel", "app.ui.compare_window"),
-    *("app.ui.tree_view", "app.ui.side_by_side", "app.ui.export_window", "app.ui.import_window", "app.ui.search_panel"),
-    *("app.ui.trash_window", "app.ui.backups_window", "app.ui.replay_window", "app.ui.system_prompt_popover"),
+    *(
+        "app.ui.settings.settings_window",
+        "app.ui.palette",
+        "app.ui.transcript.find_bar",
+        "app.ui.asking.asking_panel",
+        "app.ui.comparing.compare_window",
+    ),
+    *(
+        "app.ui.tree.tree_view",
+        "app.ui.comparing.side_by_side",
+        "app.ui.transfer.export_window",
+        "app.ui.transfer.import_window",
+        "app.ui.transfer.search_panel",
+    ),
+    *(
+        "app.ui.transfer.trash_window",
+        "app.ui.transfer.backups_window",
+        "app.ui.transfer.replay_window",
+        "app.ui.asking.system_prompt_popover",
+    ),
     # Files in and out, and what runs beside the window.
     *("app.exporting", "app.model.imports.source", "app.archive", "app.model.upkeep", "ijson", "importlib.resources"),
     *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),

@@ -20,9 +20,9 @@ from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from app.prompt_cost import Cost, Tier
 from app.ui.theme import theme
-from app.ui.tree_scale import NORMAL, SCALES
-from app.ui.tree_view import TreeView
-from app.ui.tree_words import first_words
+from app.ui.tree.tree_scale import NORMAL, SCALES
+from app.ui.tree.tree_view import TreeView
+from app.ui.tree.tree_words import first_words
 from tests.benchmarks.measure import Row, alone, compared, in_turn
 
 _AREA = "tree view"

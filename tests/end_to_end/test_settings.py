@@ -19,7 +19,7 @@ from app.model.asking import Asking
 from app.model.message import Figures, Message, Sampling
 from app.model.settings import Keeping, Settings, save_settings
 from app.model.sizes import GIB, size_in_words
-from app.ui.settings_window import SettingsWindow
+from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model

@@ -6,10 +6,10 @@ import multiprocessing
 
 from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
-from app.ui.asking_panel import AskingPanel
-from app.ui.format_popover import FormatPopover
-from app.ui.reading_progress import ReadingProgress
-from app.ui.system_prompt_popover import SystemPromptPopover
+from app.ui.asking.asking_panel import AskingPanel
+from app.ui.asking.format_popover import FormatPopover
+from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.message.reading_progress import ReadingProgress
 from tests.scenes.stage import Stage
 
 _SCHEMA = '{"type": "object", "properties": {"is_kept": {"type": "bool"}}}'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
-from app.ui.formulas import formulas
+from app.ui.text.formulas import formulas
 from tests.scenes.stage import Stage
 
 

@@ -6,7 +6,7 @@ import json
 
 from PySide6.QtWidgets import QWidget
 
-from app.ui.export_window import ExportWindow
+from app.ui.transfer.export_window import ExportWindow
 from tests.scenes.stage import Stage
 
 

@@ -17,8 +17,8 @@ from app.application import Application, Places
 from app.model.message import Message
 from app.model.settings import Settings, save_settings
 from app.model.settings import Theme as ThemeName
-from app.ui.message_view import MessageView
-from app.ui.overlay import Overlay
+from app.ui.message.message_view import MessageView
+from app.ui.parts.overlay import Overlay
 from tests.scenes.planting import plant
 
 _W = TypeVar("_W", bound=QWidget)

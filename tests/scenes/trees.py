@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
-from app.ui.compare_window import CompareWindow
+from app.ui.comparing.compare_window import CompareWindow
 from tests.scenes.stage import Stage
 
 

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Application, Places
 from app.model.message import Message, Sampling
-from app.ui.message_view import MessageView
+from app.ui.message.message_view import MessageView
 
 PATIENCE_MS = 60_000
 

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from app.ui.menus import all_entries, label
 from app.ui.palette import Palette
-from app.ui.settings_window import SettingsWindow
+from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 Way = Literal["menu", "key", "palette", "mouse"]

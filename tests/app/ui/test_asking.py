@@ -27,10 +27,10 @@ from app.model.asking import AnswerFormat, Asking
 from app.model.format_examples import EXAMPLES
 from app.model.message import Sampling
 from app.model.unsent import Unsent
-from app.ui.asking_panel import AskingPanel
-from app.ui.format_popover import FormatPopover
-from app.ui.popover import Popover
-from app.ui.system_prompt_popover import SystemPromptPopover
+from app.ui.asking.asking_panel import AskingPanel
+from app.ui.asking.format_popover import FormatPopover
+from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.parts.popover import Popover
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit)

@@ -10,8 +10,8 @@ from PySide6.QtGui import QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.markdown_document import MarkdownDocument
-from app.ui.message_text import MessageText
+from app.ui.text.markdown_document import MarkdownDocument
+from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.test_markdown_document import look_of
 from tests.app.ui.wheel import turn_wheel

@@ -10,7 +10,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication, QMainWindow, QTextEdit
 from pytestqt.qtbot import QtBot
 
-from app.ui.compare_window import CompareWindow, Side
+from app.ui.comparing.compare_window import CompareWindow, Side
 from app.ui.theme import theme
 
 _PATIENCE_MS = 30_000

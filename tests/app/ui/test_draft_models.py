@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu
 from tokenizers import Tokenizer
 
 from app.model.message import Figures, Message, Sampling
-from app.ui.asking_panel import AskingPanel
-from app.ui.settings_window import SettingsWindow
+from app.ui.asking.asking_panel import AskingPanel
+from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.models import write_random_llama
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QApplication
 
 from app.model.message import Message
-from app.ui.writing_field import WritingField
+from app.ui.asking.writing_field import WritingField
 from tests.app.ui.conftest import Person
 
 

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.settings import Keeping
-from app.ui.format_popover import FormatPopover
-from app.ui.import_window import ImportWindow
+from app.ui.asking.format_popover import FormatPopover
 from app.ui.languages import Language
+from app.ui.transfer.import_window import ImportWindow
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
 from tests.app.ui.conftest import PATIENCE_MS

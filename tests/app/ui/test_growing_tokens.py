@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import MessageId
 from app.model.token_pieces import TokenPiece, token_pieces
-from app.ui.message_view import MessageView
+from app.ui.message.message_view import MessageView
 from app.ui.theme import theme
-from app.ui.transcript import Transcript
+from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from worker.protocol import Alternative, Choice, Chunk, Finished, Generate, Retract, Timing, Token, Usage
 

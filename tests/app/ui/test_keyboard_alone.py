@@ -8,9 +8,9 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
-from app.ui.message_text import MessageText
-from app.ui.overlay import Overlay
-from app.ui.popover import Popover
+from app.ui.parts.overlay import Overlay
+from app.ui.parts.popover import Popover
+from app.ui.text.message_text import MessageText
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractSpinBox, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QLabel, QLineEdit, QToolButton, QWidget
 
-from app.ui.asking_panel import AskingPanel
-from app.ui.message_actions import MessageActions
+from app.ui.asking.asking_panel import AskingPanel
+from app.ui.message.message_actions import MessageActions
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -19,7 +19,13 @@ def _popover(person: Person) -> AskingPanel:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = person.window.findChild(AskingPanel)
     assert popover is not None
+    # The list of hooks comes from the worker, and the panel grows with it.
+    person.bot.waitUntil(lambda: "Looking for hooks …" not in _words(popover), timeout=PATIENCE_MS)
     return popover
+
+
+def _words(widget: QWidget) -> set[str]:
+    return {label.text() for label in widget.findChildren(QLabel)}
 
 
 def test_what_a_field_says_while_it_is_empty_can_be_read(person: Person) -> None:

@@ -10,10 +10,10 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QScrollBar
 
 from app.model.message import Conversation, MessageId
-from app.ui.message_view import MessageView
+from app.ui.asking.writing_field import WritingField
+from app.ui.message.message_view import MessageView
 from app.ui.theme import system_scheme, theme
-from app.ui.transcript import Transcript
-from app.ui.writing_field import WritingField
+from app.ui.transcript.transcript import Transcript
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.app.ui.wheel import turn_wheel
 

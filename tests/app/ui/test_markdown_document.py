@@ -10,9 +10,9 @@ from PySide6.QtGui import QGuiApplication, QTextBlock, QTextDocument, QTextTable
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.block_writer import QUOTE_DEPTH
-from app.ui.markdown_document import MarkdownDocument
-from app.ui.message_text import MessageText
+from app.ui.text.block_writer import QUOTE_DEPTH
+from app.ui.text.markdown_document import MarkdownDocument
+from app.ui.text.message_text import MessageText
 from app.ui.theme import code_font, theme
 
 _PIECES = (
@@ -282,7 +282,7 @@ def test_only_harmless_links_are_opened_and_only_when_it_was_seen_where_they_lea
     def open_url(url: QUrl) -> None:
         opened.append(url.toString())
 
-    monkeypatch.setattr("app.ui.link_popover.QDesktopServices.openUrl", open_url)
+    monkeypatch.setattr("app.ui.text.link_popover.QDesktopServices.openUrl", open_url)
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     text.show()

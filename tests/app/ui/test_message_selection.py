@@ -12,8 +12,8 @@ from PySide6.QtGui import QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication
 
 from app.model.message import MessageId
-from app.ui.clipboard import leave_plain_text
-from app.ui.message_view import MessageView
+from app.ui.message.message_view import MessageView
+from app.ui.parts.clipboard import leave_plain_text
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _NUM_TURNS = 40
@@ -183,7 +183,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
 from app.application import make_qt_application
 from app.model.message import Message
-from app.ui.message_selection import copied
+from app.ui.transcript.message_selection import copied
 
 application = make_qt_application([])
 QGuiApplication.clipboard().setMimeData(copied([Message(id=1, parent_id=None, role="user", text="words")]))

@@ -9,8 +9,8 @@ from PySide6.QtCore import QRect, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.block_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
-from app.ui.message_text import MessageText
+from app.ui.text.block_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
+from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 
 _WIDTH_PX = 600

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from app.notices import Notice
-from app.ui.plain import as_label, as_tool_tip
+from app.ui.parts.plain import as_label, as_tool_tip
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
@@ -80,7 +80,7 @@ def test_a_data_folder_that_nothing_can_show_is_named(person: Person, monkeypatc
     def cannot(_url: object) -> bool:
         return False
 
-    monkeypatch.setattr("app.ui.conversation_commands.QDesktopServices.openUrl", cannot)
+    monkeypatch.setattr("app.ui.sidebar.conversation_commands.QDesktopServices.openUrl", cannot)
     person.window.action("data").trigger()
     assert person.window.banner.isVisible()
     assert str(Path(person.application.store.path).parent) in person.window.banner.label.text()

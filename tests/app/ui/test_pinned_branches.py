@@ -10,10 +10,10 @@ from PySide6.QtGui import QAccessible, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLabel, QMenu
 
 from app.model.message import MessageId
-from app.ui.cost_words import cost_in_words, tier_in_words
+from app.ui.asking.cost_words import cost_in_words, tier_in_words
 from app.ui.palette import Palette
-from app.ui.pinned_branches import PinnedBranches
-from app.ui.tree_dock import TreeDock
+from app.ui.tree.pinned_branches import PinnedBranches
+from app.ui.tree.tree_dock import TreeDock
 from tests.app.trees import plant
 from tests.app.ui.conftest import PATIENCE_MS, Person
 

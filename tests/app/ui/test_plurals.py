@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
-from app.ui.plurals import EnglishPlurals
+from app.ui.parts.plurals import EnglishPlurals
 
 
 def test_what_is_counted_is_written_for_its_number(qapp: QApplication) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.reading_progress import ReadingProgress
+from app.ui.message.reading_progress import ReadingProgress
 
 
 def text_of(progress: ReadingProgress) -> str:

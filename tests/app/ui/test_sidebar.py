@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
-from app.ui.conversation_model import ID, ConversationModel
-from app.ui.sections import Section, sections
+from app.ui.sidebar.conversation_model import ID, ConversationModel
+from app.ui.sidebar.sections import Section, sections
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _TODAY = date(2026, 3, 31)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.message_text import MessageText
+from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 
 

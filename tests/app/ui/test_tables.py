@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.ui.message_text import MessageText
+from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.wheel import turn_wheel
 

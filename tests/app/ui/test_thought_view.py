@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Figures, Message, Record
-from app.ui.message_view import MessageView, Shown
-from app.ui.reading_modes import ReadingModes
+from app.ui.message.message_view import MessageView, Shown
+from app.ui.message.reading_modes import ReadingModes
 from app.ui.theme import theme
 
 _TEXT = "<think>\nFirst *this*.\n</think>\n\nThe **answer**."

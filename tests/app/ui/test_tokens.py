@@ -13,11 +13,11 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import Alternative, Message, Record
 from app.model.token_pieces import token_pieces
-from app.ui.message_view import MessageView, Shown
-from app.ui.reading_modes import ReadingModes
+from app.ui.message.message_view import MessageView, Shown
+from app.ui.message.reading_modes import ReadingModes
+from app.ui.text.token_popover import shown_token
+from app.ui.text.token_tint import TokenTint
 from app.ui.theme import theme
-from app.ui.token_popover import shown_token
-from app.ui.token_tint import TokenTint
 
 _WORDS = ("One", " **two**", "\n\n", "thr", "ee", " 東", "京", " 😀", "é", ".")
 _PATIENCE_MS = 30_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ui.transcript_layout import Column, Sight, estimated_height
+from app.ui.transcript.transcript_layout import Column, Sight, estimated_height
 
 _ABOVE, _BETWEEN, _BELOW = 16, 4, 24
 _HEIGHTS = st.lists(st.integers(1, 900), min_size=1, max_size=30)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.model.message import MessageId
 from app.ui.theme import theme
-from app.ui.transcript import Transcript
+from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 
 _BELOW_PX = 24

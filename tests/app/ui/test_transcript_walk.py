@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from app.ui.theme import theme
-from app.ui.transcript import Transcript
+from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 
 _NUM_STEPS = 80

@@ -25,13 +25,13 @@ from PySide6.QtWidgets import (
 from app.model.imports import blocks
 from app.model.search_words import day
 from app.model.upkeep import Upkeep
-from app.ui.backups_window import BackupsWindow
-from app.ui.export_window import ExportWindow
-from app.ui.import_window import ImportWindow
-from app.ui.replay_window import ReplayWindow
-from app.ui.search_panel import SearchPanel
-from app.ui.sheet import Sheet
-from app.ui.trash_window import TrashWindow
+from app.ui.parts.sheet import Sheet
+from app.ui.transfer.backups_window import BackupsWindow
+from app.ui.transfer.export_window import ExportWindow
+from app.ui.transfer.import_window import ImportWindow
+from app.ui.transfer.replay_window import ReplayWindow
+from app.ui.transfer.search_panel import SearchPanel
+from app.ui.transfer.trash_window import TrashWindow
 from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import PATIENCE_MS, Person
 

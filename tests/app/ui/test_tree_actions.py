@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.model.message import MessageId
 from app.ui.menus import key_of
-from app.ui.message_editor import MessageEditor
+from app.ui.message.message_editor import MessageEditor
 from app.ui.theme import icon, system_scheme, theme
 from tests.app.ui.conftest import Person
 

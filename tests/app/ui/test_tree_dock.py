@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
 
 from app.model.message import MessageId
-from app.ui.compare_window import CompareWindow
+from app.ui.comparing.compare_window import CompareWindow
 from app.ui.theme import icon, system_scheme, theme
-from app.ui.tree_dock import TreeDock
+from app.ui.tree.tree_dock import TreeDock
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 

@@ -16,8 +16,8 @@ from app.model.message import Message
 from app.model.tree import Tree
 from app.prompt_cost import Cost
 from app.ui.theme import theme
-from app.ui.tree_scale import NORMAL, SCALES
-from app.ui.tree_view import TreeView
+from app.ui.tree.tree_scale import NORMAL, SCALES
+from app.ui.tree.tree_view import TreeView
 from tests.app.ui.wheel import turn_wheel
 
 _LIGHT = theme("light")

@@ -21,8 +21,8 @@ from app.context_meter import ContextMeter
 from app.inquiry import Inquiry
 from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
-from app.ui.message_editor import MessageEditor
-from app.ui.system_prompt_popover import SystemPromptPopover
+from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.message.message_editor import MessageEditor
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.chat_families import QWEN3
 from tests.models import write_random_llama, write_tokenizer

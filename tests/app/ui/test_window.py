@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
 
 from app.model.message import Message, Sampling
-from app.ui.asking_panel import AskingPanel
+from app.ui.asking.asking_panel import AskingPanel
 from app.ui.menus import key_of
 from app.ui.shortcuts_window import ShortcutsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person

@@ -1,0 +1,1 @@
+"""Where messages are typed, and how answers are asked for."""

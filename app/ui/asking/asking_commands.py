@@ -1,0 +1,295 @@
+"""What is done in the composer and its row; it goes to the conversation that the window shows.
+
+What opens over the row is imported when it opens: not every start needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from app.context_meter import ContextMeter
+from app.controller import Controller
+from app.model.asking import AnswerFormat, Asking
+from app.model.attachments import with_attachments
+from app.model.message import Message
+from app.model.presets import OURS, current, named
+from app.model.unsent import NOTHING, Unsent
+from app.numbers import localised
+from app.questions import FormatCheck, HookList
+from app.sentences import worded
+from app.ui.asking.asking_words import format_name, preset_name
+from app.ui.asking.attached_files import AttachedFiles
+from app.ui.asking.composer import Composer
+from app.ui.header import model_label
+from app.ui.message.edit_costs import EditCosts
+from app.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from app.ui.asking.asking_panel import AskingPanel, Thinking
+    from app.ui.message.message_editor import MessageEditor
+
+
+class AskingCommands(QObject):
+    """Sends what is written, keeps it, shows it again with its conversation; opens what the row's buttons open."""
+
+    def __init__(self, controller: Controller, composer: Composer, theme: Callable[[], Theme], window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._program = controller.program
+        self._preparation = controller.preparation
+        self._composer = composer
+        self._theme = theme
+        self._window = window
+        self._sent: tuple[str, Unsent] = ("", NOTHING)
+        """What was sent last, and what it was made of."""
+        session = self._program.session
+        self.files = AttachedFiles(controller, composer, window)
+        self._meter = ContextMeter(session, self)
+        self._check = FormatCheck(session, self)
+        self._hooks = HookList(session, self)
+        self._edit_costs = EditCosts(controller, window)
+        self._problem: str | None = None
+        """What is wrong with the form that answers are to have; None: nobody knows yet."""
+        self._form: AnswerFormat | None = None
+        self._panel: AskingPanel | None = None
+        """While it is open."""
+        self._shown: tuple[int | None, bool] = (None, False)
+        """The conversation that the meter is about."""
+        composer.history.questions = self._questions
+        self._connect()
+        self._show_unsent()
+        self._show_asking()
+        # Who opens a window writes.
+        composer.text.setFocus()
+
+    def _connect(self) -> None:
+        controller, composer = self._controller, self._composer
+        composer.sent.connect(self._send)
+        composer.edited.connect(self._keep)
+        composer.stop_asked.connect(controller.stop)
+        composer.attach_button.clicked.connect(self.files.choose)
+        composer.system_button.clicked.connect(self._edit_system_prompt)
+        composer.format_button.clicked.connect(self._choose_format)
+        composer.sampling_button.clicked.connect(self._set_asking)
+        controller.unsent.connect(self._give_back)
+        controller.branch_changed.connect(self._measure)
+        controller.message_changed.connect(self._measure)
+        self._preparation.shown.connect(self._show_unsent)
+        self._preparation.asking_changed.connect(self._show_asking)
+        self._program.session.changed.connect(self._show_gauge)
+        self._meter.changed.connect(self._show_gauge)
+        self.files.measured.connect(self._write)
+        self._check.checked.connect(self._on_checked)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            "write": self._composer.text.setFocus,
+            "attach": self.files.choose,
+            "system_prompt": self._edit_system_prompt,
+            "answer_format": self._choose_format,
+            "sampling": self._set_asking,
+        }
+
+    # --- what is written -----------------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
+        text = with_attachments(unsent.text, unsent.attachments)
+        self._sent = text, unsent
+        self._preparation.put_back(Unsent(system_prompt=unsent.system_prompt))
+        self._controller.send(text)
+
+    def _give_back(self, text: str) -> None:
+        """Put back what could not be stored, as it was written."""
+        sent, unsent = self._sent
+        if text != sent:
+            self._composer.give_back(text)
+            return
+        now = self._preparation.unsent
+        self._preparation.keep(structs.replace(now, attachments=(*unsent.attachments, *now.attachments)))
+        self.files.show()
+        self._composer.give_back(unsent.text)
+
+    def _keep(self) -> None:
+        self._preparation.keep(structs.replace(self._preparation.unsent, text=self._composer.text.content))
+        self._write()
+
+    def _show_unsent(self) -> None:
+        self._composer.show_text(self._preparation.unsent.text)
+        self.files.show()
+        self._write()
+        self._show_system_prompt()
+
+    def _questions(self) -> Sequence[str]:
+        return [message.text for message in self._controller.path if message.role == "user"]
+
+    # --- the meter -----------------------------------------------------------------------------------------
+
+    def _path(self) -> list[Message]:
+        path = self._controller.path
+        prompt = self._preparation.unsent.system_prompt
+        if self._controller.conversation is None and prompt:
+            return [Message(id=0, parent_id=None, role="system", text=prompt)]
+        return path
+
+    def _measure(self) -> None:
+        conversation = self._controller.conversation
+        shown = (None if conversation is None else conversation.id), True
+        self._meter.show(self._path, self._preparation.template_options(), is_another=shown != self._shown)
+        self._shown = shown
+        self._show_system_prompt()
+
+    def _write(self) -> None:
+        attached = self._preparation.unsent.attachments
+        self._meter.write(self._composer.text.content, attached, self.files.num_tokens)
+
+    def _show_gauge(self) -> None:
+        self._composer.gauge.show_room(self._meter.room, self._program.settings.overflow)
+
+    # --- the system prompt ---------------------------------------------------------------------------------
+
+    def _system_message(self) -> Message | None:
+        path = self._controller.path
+        return path[0] if path and path[0].role == "system" else None
+
+    def _show_system_prompt(self) -> None:
+        message = self._system_message()
+        has_begun = self._controller.conversation is not None
+        text = message.text if message is not None else "" if has_begun else self._preparation.unsent.system_prompt
+        first = text.strip().partition("\n")[0]
+        tip = self.tr("System prompt: {text}").format(text=first) if first else self.tr("System prompt: none")
+        self._composer.show_system_prompt(tip, is_set=bool(first))
+        can_be_edited = message is not None or not has_begun
+        self._composer.system_button.setEnabled(can_be_edited)
+        if not can_be_edited:
+            self._composer.show_system_prompt(self.tr("This conversation began without a system prompt"), is_set=False)
+
+    def _edit_system_prompt(self) -> None:
+        from app.ui.asking.system_prompt_popover import SystemPromptPopover
+
+        message = self._system_message()
+        has_begun = self._controller.conversation is not None
+        if has_begun and message is None:
+            return
+        text = message.text if message is not None else self._preparation.unsent.system_prompt
+        popover = SystemPromptPopover(text, self._window, has_begun=has_begun)
+        popover.written.connect(self._on_system_prompt)
+        if message is not None:
+            popover.branch_asked.connect(partial(self._controller.edit, message.id))
+        self._edit_costs.show_in_popover(popover)
+        popover.show_above(self._composer.system_button, popover.editor)
+
+    def _on_system_prompt(self, text: str) -> None:
+        if self._controller.conversation is None:
+            self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
+            self._measure()
+
+    def show_cost_in(self, editor: MessageEditor) -> None:
+        """Say in a message's editor what asking again would cost."""
+        self._edit_costs.show_in_editor(editor)
+
+    # --- the form ------------------------------------------------------------------------------------------
+
+    def _choose_format(self) -> None:
+        from app.ui.asking.format_popover import FormatPopover
+
+        popover = FormatPopover(self._preparation.asking.format, self._window)
+        popover.changed.connect(self._answer_as)
+        self._check.checked.connect(popover.show_verdict)
+        popover.show_verdict(self._problem)
+        popover.show_above(self._composer.format_button, popover.first)
+
+    def _answer_as(self, form: AnswerFormat | None) -> None:
+        self._preparation.ask_so(structs.replace(self._preparation.asking, format=form))
+
+    def _on_checked(self, problem: str) -> None:
+        self._problem = problem
+        self._show_format()
+
+    def _show_format(self) -> None:
+        form = self._form
+        tip = self.tr("Answer format: {name}").format(name=format_name(None if form is None else form.kind))
+        if form is not None and self._problem:
+            tip = self.tr("This can't be used: {problem}").format(problem=worded(self._problem))
+        words = format_name(None if form is None else form.kind)
+        is_wrong = form is not None and bool(self._problem)
+        if is_wrong:
+            words = self.tr("{name}: can't be used").format(name=words)
+        self._composer.show_format(words, tip, is_set=form is not None, is_wrong=is_wrong)
+
+    # --- everything else -----------------------------------------------------------------------------------
+
+    def _set_asking(self) -> None:
+        from app.ui.asking.asking_panel import AskingPanel
+
+        session = self._program.session
+        info = session.info
+        thinking: Thinking = "can't"
+        if info is not None and info.thinking:
+            thinking = "on" if info.thinking_default else "off"
+        panel = AskingPanel(
+            self._preparation.asking,
+            self._program.settings.presets,
+            thinking,
+            model_label(info.draft_model) if info is not None and info.draft_model else "",
+            self._theme(),
+            self._window,
+        )
+        panel.changed.connect(self._preparation.ask_so)
+        panel.presets_changed.connect(self._program.set_presets)
+        panel.default_asked.connect(self._use_in_new_ones)
+        panel.reset_asked.connect(self._preparation.ask_as_others_do)
+        panel.destroyed.connect(self._on_panel_gone)
+        self._panel = panel
+        self._hooks.listed.connect(panel.show_hooks)
+        self._hooks.ask()
+        panel.show_above(self._composer.sampling_button, panel.first)
+
+    def _on_panel_gone(self) -> None:
+        self._panel = None
+
+    def _use_in_new_ones(self) -> None:
+        self._program.set_asking(self._preparation.asking)
+
+    def _show_asking(self) -> None:
+        asking = self._preparation.asking
+        if self._panel is not None:
+            self._panel.show_asking(asking)
+        if asking.format != self._form:
+            self._form, self._problem = asking.format, None
+            self._check.check(asking.format)
+        self._show_format()
+        everything = (*OURS, *self._program.settings.presets)
+        name, is_changed = current(everything, asking)
+        preset = named(everything, name)
+        said = "T " + localised(f"{asking.sampling.temperature:g}") if preset is None else preset_name(preset)
+        if is_changed:
+            said = self.tr("{name}, changed").format(name=said)
+        more = " · ".join(self._more(asking))
+        tip = self.tr("Sampling, stop strings, seed, hooks: {name}").format(name=said)
+        self._composer.show_asking(said, more, f"{tip} · {more}" if more else tip)
+        self._measure()
+        self._show_gauge()
+
+    def _more(self, asking: Asking) -> list[str]:
+        """What else is set that is not always so."""
+        more: list[str] = []
+        if asking.n > 1:
+            more.append(self.tr("{num} answers").format(num=asking.n))
+        stops, hooks = len(asking.sampling.stop), len(asking.hooks)
+        if stops:
+            more.append(self.tr("1 stop") if stops == 1 else self.tr("{num} stops").format(num=stops))
+        if asking.sampling.seed is not None:
+            more.append(self.tr("seed {seed}").format(seed=asking.sampling.seed))
+        if hooks:
+            more.append(self.tr("1 hook") if hooks == 1 else self.tr("{num} hooks").format(num=hooks))
+        if asking.thinking is not None:
+            more.append(self.tr("thinking") if asking.thinking else self.tr("no thinking"))
+        return more

@@ -1,0 +1,285 @@
+"""How the next answers are asked for, in one panel: drawing, length, seed, stop strings, thinking, drafts, hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import structs
+from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QWidget,
+)
+
+from app.model.asking import Asking
+from app.model.hook import Hook
+from app.model.message import Draft
+from app.model.presets import Preset
+from app.ui.asking.form_columns import FormColumns, Row
+from app.ui.asking.hook_rows import HookRows
+from app.ui.asking.number_fields import number_field, read_number, whole_field
+from app.ui.asking.preset_bar import PresetBar
+from app.ui.asking.text_chips import TextChips
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.popover import Popover, heading, rule
+from app.ui.theme import Theme
+
+translate = QCoreApplication.translate
+
+_WIDTH_PX = 640
+_MAX_SEED = 2**63 - 1
+_MAX_SEED_DIGITS = 100
+"""Python reads no number of some thousand."""
+_DRAFTS: tuple[Draft, ...] = ("auto", "tree", "off")
+_THINKING = (None, True, False)
+
+Thinking = Literal["can't", "on", "off"]
+"""Whether a model can be told to think, and what it does if it is not told."""
+
+
+class AskingPanel(Popover):
+    """What is set holds at once, in this conversation."""
+
+    changed = Signal(object)
+    """The new `Asking`."""
+    presets_changed = Signal(object)
+    default_asked = Signal()
+    """New conversations are to ask so, too."""
+    reset_asked = Signal()
+    """This one is to ask as new conversations do."""
+
+    def __init__(
+        self,
+        asking: Asking,
+        presets: Sequence[Preset],
+        thinking: Thinking,
+        draft_model: str,
+        theme: Theme,
+        parent: QWidget,
+    ) -> None:
+        """`draft_model`: the one that is loaded beside the model; empty: none is."""
+        super().__init__(translate("AskingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
+        self._asking = asking
+        self._theme = theme
+        self._is_showing = False
+        self.presets = PresetBar(presets, asking)
+        self.presets.chosen.connect(self._take)
+        self.presets.changed.connect(self.presets_changed)
+        sampling = asking.sampling
+        self.temperature = number_field(0.0, 2.0, 0.05, sampling.temperature)
+        self.top_p = number_field(0.05, 1.0, 0.05, sampling.top_p)
+        self.top_k = whole_field(0, 1000, 10, sampling.top_k, self.tr("all"))
+        self.min_p = number_field(0.0, 1.0, 0.01, sampling.min_p, self.tr("off"))
+        self.repetition_penalty = number_field(1.0, 2.0, 0.05, sampling.repetition_penalty, self.tr("off"))
+        self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
+        self.num_answers = whole_field(1, 64, 1, asking.n)
+        self.seed = QLineEdit()
+        self.seed.setPlaceholderText(self.tr("a new one"))
+        self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
+        self._seed_error.setObjectName("failure")
+        self._seed_error.setWordWrap(True)
+        self._seed_error.setVisible(False)
+        self.thinking = QComboBox()
+        self._fill_thinking(thinking)
+        self.draft = QComboBox()
+        for box in (self.thinking, self.draft):
+            # A model's name may be long: its beginning is enough.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(6)
+        self._fill_drafts(draft_model)
+        self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
+        self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
+        self._build()
+        self._show(asking)
+        for spin in self._spins:
+            spin.editingFinished.connect(self._on_changed)
+        for number in (self.temperature, self.top_p, self.min_p, self.repetition_penalty):
+            number.valueChanged.connect(self._on_changed)
+        for whole in (self.top_k, self.max_tokens, self.num_answers):
+            whole.valueChanged.connect(self._on_changed)
+        for box in (self.thinking, self.draft):
+            box.currentIndexChanged.connect(self._on_changed)
+        self.seed.textChanged.connect(self._on_changed)
+        self.stop.changed.connect(self._on_changed)
+        self.hooks.changed.connect(self._on_changed)
+
+    @property
+    def _spins(self) -> tuple[QAbstractSpinBox, ...]:
+        drawing = (self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty)
+        return (*drawing, self.max_tokens, self.num_answers)
+
+    @property
+    def first(self) -> QWidget:
+        """What has the focus at first."""
+        return self.temperature
+
+    def show_hooks(self, hooks: Sequence[Hook]) -> None:
+        """Offer these."""
+        self.hooks.show_hooks(hooks)
+
+    # --- what is in it -------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        self.column.addWidget(self.presets)
+        forms = FormColumns()
+        forms.add(
+            self.tr("How tokens are drawn"),
+            (
+                Row(
+                    self.tr("Temperature"),
+                    self.temperature,
+                    self.tr("0 always takes the likeliest token; more is freer."),
+                ),
+                Row(
+                    self.tr("Top-p"),
+                    self.top_p,
+                    self.tr("Draw from the likeliest tokens that together have this share."),
+                ),
+                Row(self.tr("Top-k"), self.top_k, self.tr("Draw from so many of the likeliest tokens.")),
+                Row(
+                    self.tr("Min-p"),
+                    self.min_p,
+                    self.tr("Leave out what is less likely than this share of the likeliest."),
+                ),
+                Row(
+                    self.tr("Repetition penalty"),
+                    self.repetition_penalty,
+                    self.tr("Make what was said lately less likely to be said again."),
+                ),
+            ),
+        )
+        forms.add(
+            self.tr("The answer"),
+            (
+                Row(self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer is cut there; Continue goes on.")),
+                Row(self.tr("Answers at once"), self.num_answers, self.tr("Side by side, to keep one or all.")),
+                Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
+                Row(self.tr("Think first"), self.thinking, self.thinking.toolTip()),
+                Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
+            ),
+        )
+        self.column.addWidget(forms)
+        self.column.addWidget(self._seed_error)
+        self.column.addWidget(rule())
+        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
+        self.column.addWidget(self.stop)
+        self.column.addWidget(rule())
+        self.column.addWidget(
+            heading(
+                self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
+            )
+        )
+        self.column.addWidget(self.hooks)
+        self.column.addWidget(rule())
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
+        reset = QPushButton(self.tr("As in new ones"))
+        reset.setToolTip(self.tr("Ask here as new conversations do"))
+        reset.clicked.connect(self.reset_asked)
+        default = QPushButton(self.tr("Use in new ones"))
+        default.setToolTip(self.tr("Let new conversations ask as this one does"))
+        default.clicked.connect(self.default_asked)
+        foot.addWidget(reset)
+        foot.addWidget(default)
+        self.column.addLayout(foot)
+
+    def _fill_thinking(self, thinking: Thinking) -> None:
+        default = {"on": self.tr("Usual (on)"), "off": self.tr("Usual (off)")}.get(thinking, self.tr("No switch"))
+        self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
+        self.thinking.setEnabled(thinking != "can't")
+        self.thinking.setToolTip(
+            self.tr("This model's template has no switch for it.")
+            if thinking == "can't"
+            else self.tr("Whether the model thinks before it answers.")
+        )
+
+    def _fill_drafts(self, model: str) -> None:
+        automatic = self.tr("Draft model") if model else self.tr("Automatic")
+        self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
+        whose = (
+            self.tr("By {model}, or by other answers in the tree.").format(model=model)
+            if model
+            else self.tr("By a draft model, where one is chosen in the Models menu, or by other answers in the tree.")
+        )
+        what = self.tr("Guesses of what comes next, looked at all at once. They change the speed, not the answer.")
+        self.draft.setToolTip(as_tool_tip(f"{what} {whose}"))
+
+    # --- what is set ---------------------------------------------------------------------------------------
+
+    def show_asking(self, asking: Asking) -> None:
+        """Show what is set now, wherever that came from."""
+        if asking != self._asking:
+            self._asking = asking
+            self._show(asking)
+
+    def _take(self, asking: Asking) -> None:
+        self.show_asking(asking)
+        self.presets.show_asking(asking)
+        self.changed.emit(asking)
+
+    def _show(self, asking: Asking) -> None:
+        self._is_showing = True
+        sampling = asking.sampling
+        for number, value in (
+            (self.temperature, sampling.temperature),
+            (self.top_p, sampling.top_p),
+            (self.min_p, sampling.min_p),
+            (self.repetition_penalty, sampling.repetition_penalty),
+        ):
+            # What was set elsewhere stays as it is.
+            number.setRange(min(number.minimum(), value), max(number.maximum(), value))
+            number.setValue(value)
+        for whole, count in (
+            (self.top_k, sampling.top_k),
+            (self.max_tokens, sampling.max_tokens),
+            (self.num_answers, asking.n),
+        ):
+            whole.setMaximum(max(whole.maximum(), count))
+            whole.setValue(count)
+        self.seed.setText("" if sampling.seed is None else str(sampling.seed))
+        self.thinking.setCurrentIndex(_THINKING.index(asking.thinking) if self.thinking.isEnabled() else 0)
+        self.draft.setCurrentIndex(_DRAFTS.index(asking.draft))
+        self.stop.show_texts(sampling.stop)
+        self.hooks.show_on(asking.hooks, asking.hook_options)
+        self.presets.show_asking(asking)
+        self._is_showing = False
+
+    def _on_changed(self) -> None:
+        if self._is_showing:
+            return
+        seed_text = self.seed.text().strip()
+        is_seed = seed_text.isdecimal() and len(seed_text) <= _MAX_SEED_DIGITS and int(seed_text) <= _MAX_SEED
+        self._seed_error.setVisible(bool(seed_text) and not is_seed)
+        before = self._asking.sampling
+        sampling = structs.replace(
+            before,
+            temperature=read_number(self.temperature, before.temperature),
+            top_p=read_number(self.top_p, before.top_p),
+            top_k=self.top_k.value(),
+            min_p=read_number(self.min_p, before.min_p),
+            repetition_penalty=read_number(self.repetition_penalty, before.repetition_penalty),
+            max_tokens=self.max_tokens.value(),
+            stop=self.stop.texts,
+            seed=int(seed_text) if is_seed else None,
+        )
+        asking = structs.replace(
+            self._asking,
+            sampling=sampling,
+            n=self.num_answers.value(),
+            thinking=_THINKING[self.thinking.currentIndex()] if self.thinking.isEnabled() else self._asking.thinking,
+            draft=_DRAFTS[self.draft.currentIndex()],
+            hooks=self.hooks.names,
+            hook_options=self.hooks.options,
+        )
+        if asking != self._asking:
+            self._asking = asking
+            self.presets.show_asking(asking)
+            self.changed.emit(asking)

@@ -1,0 +1,98 @@
+"""Small things that a person put somewhere, each with a button that takes it away again; it knows not what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+from typing_extensions import override
+
+from app.ui.parts.flow import Flow
+from app.ui.parts.plain import as_tool_tip
+from app.ui.theme import Theme, icon
+
+_TEXT_PX = 220
+_ICON_PX = 16
+_BUTTON_PX = 28
+_TAKES_AWAY = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
+
+
+class Chips(QWidget):
+    """Chips in rows. Tab goes from one to the next; Delete, Backspace, Enter and Space take one away."""
+
+    taken_away = Signal(int)
+    """The number of a chip, from 0."""
+
+    def __init__(self, name: str, theme: Theme) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self._theme = theme
+        self._flow = Flow(self)
+        self._texts: Sequence[str] = ()
+        self.buttons: list[QToolButton] = []
+        """That take chips away."""
+        self.setVisible(False)
+
+    def show_texts(self, texts: Sequence[str]) -> None:
+        """Show these, and nothing where there are none."""
+        if texts == self._texts:
+            return
+        focused = next((number for number, button in enumerate(self.buttons) if button.hasFocus()), None)
+        self._texts = texts
+        while item := self._flow.takeAt(0):
+            widget = item.widget()
+            if widget is not None:
+                # Explicitly: what a layout took in shows itself a moment later, be it taken out again or not.
+                widget.hide()
+                widget.deleteLater()
+        self.buttons = []
+        for number, text in enumerate(texts):
+            self._flow.addWidget(self._new(number, text))
+        self.setVisible(bool(texts))
+        self.updateGeometry()
+        if focused is not None and self.buttons:
+            self.buttons[min(focused, len(self.buttons) - 1)].setFocus()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for button in self.buttons:
+            button.setIcon(icon("close", theme.quiet_text))
+
+    def _new(self, number: int, text: str) -> QFrame:
+        chip = QFrame()
+        chip.setObjectName("held")
+        label = QLabel()
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        shown = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _TEXT_PX)
+        label.setText(shown)
+        label.setToolTip(as_tool_tip(text) if shown != text else "")
+        button = QToolButton()
+        button.setIcon(icon("close", self._theme.quiet_text))
+        button.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        button.setAccessibleName(self.tr("Remove {what}").format(what=text))
+        button.setToolTip(self.tr("Remove (Delete)"))
+        button.clicked.connect(partial(self._take_away, number))
+        button.installEventFilter(self)
+        self.buttons.append(button)
+        row = QHBoxLayout(chip)
+        row.setContentsMargins(10, 0, 0, 0)
+        row.setSpacing(2)
+        row.addWidget(label)
+        row.addWidget(button)
+        return chip
+
+    def _take_away(self, number: int, _is_checked: bool = False) -> None:
+        self.taken_away.emit(number)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _TAKES_AWAY:
+            number = next((number for number, button in enumerate(self.buttons) if button is watched), None)
+            if number is not None:
+                self._take_away(number)
+                return True
+        return super().eventFilter(watched, event)

@@ -1,0 +1,106 @@
+"""How full a model's context is, as a bar that fills and a figure; words where it nearly is."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QToolTip
+
+from app.context_meter import Room
+from app.model.message import Overflow
+from app.numbers import counted
+from app.ui.parts.fitting_button import FittingButton
+from app.ui.parts.plain import as_tool_tip
+from app.ui.theme import Theme
+
+_BAR = QSize(44, 8)
+_WORTH_SAYING_S = 0.95
+
+
+class ContextGauge(FittingButton):
+    """What is kept stands darker than what is to be read. Its tool tip has the figures; a click or Space shows it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("action")
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setIconSize(_BAR)
+        self._theme = theme
+        self._room: Room | None = None
+        self._overflow: Overflow = "fail"
+        self.clicked.connect(self._tell)
+        self._show()
+
+    def show_room(self, room: Room | None, overflow: Overflow) -> None:
+        """Show how much is used; nothing where nobody knows."""
+        self._room, self._overflow = room, overflow
+        self._show()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._show()
+
+    def _show(self) -> None:
+        room = self._room
+        self.setVisible(room is not None)
+        if room is None:
+            return
+        share = f"{room.share:.0%}"
+        words, kind = "", ""
+        if room.is_over:
+            words = self.tr("oldest left out") if self._overflow == "drop_oldest" else self.tr("too long")
+            kind = "danger" if self._overflow == "fail" else "warning"
+        elif room.is_nearly_full:
+            words, kind = self.tr("nearly full"), "warning"
+        self.show_words(*([f"{share} · {words}", share] if words else [share]))
+        if self.property("kind") != kind:
+            self.setProperty("kind", kind)
+            self.style().unpolish(self)
+            self.style().polish(self)
+        colour = {"danger": self._theme.danger, "warning": self._theme.warning}.get(kind, self._theme.accent)
+        self.setIcon(self._bar(room, colour))
+        figures = self._figures(room)
+        self.setToolTip(as_tool_tip(figures))
+        self.setAccessibleName(self.tr("Context: {share} used").format(share=share) + (f", {words}" if words else ""))
+        self.setAccessibleDescription(figures)
+
+    def _figures(self, room: Room) -> str:
+        kept = min(room.num_kept, room.num_used)
+        used = self.tr("With what is written here {used} of {limit} tokens: {kept} kept, {read} to read").format(
+            used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
+        )
+        if room.seconds is not None and room.seconds >= _WORTH_SAYING_S:
+            used += self.tr(" (about {seconds} s)").format(seconds=counted(room.seconds))
+        if not room.is_over:
+            return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
+        over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))
+        if self._overflow == "drop_oldest":
+            return used + over + self.tr("The oldest messages will be left out.")
+        return used + over + self.tr("The answer would fail: shorten the message, or go on from an earlier one.")
+
+    def _bar(self, room: Room, colour: str) -> QIcon:
+        ratio = self.devicePixelRatioF()
+        pixmap = QPixmap(_BAR * ratio)
+        pixmap.setDevicePixelRatio(ratio)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        whole = QRectF(0.5, 0.5, _BAR.width() - 1, _BAR.height() - 1)
+        painter.setPen(QColor(self._theme.control_line))
+        painter.setBrush(QColor(self._theme.surface))
+        painter.drawRoundedRect(whole, 3, 3)
+        painter.setPen(Qt.PenStyle.NoPen)
+        inside = whole.adjusted(1.5, 1.5, -1.5, -1.5)
+        light = QColor(colour)
+        light.setAlphaF(0.45)
+        used, kept = min(room.share, 1.0), min(room.num_kept / room.limit, room.share, 1.0) if room.limit else 0.0
+        for share, brush in ((used, light), (kept, QColor(colour))):
+            if share > 0:
+                painter.setBrush(brush)
+                width = max(inside.width() * share, 1.0)
+                painter.drawRect(QRectF(inside.x(), inside.y(), width, inside.height()))
+        painter.end()
+        return QIcon(pixmap)
+
+    def _tell(self) -> None:
+        QToolTip.showText(self.mapToGlobal(QPoint(0, -self.height())), self.toolTip(), self)

@@ -1,0 +1,180 @@
+"""Which form answers have: free, or one that is written here and looked at while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QLabel,
+    QMenu,
+    QPlainTextEdit,
+    QRadioButton,
+    QToolButton,
+    QWidget,
+)
+
+from app.model.asking import AnswerFormat, FormatKind
+from app.model.format_examples import EXAMPLES
+from app.sentences import worded
+from app.ui.asking.asking_words import format_name
+from app.ui.parts.flow import Flow
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.plain import as_label
+from app.ui.parts.popover import Popover
+from app.ui.theme import code_font
+
+translate = QCoreApplication.translate
+
+_WIDTH_PX = 588
+_EDITOR_PX = 190
+
+
+class FormatPopover(Popover):
+    """Five kinds, and an editor for those that need words. What is written holds at once."""
+
+    changed = Signal(object)
+    """The new `AnswerFormat`, None where answers are free."""
+
+    def __init__(self, form: AnswerFormat | None, parent: QWidget) -> None:
+        super().__init__(translate("FormatPopover", "Answer format"), _WIDTH_PX, parent)
+        self._texts: dict[FormatKind, str] = {} if form is None else {form.kind: form.text}
+        """What was written for each kind."""
+        self._kind: FormatKind | None = None if form is None else form.kind
+        self.kinds: dict[FormatKind | None, QRadioButton] = {}
+        self._group = QButtonGroup(self)
+        # In a row, or in two where it is narrow.
+        kinds = QWidget()
+        row = Flow(kinds)
+        row.setSpacing(8)
+        for kind in (None, *EXAMPLES):
+            button = QRadioButton(format_name(kind))
+            button.setToolTip(_explanation(kind))
+            button.toggled.connect(partial(self._on_kind, kind))
+            self.kinds[kind] = button
+            self._group.addButton(button)
+            row.addWidget(button)
+        self.column.addWidget(kinds)
+        self._explanation = quiet_label("")
+        self.column.addWidget(self._explanation)
+        self.editor = QPlainTextEdit()
+        self.editor.setObjectName("field")
+        self.editor.setFont(code_font())
+        self.editor.setTabChangesFocus(True)
+        self.editor.setFixedHeight(_EDITOR_PX)
+        self.editor.textChanged.connect(self._on_text)
+        self.column.addWidget(self.editor)
+        self.verdict = QLabel()
+        self.verdict.setWordWrap(True)
+        self.verdict.setTextFormat(Qt.TextFormat.PlainText)
+        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.column.addWidget(self.verdict)
+        self.examples = QToolButton()
+        self.examples.setObjectName("chip")
+        self.examples.setText(self.tr("Examples") + " ▾")
+        self.examples.setToolTip(self.tr("Begin with one of these"))
+        self.examples.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.examples.setMenu(QMenu(self.examples))
+        self.column.addWidget(self.examples, 0, Qt.AlignmentFlag.AlignLeft)
+        self.kinds[self._kind].setChecked(True)
+        self._show_kind()
+
+    @property
+    def form(self) -> AnswerFormat | None:
+        """As it is written now; a form without a word is none."""
+        text = self._texts.get(self._kind, "") if self._kind is not None else ""
+        return AnswerFormat(kind=self._kind, text=text) if self._kind is not None and text.strip() else None
+
+    @property
+    def first(self) -> QWidget:
+        """What has the focus at first."""
+        return self.kinds[None] if self._kind is None else self.editor
+
+    def show_verdict(self, problem: str | None) -> None:
+        """Say what is wrong with the form; empty: nothing; None: nobody knows yet."""
+        if self.form is None:
+            text, kind = self.tr("Answers are free until something stands here."), "quiet"
+        elif problem is None:
+            text, kind = self.tr("Looking at it …"), "quiet"
+        elif problem:
+            text, kind = worded(problem), "failure"
+        else:
+            text, kind = self.tr("✓ This can be used."), "good"
+        self.verdict.setText(text)
+        self.verdict.setVisible(self._kind is not None)
+        if self.verdict.objectName() != kind:
+            self.verdict.setObjectName(kind)
+            self.verdict.style().unpolish(self.verdict)
+            self.verdict.style().polish(self.verdict)
+
+    def _on_kind(self, kind: FormatKind | None, is_chosen: bool) -> None:
+        if is_chosen and kind != self._kind:
+            self._kind = kind
+            self._show_kind()
+            self.changed.emit(self.form)
+
+    def _show_kind(self) -> None:
+        kind = self._kind
+        self._explanation.setText(_explanation(kind))
+        for part in (self.editor, self.verdict, self.examples):
+            part.setVisible(kind is not None)
+        if kind is None:
+            self.fit()
+            return
+        blocked = self.editor.blockSignals(True)
+        self.editor.setPlainText(self._texts.get(kind, ""))
+        self.editor.blockSignals(blocked)
+        self.editor.setAccessibleName(format_name(kind))
+        menu = self.examples.menu()
+        menu.clear()
+        for example in EXAMPLES[kind]:
+            menu.addAction(as_label(_label(example)), partial(self.editor.setPlainText, example.text))
+        self.show_verdict(None)
+        self.fit()
+
+    def _on_text(self) -> None:
+        if self._kind is not None:
+            self._texts[self._kind] = self.editor.toPlainText()
+            self.show_verdict(None)
+            self.changed.emit(self.form)
+
+
+def _explanation(kind: FormatKind | None) -> str:
+    texts: Mapping[FormatKind | None, str] = {
+        None: translate(
+            "FormatPopover",
+            "The model answers as it likes. Any other form is kept to, token by token, whatever the model likes.",
+        ),
+        "json_schema": translate("FormatPopover", "The answer is JSON that this schema allows."),
+        "regex": translate("FormatPopover", "The whole answer matches this regular expression."),
+        "choice": translate("FormatPopover", "The answer is one of these lines, to the letter."),
+        "lark": translate("FormatPopover", "The answer is what this grammar makes of “start”, written as Lark has it."),
+    }
+    return texts[kind]
+
+
+def _label(example: AnswerFormat) -> str:
+    """An example by its first words that say something."""
+    shown = " ".join(example.text.replace("{", " ").split()) if example.kind == "json_schema" else example.text
+    names = {
+        0: {
+            "json_schema": translate("FormatPopover", "A person"),
+            "regex": translate("FormatPopover", "A date"),
+            "choice": translate("FormatPopover", "Yes or no"),
+            "lark": translate("FormatPopover", "A sum"),
+        },
+        1: {
+            "json_schema": translate("FormatPopover", "A short list"),
+            "regex": translate("FormatPopover", "A number from 1 to 10"),
+            "choice": translate("FormatPopover", "A mood"),
+            "lark": translate("FormatPopover", "Three lines"),
+        },
+        2: {
+            "json_schema": translate("FormatPopover", "Reasons and a verdict"),
+            "regex": translate("FormatPopover", "Three capitals"),
+        },
+    }
+    place = EXAMPLES[example.kind].index(example)
+    return names.get(place, {}).get(example.kind, shown)

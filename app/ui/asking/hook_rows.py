@@ -1,0 +1,215 @@
+"""The hooks that can be switched on, with what each is given, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.model.hook import Hook, HookOption
+from app.sentences import worded
+from app.ui.asking.text_chips import TextChips
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.theme import Theme, icon
+
+_INSET_PX = 28
+_TARGET_PX = 28
+_ICON_PX = 16
+
+
+class HookRows(QWidget):
+    """A row for each hook: those that are on first, as they are asked, then the others by name."""
+
+    changed = Signal()
+
+    def __init__(self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], theme: Theme) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        """Those that are on, in order."""
+        self.options: dict[str, dict[str, Any]] = {name: dict(given) for name, given in options.items()}
+        self._theme = theme
+        self._hooks: Mapping[str, Hook] = {}
+        self._is_known = False
+        self._focused: QWidget | None = None
+        """What gets the focus once the rows stand."""
+        self.switches: dict[str, QCheckBox] = {}
+        self._rows = QVBoxLayout(self)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(4)
+        self._rows.addWidget(quiet_label(self.tr("Looking for hooks …")))
+
+    def show_hooks(self, hooks: Sequence[Hook]) -> None:
+        """Offer these, and those that are on though nobody finds them any more."""
+        found = {hook.name: hook for hook in hooks}
+        if self._is_known and found == self._hooks:
+            return
+        self._hooks = found
+        self._is_known = True
+        self._show(None)
+
+    def show_on(self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> None:
+        """Show these as those that are on."""
+        if (tuple(names), options) != (self.names, self.options):
+            self.names = tuple(names)
+            self.options = {name: dict(given) for name, given in options.items()}
+            self._show(None)
+
+    def _show(self, focus: tuple[str, str] | None) -> None:
+        """Make the rows anew; `focus`: the hook and the button that was just used."""
+        if not self._is_known:
+            return
+        while item := self._rows.takeAt(0):
+            widget = item.widget()
+            if widget is not None:
+                # Explicitly: what a layout took in shows itself a moment later, be it taken out again or not.
+                widget.hide()
+                widget.deleteLater()
+        self.switches = {}
+        others = [name for name in self._hooks if name not in self.names]
+        for name in (*self.names, *others):
+            lost = Hook(name=name, problem=self.tr("It is not in the folder of hooks any more. Switch it off."))
+            self._rows.addWidget(self._row(self._hooks.get(name, lost), focus))
+        if not self._hooks and not self.names:
+            self._rows.addWidget(quiet_label(self.tr("There are none.")))
+        if self._focused is not None:
+            self._focused.setFocus()
+            self._focused = None
+
+    def _row(self, hook: Hook, focus: tuple[str, str] | None) -> QWidget:
+        row = QWidget()
+        column = QVBoxLayout(row)
+        column.setContentsMargins(0, 0, 0, 4)
+        column.setSpacing(2)
+        is_on = hook.name in self.names
+        title, words = _titled(hook)
+        switch = QCheckBox(as_label(title))
+        switch.setChecked(is_on)
+        switch.setEnabled(is_on or not hook.problem)
+        switch.setToolTip(as_tool_tip(worded(hook.description or hook.summary)))
+        switch.setAccessibleDescription(worded(hook.problem or hook.summary))
+        switch.toggled.connect(partial(self._switch, hook.name))
+        self.switches[hook.name] = switch
+        head = QHBoxLayout()
+        head.setSpacing(2)
+        head.addWidget(switch, 1)
+        if is_on and len(self.names) > 1:
+            head.addWidget(self._mover(hook.name, -1, focus))
+            head.addWidget(self._mover(hook.name, +1, focus))
+        column.addLayout(head)
+        summary = quiet_label(worded(hook.problem) or words)
+        summary.setTextFormat(Qt.TextFormat.PlainText)
+        if hook.problem:
+            summary.setObjectName("warning")
+        summary.setContentsMargins(_INSET_PX, 0, 0, 0)
+        column.addWidget(summary)
+        if is_on and hook.options:
+            form = QFormLayout()
+            form.setContentsMargins(_INSET_PX, 4, 0, 4)
+            form.setHorizontalSpacing(12)
+            form.setVerticalSpacing(6)
+            for option in hook.options:
+                form.addRow(as_label(option.name), self._field(hook.name, option))
+            column.addLayout(form)
+        if focus == (hook.name, "switch"):
+            self._focused = switch
+        return row
+
+    def _mover(self, name: str, step: int, focus: tuple[str, str] | None) -> QToolButton:
+        button = QToolButton()
+        button.setIcon(icon("up" if step < 0 else "down", self._theme.quiet_text))
+        button.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        button.setFixedSize(_TARGET_PX, _TARGET_PX)
+        text = self.tr("Ask {name} earlier") if step < 0 else self.tr("Ask {name} later")
+        button.setAccessibleName(text.format(name=name))
+        button.setToolTip(as_tool_tip(button.accessibleName()))
+        place = self.names.index(name) + step
+        button.setEnabled(0 <= place < len(self.names))
+        button.clicked.connect(partial(self._move, name, step))
+        if focus == (name, str(step)):
+            self._focused = button
+        return button
+
+    def _field(self, hook: str, option: HookOption) -> QWidget:
+        value = self.options.get(hook, {}).get(option.name, option.default)
+        name = f"{hook}, {option.name}"
+        give = partial(self._give, hook, option)
+        match option.kind:
+            case "bool":
+                check = QCheckBox()
+                check.setChecked(bool(value))
+                check.toggled.connect(give)
+                field = check
+            case "list" if not isinstance(value, str) and all(isinstance(part, str) for part in value or ()):
+                chips = TextChips(name, value or (), self._theme)
+                chips.changed.connect(lambda: give(list(chips.texts)))
+                return chips
+            case _:
+                line = QLineEdit(_written(option, value))
+                line.setPlaceholderText(self.tr("needed") if option.is_required else "")
+                line.editingFinished.connect(lambda: give(_read(option, line.text())))
+                field = line
+        field.setAccessibleName(name)
+        return field
+
+    # --- what a person does --------------------------------------------------------------------------------
+
+    def _switch(self, name: str, is_on: bool) -> None:
+        self.names = (*self.names, name) if is_on else tuple(other for other in self.names if other != name)
+        self._show((name, "switch"))
+        self.changed.emit()
+
+    def _move(self, name: str, step: int, _is_checked: bool = False) -> None:
+        names = list(self.names)
+        place = names.index(name)
+        names.insert(place + step, names.pop(place))
+        self.names = tuple(names)
+        self._show((name, str(step)))
+        self.changed.emit()
+
+    def _give(self, hook: str, option: HookOption, value: Any) -> None:
+        given = {name: other for name, other in self.options.get(hook, {}).items() if name != option.name}
+        if value is not None and value != option.default:
+            given[option.name] = value
+        if given != self.options.get(hook, {}):
+            self.options = {name: other for name, other in self.options.items() if name != hook}
+            if given:
+                self.options[hook] = given
+            self.changed.emit()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return super().sizeHint().expandedTo(QSize(0, self._rows.totalSizeHint().height()))
+
+
+def _written(option: HookOption, value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) and option.kind == "str" else msgspec.json.encode(value).decode()
+
+
+def _read(option: HookOption, text: str) -> Any:
+    """What was typed, as JSON where it is some; None where the field is empty."""
+    if not text.strip():
+        return None
+    if option.kind == "str":
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return text
+
+
+def _titled(hook: Hook) -> tuple[str, str]:
+    """Return what a hook is called and what it does; where it says its own name first, it is not said twice."""
+    said, colon, _ = hook.summary.partition(": ")
+    words = worded(hook.summary)
+    if not colon or said.casefold() != hook.name.replace("_", " ").casefold():
+        return hook.name, words
+    title, _, rest = words.partition(": ")
+    return title, rest[:1].upper() + rest[1:]

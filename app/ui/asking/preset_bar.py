@@ -1,0 +1,135 @@
+"""Ways of asking by their names: choose one, save what is set now, update or delete one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
+
+from app.model.asking import Asking
+from app.model.presets import OURS, Preset, current, deleted, named, saved
+from app.model.typed_text import clean
+from app.ui.asking.asking_words import preset_name
+
+translate = QCoreApplication.translate
+
+_FIELD_INSET_PX = 4
+_LONGEST_NAME = 40
+
+
+class PresetBar(QStackedWidget):
+    """A list of presets with what can be done with them; in its place, while one is named, a field for the name."""
+
+    chosen = Signal(object)
+    """How is to be asked now: an `Asking`."""
+    changed = Signal(object)
+    """The person's presets, as a tuple."""
+
+    def __init__(self, presets: Sequence[Preset], asking: Asking) -> None:
+        super().__init__()
+        self._presets = tuple(presets)
+        self._asking = asking
+        self.list = QComboBox()
+        self.list.setAccessibleName(self.tr("Preset"))
+        self.list.setToolTip(self.tr("A way of asking under a name"))
+        self.list.activated.connect(self._choose)
+        self.save_button = QPushButton(self.tr("Save as…"))
+        self.save_button.setToolTip(self.tr("Keep all that is set here under a name"))
+        self.save_button.clicked.connect(self._begin_naming)
+        self.update_button = QPushButton(self.tr("Update"))
+        self.update_button.clicked.connect(self._update)
+        self.delete_button = QPushButton(self.tr("Delete"))
+        self.delete_button.clicked.connect(self._delete)
+        self.addWidget(_in_a_row(self.list, self.update_button, self.delete_button, self.save_button))
+        self.name = QLineEdit()
+        self.name.setMaxLength(_LONGEST_NAME)
+        self.name.setAccessibleName(self.tr("Name of the preset"))
+        self.name.setPlaceholderText(self.tr("A name for what is set here"))
+        self.name.setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
+        self.name.returnPressed.connect(self._save)
+        self.name.textChanged.connect(self._on_name)
+        self._keep_button = QPushButton(self.tr("Save"))
+        self._keep_button.setObjectName("primary")
+        self._keep_button.clicked.connect(self._save)
+        self._cancel_button = QPushButton(self.tr("Cancel"))
+        self._cancel_button.clicked.connect(self._end_naming)
+        self.addWidget(_in_a_row(self.name, self._cancel_button, self._keep_button))
+        self.show_asking(asking)
+
+    def show_asking(self, asking: Asking) -> None:
+        """Show which preset that is."""
+        self._asking = asking
+        everything = (*OURS, *self._presets)
+        name, is_changed = current(everything, asking)
+        self.list.clear()
+        for preset in everything:
+            self.list.addItem(preset_name(preset), preset.name)
+        place = self.list.findData(name)
+        if place < 0:
+            self.list.insertItem(0, self.tr("As set here"), "")
+            place = 0
+        elif is_changed:
+            self.list.setItemText(place, self.tr("{name}, changed").format(name=self.list.itemText(place)))
+        self.list.setCurrentIndex(place)
+        own = named(self._presets, name)
+        for button in (self.update_button, self.delete_button):
+            button.setVisible(own is not None)
+        self.update_button.setEnabled(is_changed)
+        self.update_button.setToolTip(self.tr("Keep what is set here under “{name}”").format(name=name))
+        self.delete_button.setToolTip(self.tr("Delete “{name}”; what is set here stays").format(name=name))
+
+    def _choose(self, place: int) -> None:
+        preset = named((*OURS, *self._presets), self.list.itemData(place))
+        if preset is not None:
+            self.chosen.emit(preset.onto(self._asking))
+
+    def _begin_naming(self) -> None:
+        self.name.clear()
+        self._on_name("")
+        self.setCurrentIndex(1)
+        self.name.setFocus()
+
+    def _end_naming(self) -> None:
+        self.setCurrentIndex(0)
+        self.list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_name(self, text: str) -> None:
+        name = " ".join(text.split())
+        is_ours = named(OURS, name) is not None
+        self._keep_button.setEnabled(bool(name) and not is_ours)
+        self._keep_button.setText(self.tr("Replace") if named(self._presets, name) is not None else self.tr("Save"))
+        self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_ours else "")
+
+    def _save(self) -> None:
+        name = clean(" ".join(self.name.text().split()))
+        if name and named(OURS, name) is None:
+            self._put(name)
+            self._end_naming()
+
+    def _update(self) -> None:
+        self._put(self._asking.preset)
+
+    def _put(self, name: str) -> None:
+        self._presets = saved(self._presets, name, self._asking)
+        self.changed.emit(self._presets)
+        preset = named(self._presets, name)
+        if preset is not None:
+            self.chosen.emit(preset.onto(self._asking))
+
+    def _delete(self) -> None:
+        self._presets = deleted(self._presets, self._asking.preset)
+        self.changed.emit(self._presets)
+        self.show_asking(self._asking)
+        self.list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def _in_a_row(first: QWidget, *others: QWidget) -> QWidget:
+    widget = QWidget()
+    row = QHBoxLayout(widget)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    row.addWidget(first, 1)
+    for other in others:
+        row.addWidget(other)
+    return widget

@@ -1,0 +1,91 @@
+"""The system prompt, before the first message and after it, with what another one costs said before it is taken."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from typing_extensions import override
+
+from app.prompt_cost import Cost
+from app.ui.asking.cost_words import cost_in_words
+from app.ui.asking.writing_field import WritingField
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.popover import Popover
+from app.ui.theme import text_font
+
+translate = QCoreApplication.translate
+
+_WIDTH_PX = 520
+_EDITOR_PX = 170
+
+
+class SystemPromptPopover(Popover):
+    """In a conversation that has begun another prompt is a branch, taken by a button; before that it holds at once."""
+
+    written = Signal(str)
+    """What is in the field now."""
+    branch_asked = Signal(str)
+    """The prompt of a branch of its own."""
+
+    def __init__(self, text: str, parent: QWidget, *, has_begun: bool) -> None:
+        super().__init__(translate("SystemPromptPopover", "System prompt"), _WIDTH_PX, parent)
+        self._has_begun = has_begun
+        self._old = text
+        explanation = (
+            self.tr("Another system prompt is a branch of its own, in which your first question is asked again.")
+            if has_begun
+            else self.tr("A role or rules that the model reads before your first message.")
+        )
+        self.column.addWidget(quiet_label(explanation))
+        self.editor = WritingField(text)
+        self.editor.setObjectName("field")
+        self.editor.setFont(text_font())
+        self.editor.setTabChangesFocus(True)
+        self.editor.setFixedHeight(_EDITOR_PX)
+        self.editor.setAccessibleName(self.tr("System prompt"))
+        self.editor.setPlaceholderText(self.tr("You answer briefly, and say when you are not sure."))
+        self.editor.textChanged.connect(self._on_text)
+        self.editor.refused.connect(self._on_refused)
+        self.editor.installEventFilter(self)
+        self.column.addWidget(self.editor)
+        self.cost = QLabel()
+        self.cost.setObjectName("quiet")
+        self.cost.setWordWrap(True)
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(self.cost, 1)
+        self.save_button = QPushButton(self.tr("Save as new branch"))
+        self.save_button.setObjectName("primary")
+        self.save_button.setToolTip(self.tr("The branch that you see stays beside it (Ctrl+Enter)"))
+        self.save_button.clicked.connect(self._save)
+        self.save_button.setEnabled(False)
+        foot.addWidget(self.save_button)
+        self.column.addLayout(foot)
+        self.save_button.setVisible(has_begun)
+
+    def show_cost(self, cost: Cost) -> None:
+        """Say what the model would read."""
+        self.cost.setText(cost_in_words(cost))
+
+    def _on_text(self) -> None:
+        text = self.editor.content
+        self.save_button.setEnabled(text != self._old)
+        self.written.emit(text)
+
+    def _on_refused(self, why: str) -> None:
+        self.cost.setText(why)
+
+    def _save(self) -> None:
+        if self._has_begun and self.save_button.isEnabled():
+            self.branch_asked.emit(self.editor.content)
+        self.close()
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.editor and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._save()
+                return True
+        return super().eventFilter(watched, event)

@@ -1,0 +1,1 @@
+"""Versions beside each other."""

@@ -1,0 +1,245 @@
+"""Several answers to one question beside each other, also while they stream: to go on with one, or keep it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.controller import Controller
+from app.model.message import MessageId
+from app.ui.message.message_view import MessageView, Shown
+from app.ui.parts.elided_label import ElidedLabel
+from app.ui.theme import Theme, icon
+
+_TICK_MS = 33
+_CARD_PX = 300
+"""The least width of an answer that reads well."""
+_CARD_HEIGHT_PX = 240
+_MARGIN_PX = 16
+_GAP_PX = 12
+_TEXT_INSET_PX = 10
+
+
+class SideBySide(QWidget):
+    """A page of the window; it closes itself where its answers are no longer shown."""
+
+    closed = Signal()
+
+    def __init__(self, controller: Controller, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("page")
+        self._controller = controller
+        self._theme = theme
+        self._cards: dict[MessageId, _Card] = {}
+        self._title = ElidedLabel()
+        self._title.setObjectName("title")
+        self._close_button = QToolButton()
+        self._close_button.setAccessibleName(self.tr("Close, keep all"))
+        self._close_button.setToolTip(self.tr("Close, keep all (Esc)"))
+        self._close_button.clicked.connect(self.close_page)
+        head = QHBoxLayout()
+        head.addWidget(self._title, 1)
+        head.addWidget(self._close_button)
+        self._grid = QGridLayout()
+        self._grid.setSpacing(_GAP_PX)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        inside = QWidget()
+        inside.setObjectName("page")
+        inside.setLayout(self._grid)
+        self._area = QScrollArea()
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setWidgetResizable(True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(inside)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(_MARGIN_PX, 8, _MARGIN_PX, 8)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._area, 1)
+        self._ticker = QTimer(self, singleShot=True, interval=_TICK_MS)
+        self._ticker.timeout.connect(self._render)
+        controller.text_appended.connect(self._on_text)
+        controller.message_changed.connect(self._on_changed)
+        controller.branch_changed.connect(self._on_branch)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._close_button.setIcon(icon("close", theme.quiet_text))
+        for card in self._cards.values():
+            card.view.set_theme(theme)
+
+    @property
+    def message_ids(self) -> Sequence[MessageId]:
+        """The answers that are shown, in their order; empty where the page is not."""
+        return tuple(self._cards)
+
+    def show_versions(self, message_ids: Sequence[MessageId]) -> None:
+        """Show siblings, the first with the focus."""
+        self._clear()
+        first = self._controller.message(message_ids[0])
+        asked = self._controller.message(first.parent_id).text if first.parent_id is not None else ""
+        self._title.show_text(self.tr("Answers to “{}”").format(" ".join(asked.split())))
+        for number, message_id in enumerate(message_ids, 1):
+            name = self.tr("Version {} of {}").format(number, len(message_ids))
+            card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
+            card.go_on_button.clicked.connect(partial(self._go_on, message_id))
+            card.keep_button.clicked.connect(partial(self._keep, message_id))
+            num_pruned = self._controller.num_below(*(other for other in message_ids if other != message_id))
+            card.keep_button.setToolTip(self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned))
+        self._place()
+        self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def close_page(self) -> None:
+        """Show the branch again; every version stays."""
+        self._clear()
+        self.closed.emit()
+
+    def _go_on(self, message_id: MessageId) -> None:
+        self._controller.go_to(message_id)
+        self.close_page()
+
+    def _keep(self, message_id: MessageId) -> None:
+        others = [other for other in self._cards if other != message_id]
+        self._controller.go_to(message_id)
+        self._controller.prune(*others)
+        self.close_page()
+
+    def _shown(self, message_id: MessageId) -> Shown:
+        return Shown(
+            message=self._controller.message(message_id),
+            siblings=(message_id,),
+            actions=(),
+            is_streaming=self._controller.is_streaming(message_id),
+            is_last=False,
+        )
+
+    def _clear(self) -> None:
+        for card in self._cards.values():
+            self._grid.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self._cards.clear()
+
+    def _place(self) -> None:
+        """As many in a row as read well, and rows of one length."""
+        if not self._cards:
+            return
+        most = max((self.width() - 2 * _MARGIN_PX + _GAP_PX) // (_CARD_PX + _GAP_PX), 1)
+        num_rows = -(-len(self._cards) // most)
+        num_columns = -(-len(self._cards) // num_rows)
+        for place, card in enumerate(self._cards.values()):
+            self._grid.removeWidget(card)
+            self._grid.addWidget(card, place // num_columns, place % num_columns)
+        for column in range(self._grid.columnCount()):
+            self._grid.setColumnStretch(column, 1 if column < num_columns else 0)
+
+    def _on_text(self, message_id: MessageId, text: str) -> None:
+        card = self._cards.get(message_id)
+        if card is not None:
+            card.view.append_text(text)
+            if not self._ticker.isActive():
+                self._ticker.start()
+
+    def _render(self) -> None:
+        for card in self._cards.values():
+            card.render_appended()
+
+    def _on_changed(self, message_id: MessageId) -> None:
+        card = self._cards.get(message_id)
+        if card is not None:
+            card.view.show_message(self._shown(message_id))
+
+    def _on_branch(self) -> None:
+        """Another conversation is open, or what is shown here was pruned."""
+        if not self._cards:
+            return
+        first = next(iter(self._cards))
+        if not self._controller.has(first) or not set(self._cards) <= set(self._controller.siblings(first)):
+            self.close_page()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close_page()
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        key = event.key() if isinstance(event, QKeyEvent) else None
+        if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
+            # Esc closes the page rather than stopping what streams in it.
+            event.accept()
+            return True
+        return super().event(event)
+
+
+class _Card(QFrame):
+    """One answer with its two buttons; it follows its end while the person is there."""
+
+    def __init__(self, name: str, shown: Shown, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("card")
+        self.setAccessibleName(name)
+        self.setMinimumHeight(_CARD_HEIGHT_PX)
+        label = QLabel(name)
+        label.setObjectName("role")
+        # Where the text begins.
+        label.setContentsMargins(_TEXT_INSET_PX, 0, 0, 0)
+        self.view = MessageView(shown, theme)
+        self._area = QScrollArea()
+        self._area.setObjectName("bare")
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setWidgetResizable(True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        holder = QWidget()
+        holder.setObjectName("bare")
+        inside = QVBoxLayout(holder)
+        inside.setContentsMargins(0, 0, 0, 0)
+        inside.addWidget(self.view)
+        inside.addStretch(1)
+        self._area.setWidget(holder)
+        self.go_on_button = QPushButton(self.tr("Go on with this"))
+        self.go_on_button.setAccessibleName(self.tr("Go on with {}").format(name))
+        self.keep_button = QPushButton(self.tr("Keep only this"))
+        self.keep_button.setAccessibleName(self.tr("Keep only {}").format(name))
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
+        buttons.addWidget(self.keep_button)
+        buttons.addWidget(self.go_on_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(8)
+        column.addWidget(label)
+        column.addWidget(self._area, 1)
+        column.addLayout(buttons)
+
+    def render_appended(self) -> None:
+        bar = self._area.verticalScrollBar()
+        was_at_end = bar.value() >= bar.maximum() - 24
+        if self.view.render_appended() and was_at_end:
+            QTimer.singleShot(0, self, lambda: bar.setValue(bar.maximum()))

@@ -1,0 +1,1 @@
+"""One message on the page, and what can be done with it."""

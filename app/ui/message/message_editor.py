@@ -1,0 +1,114 @@
+"""Another version of a message, as it is written in the message's place."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.model.message import Message
+from app.prompt_cost import Cost
+from app.ui.asking.cost_words import cost_in_words
+from app.ui.asking.writing_field import WritingField
+from app.ui.parts.elided_label import ElidedLabel
+
+_LINE_PX = 24
+_HEIGHTS_PX = (72, 320)
+
+
+class MessageEditor(QWidget):
+    """A field with the old text.
+
+    Enter takes the new one, Ctrl+Enter puts it in the old one's place, Shift+Enter breaks the line, Esc gives up.
+    """
+
+    ended = Signal(object)
+    """The new text, None where there is to be none."""
+
+    replaced = Signal(str)
+    """The text that is to stand in the old one's place."""
+
+    refused = Signal(str)
+    """Why a text was not taken."""
+
+    def __init__(self, message: Message, draft: str | None = None) -> None:
+        """`draft`: what was written here before, to be gone on with."""
+        super().__init__()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setSpacing(8)
+        self.message = message
+        # As the field has it: line ends of other systems are plain ones there.
+        self._old = message.text.replace("\r\n", "\n").replace("\r", "\n")
+        self.text = WritingField(message.text if draft is None else draft)
+        self.text.refused.connect(self.refused)
+        self.text.setObjectName("editor")
+        self.text.setAccessibleName(self.tr("New version"))
+        self.text.setTabChangesFocus(True)
+        self.text.installEventFilter(self)
+        lines = self.text.document().blockCount() + 1
+        self.text.setFixedHeight(min(max(lines * _LINE_PX, _HEIGHTS_PX[0]), _HEIGHTS_PX[1]))
+        layout.addWidget(self.text)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self._hint = ElidedLabel()
+        self._hint.setObjectName("quiet")
+        self._hint.show_text(self.tr("The old version stays beside it."))
+        row.addWidget(self._hint, 1)
+        cancel = QPushButton(self.tr("Cancel"))
+        cancel.clicked.connect(lambda: self.ended.emit(None))
+        save = QPushButton(self.tr("Ask again") if message.role == "user" else self.tr("Save as new version"))
+        save.setObjectName("primary")
+        save.clicked.connect(self._save)
+        replace = QPushButton(self.tr("Replace"))
+        replace.setToolTip(self.tr("Put it in the old version's place (Ctrl+Enter); Undo brings that back"))
+        replace.clicked.connect(self._replace)
+        row.addWidget(cancel)
+        row.addWidget(replace)
+        row.addWidget(save)
+        layout.addLayout(row)
+
+    @property
+    def draft(self) -> str | None:
+        """What is written, None while it is the old text."""
+        text = self.text.content
+        return None if text == self._old else text
+
+    def _replace(self) -> None:
+        if self.draft is None:
+            self.ended.emit(None)
+        else:
+            self.replaced.emit(self.draft)
+
+    @property
+    def hint(self) -> str:
+        """What is said beside the buttons."""
+        return self._hint.accessibleName()
+
+    def show_cost(self, cost: Cost) -> None:
+        """Say what asking again below the new version would cost."""
+        self._hint.show_text(cost_in_words(cost))
+
+    def _save(self) -> None:
+        self.ended.emit(self.draft)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            # Here Esc gives the edit up, even while an answer streams that it would stop elsewhere.
+            if event.key() == Qt.Key.Key_Escape:
+                event.accept()
+                return True
+        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() == Qt.Key.Key_Escape:
+                self.ended.emit(None)
+                return True
+            is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._replace()
+                return True
+            if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self._save()
+                return True
+        return super().eventFilter(watched, event)

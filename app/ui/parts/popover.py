@@ -1,0 +1,144 @@
+"""A panel that opens over a button and scrolls where the screen is too low; it knows nothing of what is in it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.ui.parts.one_of import quiet_label
+from app.ui.theme import scaled
+
+_GAP_PX = 8
+_EDGE_PX = 8
+_MARGIN_PX = 16
+_FRAME_PX = 4
+"""The two lines around it, and what lies between them and the page."""
+
+
+class Popover(QFrame):
+    """Closes by Esc, or by a click beside it."""
+
+    def __init__(self, title: str, width_px: int, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setObjectName("popover")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAccessibleName(title)
+        self.setWindowTitle(title)
+        self._width_px = width_px
+        self._anchor: QWidget | None = None
+        page = QWidget()
+        page.setObjectName("popover_page")
+        self._page = page
+        self.column = QVBoxLayout(page)
+        """What is in it, from top to bottom."""
+        self.column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
+        self.column.setSpacing(8)
+        label = QLabel(title)
+        label.setObjectName("heading")
+        label.setWordWrap(True)
+        self.column.addWidget(label)
+        self._scroll = QScrollArea()
+        self._scroll.setObjectName("popover_scroll")
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scroll.setWidget(page)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(1, 1, 1, 1)
+        outer.addWidget(self._scroll)
+
+    def show_above(self, widget: QWidget, focus: QWidget) -> None:
+        """Open over a widget, its lower left corner at that one's upper left, as far as the screen reaches."""
+        self._anchor = widget
+        self.ensurePolished()
+        self.fit()
+        self.show()
+        self.fit()
+        self._page.installEventFilter(self)
+        focus.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def fit(self) -> None:
+        """Be as high as what is in it."""
+        widget = self._anchor
+        if widget is None:
+            return
+        room = widget.screen().availableGeometry()
+        width = min(scaled(self._width_px), room.width() - 2 * _EDGE_PX)
+        most = room.height() - 2 * _EDGE_PX
+        height = self._height(width)
+        if height > most:
+            # The bar takes room of its own.
+            self._height(width - self._scroll.verticalScrollBar().sizeHint().width())
+            height = most
+        self.resize(width, height)
+        corner = widget.mapToGlobal(QPoint(0, -height - _GAP_PX))
+        # Within its window, where that is wide enough.
+        window = widget.window().frameGeometry()
+        right = min(window.right() if width < window.width() else room.right(), room.right()) - _EDGE_PX
+        left = max(min(corner.x(), right - width), room.left() + _EDGE_PX)
+        top = min(max(corner.y(), room.top() + _EDGE_PX), room.bottom() - _EDGE_PX - height)
+        self.move(left, top)
+
+    def _height(self, width: int) -> int:
+        """Make the page so wide; return how high all of it is then."""
+        self._page.setFixedWidth(width - _FRAME_PX)
+        self.column.activate()
+        inner, column = width - _FRAME_PX, self.column
+        height = column.totalHeightForWidth(inner) if column.hasHeightForWidth() else column.totalSizeHint().height()
+        return height + _FRAME_PX
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
+            self.fit()
+        return super().eventFilter(watched, event)
+
+    @override
+    def event(self, event: QEvent, /) -> bool:
+        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if is_escape and event.type() == QEvent.Type.ShortcutOverride:
+            # Here Esc closes the panel, even while an answer streams that it would stop elsewhere.
+            event.accept()
+            return True
+        return super().event(event)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
+    @override
+    def focusNextPrevChild(self, next: bool, /) -> bool:
+        moved = super().focusNextPrevChild(next)
+        focus = self.focusWidget()
+        if focus is not None:
+            self._scroll.ensureWidgetVisible(focus, 0, _MARGIN_PX)
+        return moved
+
+
+def heading(title: str, explanation: str = "") -> QWidget:
+    """Return what stands above a part of a panel."""
+    widget = QWidget()
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    label = QLabel(title)
+    label.setObjectName("role")
+    label.setWordWrap(True)
+    column.addWidget(label)
+    if explanation:
+        column.addWidget(quiet_label(explanation))
+    return widget
+
+
+def rule() -> QFrame:
+    """Return a line between two parts of a panel."""
+    line = QFrame()
+    line.setObjectName("rule")
+    line.setFixedHeight(1)
+    return line

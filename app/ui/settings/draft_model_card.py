@@ -1,0 +1,79 @@
+"""Which model guesses for the one that is loaded, as a card of the settings."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from app.program import Program
+from app.ui.header import model_label
+from app.ui.parts.one_of import OneOf, quiet_label
+from app.ui.settings.settings_page import card
+
+
+class DraftModelCard(QWidget):
+    """What is chosen is loaded at once; what the model has read is kept."""
+
+    def __init__(self, program: Program, open_draft_model: QAction) -> None:
+        super().__init__()
+        self._program = program
+        self._names: list[str] = []
+        self._state = quiet_label("")
+        self._choices = OneOf(self.tr("Draft model"))
+        self._place = QVBoxLayout()
+        self._place.addWidget(self._choices)
+        self.open_button = QPushButton(self.tr("Choose folder…"))
+        self.open_button.setAccessibleName(self.tr("Choose the folder of a draft model"))
+        self.open_button.clicked.connect(open_draft_model.trigger)
+        row = QHBoxLayout()
+        row.addWidget(self.open_button)
+        row.addStretch(1)
+        explanation = self.tr(
+            "A smaller model of the same family that guesses ahead. Where it is right, answers come faster; they stay "
+            "the same. It takes memory of its own."
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card(self.tr("Draft model"), explanation, self._state, self._place, row))
+        program.session.changed.connect(self._show)
+        program.settings_changed.connect(self._show)
+        self._show()
+
+    @property
+    def choices(self) -> OneOf:
+        """None, and the models that there are to choose from."""
+        return self._choices
+
+    def _show(self) -> None:
+        session = self._program.session
+        names = ["", *self._program.settings.possible_drafts(session.name)]
+        if session.draft not in names:
+            names.append(session.draft)
+        if names != self._names or not self._choices.buttons:
+            self._fill(names)
+        with QSignalBlocker(self._choices):
+            self._choices.choose(names.index(session.draft))
+        model = model_label(session.name)
+        if session.state == "ready" and session.name == "guide" and not session.draft:
+            text = self.tr("The guide is fast enough without one.")
+        elif session.state == "ready":
+            text = self.tr("For {model}.") if session.draft else self.tr("For {model}, which has none now.")
+        elif session.state == "loading":
+            text = self.tr("Loading {model} …")
+        else:
+            text = self.tr("No model is loaded.")
+        self._state.setText(text.format(model=model))
+
+    def _fill(self, names: list[str]) -> None:
+        self._place.removeWidget(self._choices)
+        self._choices.deleteLater()
+        self._names = names
+        self._choices = choices = OneOf(self.tr("Draft model"))
+        for name in names:
+            choices.add(model_label(name) if name else self.tr("None"), name)
+        choices.changed.connect(self._load)
+        self._place.addWidget(choices)
+
+    def _load(self) -> None:
+        self._program.set_draft_model(self._names[self._choices.chosen])

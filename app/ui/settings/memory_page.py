@@ -1,0 +1,221 @@
+"""The settings of what is kept of what models read: in memory, on disk, in how many bits.
+
+All of this loads the model anew, so it waits for "Apply". The page asks nothing of the worker itself: the program is
+told what was chosen, once.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QHBoxLayout, QPushButton
+from typing_extensions import override
+
+from app.model.settings import Keeping
+from app.model.sizes import GIB, memory_bytes
+from app.notices import Notice
+from app.numbers import counted, sized
+from app.program import Program
+from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.one_of import OneOf, SizeChoice, quiet_label
+from app.ui.settings.settings_page import SettingsPage, card
+
+_KV_BITS: tuple[None, int, int] = (None, 8, 4)
+_LOWEST_GIB = 0.25
+_USUAL_GIB = 4.0
+_USUAL_DISK_GIB = 10.0
+_MOST_OF_MEMORY = 0.75
+"""The rest is for the model and for other programs."""
+_UNKNOWN_GIB = 1024.0
+
+
+class MemoryPage(SettingsPage):
+    """Three cards; nothing that is chosen holds before "Apply"."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+        keeping = program.settings.keeping
+        memory_gib = (memory_bytes() or _UNKNOWN_GIB * GIB) / GIB
+        disk_gib = (program.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
+        most = max(memory_gib * _MOST_OF_MEMORY, 1.0)
+        self.memory = SizeChoice(
+            self.tr("Memory for what models have read"), keeping.limit_bytes, _LOWEST_GIB, most, min(_USUAL_GIB, most)
+        )
+        self.disk = SizeChoice(
+            self.tr("What is kept on disk"),
+            keeping.disk_limit_bytes,
+            _LOWEST_GIB,
+            disk_gib,
+            min(_USUAL_DISK_GIB, disk_gib),
+        )
+        self.disk.explain(0, self.tr("10 GiB for all models together, or a tenth of what is free where that is less."))
+        self.disk.add(self.tr("Keep nothing on disk"), self.tr("What is there already stays until you empty it."))
+        self.precision = OneOf(self.tr("Precision of what is kept"))
+        self.precision.add(self.tr("As the model computes"), self.tr("Nothing is lost."))
+        self.precision.add(self.tr("8 bits"), self.tr("About half the memory. Answers hardly change."))
+        self.precision.add(
+            self.tr("4 bits"), self.tr("About a quarter. Answers can get worse, most of all in long conversations.")
+        )
+        self.memory.show_value(keeping.limit_bytes)
+        self.disk.show_value(keeping.disk_limit_bytes)
+        self.precision.choose(_KV_BITS.index(keeping.kv_bits))
+        self._in_memory = quiet_label("")
+        self._on_disk = quiet_label("")
+        for label in (self._in_memory, self._on_disk):
+            label.setContentsMargins(0, 4, 0, 0)
+        self._refused = quiet_label("")
+        self._refused.setObjectName("warning")
+        self.empty_button = QPushButton(self.tr("Empty"))
+        self._note = quiet_label("")
+        self.apply_button = QPushButton(self.tr("Apply"))
+        self.apply_button.setObjectName("primary")
+        self.apply_button.clicked.connect(self.apply)
+        self._build()
+        for part in (self.memory, self.disk, self.precision):
+            part.changed.connect(self._show_changes)
+        session = program.session
+        session.changed.connect(self._on_session)
+        session.kept_changed.connect(self._show_kept)
+        self._show_changes()
+        self._show_model()
+        self._show_kept()
+
+    def _build(self) -> None:
+        cards = self.cards
+        cards.addWidget(
+            card(
+                self.memory.accessibleName(),
+                self.tr(
+                    "Before a model answers, it reads the conversation. What it has read is kept, so that the next "
+                    "answer, or another branch, begins at once. More memory keeps more conversations at hand."
+                ),
+                self.memory,
+                self._in_memory,
+            )
+        )
+        place = ElidedLabel()
+        place.setObjectName("quiet")
+        place.show_text(str(self._program.kept_files.folder))
+        show_button = QPushButton(self.tr("Show folder"))
+        show_button.clicked.connect(self._show_folder)
+        self.empty_button.clicked.connect(self._program.empty_kept_files)
+        self.empty_button.setAccessibleDescription(
+            self.tr("Removes what models have read from disk and from memory. Your conversations stay.")
+        )
+        self.empty_button.setToolTip(self.empty_button.accessibleDescription())
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(place, 1)
+        buttons.addWidget(show_button)
+        buttons.addWidget(self.empty_button)
+        cards.addWidget(
+            card(
+                self.tr("Keep it on disk, too"),
+                self.tr(
+                    "What is on disk is still there when Bough is opened again, or another model was used meanwhile."
+                ),
+                self.disk,
+                self._on_disk,
+                buttons,
+            )
+        )
+        cards.addWidget(
+            card(
+                self.precision.accessibleName(),
+                self.tr("Fewer bits keep more in the same memory, less exactly. Not every model can do that."),
+                self.precision,
+                self._refused,
+            )
+        )
+        self.show_foot(self._note, self.apply_button)
+
+    @override
+    def look_again(self) -> None:
+        self._program.session.ask_what_is_kept()
+
+    # --- what is chosen ------------------------------------------------------------------------------------
+
+    @property
+    def keeping(self) -> Keeping:
+        """As it is chosen."""
+        bits = _KV_BITS[self.precision.chosen]
+        return Keeping(
+            limit_bytes=self.memory.value,
+            disk_limit_bytes=self.disk.value,
+            kv_bits=None if bits is None else 8 if bits == 8 else 4,
+        )
+
+    def _show_changes(self) -> None:
+        new, now = self.keeping, self._program.session.keeping
+        # What is kept in other bits is of no use.
+        comes_back = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
+        loads_again = self.tr("The model will be loaded again, once no answer is under way; {}")
+        what_follows = (
+            self.tr("what it has read comes back from disk.")
+            if comes_back
+            else self.tr("it reads again what it needs.")
+        )
+        self._note.setText(loads_again.format(what_follows) if new != now else "")
+        self.apply_button.setEnabled(new != now)
+
+    def apply(self) -> None:
+        """Let what is chosen hold."""
+        self._program.set_keeping(self.keeping)
+        self._show_changes()
+
+    # --- what is so now ------------------------------------------------------------------------------------
+
+    def _on_session(self) -> None:
+        self._show_model()
+        if self._program.session.state == "ready":
+            self._program.session.ask_what_is_kept()
+
+    def _show_model(self) -> None:
+        session = self._program.session
+        is_refused = session.is_precision_refused
+        self._refused.setText(
+            self.tr("The model that is loaded can't do that: it keeps what it reads as it computes.")
+            if is_refused
+            else ""
+        )
+        self._refused.setVisible(is_refused)
+        self._show_changes()
+
+    def _show_kept(self) -> None:
+        kept, keeping = self._program.session.kept, self._program.session.keeping
+        # The room that it takes stays the same, whether the figure is known or not.
+        if kept is not None and keeping.limit_bytes is None:
+            self.memory.explain(0, self.tr("{} for the model that is loaded.").format(sized(kept.limit_bytes)))
+        else:
+            self.memory.explain(0, self.tr("As the model and this computer's memory allow."))
+        if kept is None:
+            self._in_memory.setText(
+                self.tr("No model is loaded.") if self._program.session.state == "failed" else self.tr("Now: …")
+            )
+        elif kept.tokens:
+            self._in_memory.setText(self.tr("Now: {} ({} tokens).").format(sized(kept.bytes), counted(kept.tokens)))
+        else:
+            self._in_memory.setText(self.tr("Now: nothing."))
+        in_all = self._program.kept_files.num_bytes
+        size = sized(in_all)
+        # Where less is there than the worker knows of, somebody has emptied the folder meanwhile.
+        if not in_all:
+            text = self.tr("Now: nothing.")
+        elif kept is None or not 0 < kept.disk_bytes <= in_all:
+            text = self.tr("Now: {}.").format(size)
+        elif kept.disk_bytes == in_all:
+            text = self.tr("Now: {}, all of it of this model ({} tokens).").format(size, counted(kept.disk_tokens))
+        else:
+            share = sized(kept.disk_bytes)
+            num_tokens = counted(kept.disk_tokens)
+            text = self.tr("Now: {}, {} of it of this model ({} tokens).").format(size, share, num_tokens)
+        self._on_disk.setText(text)
+        self.empty_button.setEnabled(in_all > 0)
+
+    def _show_folder(self) -> None:
+        folder = self._program.kept_files.folder
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            self._program.notices.tell(
+                Notice(self.tr("It is kept in {}. Nothing here can show folders.").format(folder))
+            )

@@ -1,0 +1,179 @@
+"""What the actions of whole conversations do: a new one, another name, the trash, the data folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QPoint, Qt, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMenu, QWidget
+
+from app.controller import Controller
+from app.model.message import Conversation
+from app.notices import Notice
+from app.ui import dialogs
+from app.ui.asking.composer import Composer
+from app.ui.menus import Menus
+from app.ui.parts.plain import as_label
+from app.ui.sidebar.conversation_list import ConversationList
+
+_ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete")
+
+
+class ConversationCommands(QObject):
+    """Works on the open conversation, or on one of the list by its menu."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        composer: Composer,
+        conversation_list: ConversationList,
+        data_folder: Path,
+        menus: Menus,
+        window: QWidget,
+    ) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._conversations = controller.program.conversations
+        self._composer = composer
+        self._list = conversation_list
+        self._data_folder = data_folder
+        self._menus = menus
+        self._window = window
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            "new": self.begin,
+            "rename": partial(self._on_open_one, self._rename),
+            "pin": partial(self._on_open_one, self._pin_or_not),
+            "folder": partial(self._on_open_one, self._ask_folder),
+            "archive": partial(self._on_open_one, self._archive_or_not),
+            "delete": partial(self._on_open_one, self._conversations.delete),
+            "empty_trash": partial(dialogs.confirm_emptying, self._window, self._conversations.empty_trash),
+            "data": self._show_data_folder,
+        }
+
+    def update(self, menus: Menus) -> None:
+        """Let those be chosen that are possible now."""
+        conversation = self._controller.conversation
+        for name in _ON_OPEN_ONE:
+            menus[name].setEnabled(conversation is not None)
+        menus["pin"].setChecked(conversation is not None and conversation.pinned_ms is not None)
+        menus["archive"].setChecked(conversation is not None and conversation.archived_ms is not None)
+
+    def begin(self) -> None:
+        """Show an empty page, and wait for its first message."""
+        self._controller.new_conversation()
+        self._composer.text.setFocus()
+
+    def show_menu(self, conversation_id: int, place: QPoint) -> None:
+        """Offer what can be done with a conversation of the list."""
+        conversation = self._conversation(conversation_id)
+        if conversation is None:
+            return
+        menu = self._new_menu()
+        open_it = partial(self._controller.program.window_asked.emit, conversation_id)
+        opening = menu.addAction(self.tr("Open in a new window"), open_it)
+        renaming = menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
+        pin = menu.addAction(self.tr("Pinned"), partial(self._pin_or_not, conversation_id))
+        pin.setCheckable(True)
+        pin.setChecked(conversation.pinned_ms is not None)
+        folders = menu.addMenu(self.tr("Move to folder"))
+        self._add_folders(folders, conversation)
+        archive = menu.addAction(self.tr("Archived"), partial(self._archive_or_not, conversation_id))
+        archive.setCheckable(True)
+        archive.setChecked(conversation.archived_ms is not None)
+        menu.addSeparator()
+        deleting = menu.addAction(self.tr("Delete"), partial(self._conversations.delete, conversation_id))
+        actions = (opening, renaming, pin, folders.menuAction(), archive, deleting)
+        for action, name in zip(actions, ("new_window", "rename", "pin", "folder", "archive", "delete"), strict=True):
+            self._menus.draw_icon(action, self._menus.icon_name(name))
+        self._menus.draw_icons(folders)
+        menu.popup(place)
+
+    def show_section_menu(self, key: str, place: QPoint) -> None:
+        """Offer what can be done with a folder."""
+        kind, _, folder = key.partition("/")
+        if kind == "folder":
+            menu = self._new_menu()
+            menu.addAction(self.tr("Rename folder…"), partial(self._rename_folder, folder))
+            menu.addAction(self.tr("Take all out of it"), partial(self._conversations.rename_folder, folder, ""))
+            menu.popup(place)
+
+    def move(self, conversation_id: int, key: str) -> None:
+        """Put a conversation where a section's key says: among those pinned, into a folder, away, or out of all."""
+        conversation = self._conversation(conversation_id)
+        if conversation is None:
+            return
+        kind, _, folder = key.partition("/")
+        if (conversation.archived_ms is not None) != (kind == "archive"):
+            self._conversations.archive(conversation_id, is_archived=kind == "archive")
+        if kind != "archive" and (conversation.pinned_ms is not None) != (kind == "pinned"):
+            self._conversations.pin(conversation_id, is_pinned=kind == "pinned")
+        if kind not in {"archive", "pinned"} and conversation.folder != folder:
+            self._conversations.put_into_folder(conversation_id, folder)
+
+    def _new_menu(self) -> QMenu:
+        menu = QMenu(self._window)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return menu
+
+    def _add_folders(self, menu: QMenu, conversation: Conversation) -> None:
+        for folder in self._conversations.folders:
+            action = menu.addAction(
+                as_label(folder), partial(self._conversations.put_into_folder, conversation.id, folder)
+            )
+            action.setCheckable(True)
+            action.setChecked(folder == conversation.folder)
+        menu.addSeparator()
+        menu.addAction(self.tr("New folder…"), partial(self._ask_folder, conversation.id))
+        if conversation.folder:
+            put = partial(self._conversations.put_into_folder, conversation.id, "")
+            menu.addAction(self.tr("No folder"), put)
+
+    def _conversation(self, conversation_id: int) -> Conversation | None:
+        return next((one for one in self._conversations.all if one.id == conversation_id), None)
+
+    def _on_open_one(self, act: Callable[[int], object]) -> None:
+        conversation = self._controller.conversation
+        if conversation is not None:
+            act(conversation.id)
+
+    def _rename(self, conversation_id: int) -> None:
+        conversation = self._conversation(conversation_id)
+        if conversation is not None and not self._list.begin_rename(conversation_id):
+            name = dialogs.ask_name(self._window, conversation.name)
+            if name is not None:
+                self._conversations.rename(conversation_id, name)
+
+    def _pin_or_not(self, conversation_id: int) -> None:
+        conversation = self._conversation(conversation_id)
+        if conversation is not None:
+            self._conversations.pin(conversation_id, is_pinned=conversation.pinned_ms is None)
+
+    def _archive_or_not(self, conversation_id: int) -> None:
+        conversation = self._conversation(conversation_id)
+        if conversation is not None:
+            self._conversations.archive(conversation_id, is_archived=conversation.archived_ms is None)
+
+    def _ask_folder(self, conversation_id: int) -> None:
+        conversation = self._conversation(conversation_id)
+        if conversation is not None:
+            folder = dialogs.ask_folder(self._window, conversation.folder, self._conversations.folders)
+            if folder is not None:
+                self._conversations.put_into_folder(conversation_id, folder)
+
+    def _rename_folder(self, folder: str) -> None:
+        name = dialogs.ask_folder(self._window, folder, [])
+        if name:
+            self._conversations.rename_folder(folder, name)
+
+    def _show_data_folder(self) -> None:
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):
+            self._tell(self.tr("Everything is in {}. Nothing here can show folders.").format(self._data_folder))
+
+    def _tell(self, text: str) -> None:
+        self._controller.program.notices.tell(Notice(text))

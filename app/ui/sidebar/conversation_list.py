@@ -1,0 +1,214 @@
+"""The list of conversations in its sections: chosen, renamed, moved and deleted by mouse or keyboard."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPalette
+from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
+from typing_extensions import override
+
+from app.controller import Controller
+from app.ui.sidebar.conversation_model import ID, KEY, ConversationModel
+from app.ui.sidebar.sections import sections
+from app.ui.theme import SMALL_PX, Theme, icon, text_font
+
+_ROW_PX = 34
+_ICON_PX = 16
+
+
+class ConversationList(QTreeView):
+    """Sections open and close; those that are closed stay so. Enter opens, F2 renames, Delete deletes."""
+
+    chosen = Signal(int)
+    menu_asked = Signal(int, QPoint)
+    """A conversation's id and where its menu is to open."""
+    section_menu_asked = Signal(str, QPoint)
+    delete_asked = Signal(int)
+
+    def __init__(self, controller: Controller, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("conversations")
+        self.setAccessibleName(self.tr("Conversations"))
+        self._controller = controller
+        self._conversations = controller.program.conversations
+        self._is_filling = False
+        self.rows = ConversationModel(self)
+        self.setModel(self.rows)
+        self._delegate = _RowDelegate(self, theme)
+        self.setItemDelegate(self._delegate)
+        self.setHeaderHidden(True)
+        self.setIndentation(0)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setExpandsOnDoubleClick(False)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setDragDropMode(QAbstractItemView.DragDropMode.DragDrop)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setDragDropOverwriteMode(True)
+        self.setTabKeyNavigation(False)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._on_menu)
+        self.clicked.connect(self._open)
+        self.expanded.connect(self._remember_folded)
+        self.collapsed.connect(self._remember_folded)
+        self.rows.renamed.connect(self._conversations.rename)
+        self._conversations.changed.connect(self.refresh)
+        controller.branch_changed.connect(self.select_open)
+        self.refresh()
+
+    def set_theme(self, theme: Theme) -> None:
+        # Its style sheet changes with it, so all of the window is painted anew.
+        self._delegate.theme = theme
+
+    def refresh(self) -> None:
+        """Show the conversations as they are now."""
+        current_id = self.current_id
+        self._is_filling = True
+        self.rows.show_sections(sections(self._conversations.all, datetime.now().astimezone().date()))
+        folded = self._controller.program.settings.folded_sections
+        for row in range(self.rows.rowCount()):
+            index = self.rows.index(row, 0)
+            self.setExpanded(index, index.data(KEY) not in folded)
+        self._is_filling = False
+        if self.hasFocus() and current_id is not None:
+            self._make_current(current_id)
+        else:
+            self.select_open()
+
+    @property
+    def current_id(self) -> int | None:
+        """The conversation that the keyboard is on."""
+        found = self.currentIndex().data(ID)
+        return found if isinstance(found, int) else None
+
+    @property
+    def shown_names(self) -> list[str]:
+        """All rows that are not folded away, from the top."""
+        names: list[str] = []
+        index = self.rows.index(0, 0)
+        while index.isValid():
+            names.append(str(index.data()))
+            index = self.indexBelow(index)
+        return names
+
+    def select_open(self) -> None:
+        """Mark the conversation that the window shows."""
+        opened = self._controller.conversation
+        if opened is None:
+            self.setCurrentIndex(QModelIndex())
+            self.clearSelection()
+        else:
+            self._make_current(opened.id)
+
+    def begin_rename(self, conversation_id: int) -> bool:
+        """Let a conversation be renamed in its place; return whether it has one here."""
+        place = self.rows.place_of(conversation_id)
+        if not place.isValid() or not self.isVisible():
+            return False
+        self.expand(place.parent())
+        self.scrollTo(place)
+        self.setCurrentIndex(place)
+        self.edit(place)
+        return True
+
+    def _make_current(self, conversation_id: int) -> None:
+        place = self.rows.place_of(conversation_id)
+        if place != self.currentIndex() or not place.isValid():
+            # What is in a folded section is not unfolded for that.
+            is_in_sight = place.isValid() and self.isExpanded(place.parent())
+            self.setCurrentIndex(place if is_in_sight else QModelIndex())
+
+    def _open(self, index: QModelIndex) -> None:
+        conversation_id = index.data(ID)
+        if conversation_id is None:
+            self.setExpanded(index, not self.isExpanded(index))
+        else:
+            self.chosen.emit(conversation_id)
+
+    def _remember_folded(self) -> None:
+        if self._is_filling:
+            return
+        places = [self.rows.index(row, 0) for row in range(self.rows.rowCount())]
+        shown = {place.data(KEY): self.isExpanded(place) for place in places}
+        # A section that is empty now keeps its state, too.
+        others = [key for key in self._controller.program.settings.folded_sections if key not in shown]
+        folded = [key for key, is_expanded in shown.items() if not is_expanded]
+        self._controller.program.preferences.change(folded_sections=(*others, *folded))
+
+    def _on_menu(self, place: QPoint) -> None:
+        index = self.indexAt(place)
+        where = self.viewport().mapToGlobal(place)
+        if index.data(ID) is not None:
+            self.menu_asked.emit(index.data(ID), where)
+        elif index.isValid():
+            self.section_menu_asked.emit(index.data(KEY), where)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # In the list these keys are the list's, whatever they are elsewhere.
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
+            is_ours = event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_F2} and not event.modifiers()
+            if is_ours and self.state() != QAbstractItemView.State.EditingState:
+                event.accept()
+                return True
+        return super().event(event)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        index, conversation_id = self.currentIndex(), self.current_id
+        match event.key():
+            case Qt.Key.Key_Return | Qt.Key.Key_Enter if index.isValid():
+                self._open(index)
+            case Qt.Key.Key_Delete | Qt.Key.Key_Backspace if conversation_id is not None:
+                self.delete_asked.emit(conversation_id)
+            case Qt.Key.Key_F2 if conversation_id is not None:
+                self.begin_rename(conversation_id)
+            case Qt.Key.Key_Menu if conversation_id is not None:
+                self.menu_asked.emit(conversation_id, self._below(index))
+            case _:
+                super().keyPressEvent(event)
+
+    def _below(self, index: QModelIndex) -> QPoint:
+        return self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if not self.currentIndex().isValid() and self.rows.rowCount():
+            self.setCurrentIndex(self.rows.index(0, 0))
+
+    @override
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if self.state() != QAbstractItemView.State.EditingState:
+            self.select_open()
+
+
+class _RowDelegate(QStyledItemDelegate):
+    """Draws a section's title small and quiet, with an arrow that says whether it is open."""
+
+    def __init__(self, view: QTreeView, theme: Theme) -> None:
+        super().__init__(view)
+        self.theme = theme
+        self._view = view
+
+    @override
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+        super().initStyleOption(option, index)
+        if index.data(ID) is not None:
+            return
+        is_open = isinstance(index, QModelIndex) and self._view.isExpanded(index)
+        option.font = text_font(SMALL_PX)  # pyright: ignore[reportAttributeAccessIssue] (Qt's fields are set so)
+        option.icon = icon("down" if is_open else "right", self.theme.quiet_text)  # pyright: ignore[reportAttributeAccessIssue]
+        option.decorationSize = QSize(_ICON_PX, _ICON_PX)  # pyright: ignore[reportAttributeAccessIssue]
+        option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration  # pyright: ignore[reportAttributeAccessIssue]
+        option.palette.setColor(QPalette.ColorRole.Text, QColor(self.theme.quiet_text))  # pyright: ignore[reportAttributeAccessIssue]
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+        return QSize(0, _ROW_PX)

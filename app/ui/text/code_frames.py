@@ -1,0 +1,178 @@
+"""A frame around code in a message: what is drawn around it, Copy, and scrolling of lines that are too long."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt, QTimer
+from PySide6.QtGui import QColor, QFontMetrics, QGuiApplication, QPainter, QPen, QShowEvent, QTextBlock
+from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
+from typing_extensions import override
+
+from app.ui.text.character_x import float_x
+from app.ui.text.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
+from app.ui.text.side_scroll import SideScroll
+from app.ui.theme import SMALL_PX, Theme, icon, text_font
+
+_CORNER_PX = 10
+_BUTTON_PX = 28
+_COPIED_MS = 2_000
+_NAME_PX = 40
+"""Room for a language's name at least."""
+
+
+class CodeFrame:
+    """One frame: its place, and the controls in it."""
+
+    def __init__(self, viewport: QWidget, theme: Theme) -> None:
+        self.rect = QRect()
+        self.span: CodeSpan | None = None
+        self._viewport = viewport
+        self._theme = theme
+        self.button = CopyButton(viewport, theme)
+        name = QCoreApplication.translate("CodeFrame", "Scroll the code sideways")
+        self._scroll = SideScroll(viewport, name, self._scroll_to)
+
+    @property
+    def inner(self) -> QRect:
+        """Where code shows; what is scrolled out of it does not."""
+        return self.rect.adjusted(CODE_PADDING_PX - 2, HEAD_PX, 1 - CODE_PADDING_PX, -2)
+
+    @property
+    def bar(self) -> QScrollBar | None:
+        """How far the code is scrolled; None where all of it shows."""
+        return self._scroll.bar
+
+    def show(self, span: CodeSpan, width_px: int) -> None:
+        """Stand around this code."""
+        self.span = span
+        self.rect = span.rect(width_px).toAlignedRect()
+        self.button.show_for(span)
+        top = self.rect.top() + (HEAD_PX - _BUTTON_PX) // 2
+        self.button.move(self.rect.right() - self.button.width() - 2, top)
+        room_px = self.rect.width() - 2 * CODE_PADDING_PX
+        self._scroll.show(self.rect, round(span.widest_px()) - room_px, room_px)
+
+    def _scroll_to(self, value: int) -> None:
+        if self.span is not None and self.span.scroll_px != value:
+            self.span.scroll_px = value
+            self._viewport.update(self.rect)
+
+    def reveal(self, block: QTextBlock, position: int) -> None:
+        """Scroll so that a place in a line of this code is seen."""
+        bar = self.bar
+        number = block.blockNumber() - self.span.first.blockNumber() if self.span is not None else -1
+        if bar is None or self.span is None or not 0 <= number < self.span.num_lines:
+            return
+        line = block.layout().lineForTextPosition(position)
+        # Qt tells no place left of a line's beginning, so it is asked while the line is not scrolled.
+        line.setPosition(QPointF(0, line.y()))
+        x = round(float_x(line.cursorToX(position)))
+        margin = self.inner.width() // 4
+        if not bar.value() + 8 <= x <= bar.value() + self.inner.width() - 8:
+            bar.setValue(x - margin)
+        self._viewport.update(self.rect)
+
+    def remove(self) -> None:
+        self._scroll.remove()
+        self.button.hide()
+        self.button.deleteLater()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self.button.set_theme(theme)
+
+    def paint(self, painter: QPainter, visible: QRect) -> None:
+        """Draw the frame without its code, and put the code that is about to be drawn where it is scrolled to."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.line), 1))
+        painter.setBrush(QColor(self._theme.sunken))
+        painter.drawRoundedRect(QRectF(self.rect).adjusted(0.5, 0.5, -0.5, -0.5), _CORNER_PX, _CORNER_PX)
+        room = self.rect.adjusted(CODE_PADDING_PX, 0, -self.button.width() - CODE_PADDING_PX, 0)
+        if self.span is not None and room.width() >= _NAME_PX:
+            room.setHeight(HEAD_PX)
+            font = text_font(SMALL_PX)
+            painter.setFont(font)
+            painter.setPen(QColor(self._theme.quiet_text))
+            name = QFontMetrics(font).elidedText(self.span.language, Qt.TextElideMode.ElideRight, room.width())
+            painter.drawText(room, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
+        self._shift_lines(visible)
+
+    def _shift_lines(self, visible: QRect) -> None:
+        if self.span is None:
+            return
+        for block in _blocks_in(self.span, visible):
+            left = block.blockFormat().leftMargin() - self.span.scroll_px
+            layout = block.layout()
+            for number in range(layout.lineCount()):
+                line = layout.lineAt(number)
+                if line.x() != left:
+                    line.setPosition(QPointF(left, line.y()))
+
+
+class CopyButton(QToolButton):
+    """Copies a frame's code, and says that it did."""
+
+    def __init__(self, parent: QWidget, theme: Theme) -> None:
+        super().__init__(parent)
+        self.setObjectName("action")
+        self.setFixedHeight(_BUTTON_PX)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setCursor(Qt.CursorShape.ArrowCursor)
+        self.clicked.connect(self._copy)
+        self._span: CodeSpan | None = None
+        self._reset = QTimer(self, singleShot=True, interval=_COPIED_MS)
+        self._reset.timeout.connect(partial(self._say, is_copied=False))
+        self._theme = theme
+        self._is_copied = False
+        self._say(is_copied=False)
+
+    def show_for(self, span: CodeSpan) -> None:
+        if span is not self._span:
+            self._span = span
+            name = self.tr("Copy code in {language}").format(language=span.language) if span.language else ""
+            self.setAccessibleName(name or self.tr("Copy code"))
+            self.setToolTip(self.tr("Copy this code"))
+        self.show()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._say(is_copied=self._is_copied)
+
+    def _copy(self) -> None:
+        if self._span is not None:
+            QGuiApplication.clipboard().setText(self._span.code)
+            self._say(is_copied=True)
+            self._reset.start()
+
+    def _say(self, *, is_copied: bool) -> None:
+        self._is_copied = is_copied
+        right = self.x() + self.width()
+        self.setText(self.tr("Copied") if is_copied else self.tr("Copy"))
+        self.setIcon(icon("check" if is_copied else "copy", self._theme.quiet_text))
+        self.setFixedWidth(self.sizeHint().width())
+        self.move(right - self.width(), self.y())
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        # Only now is it known in which window it stands, and so how wide its words are there.
+        self._say(is_copied=self._is_copied)
+        super().showEvent(event)
+
+
+def _blocks_in(span: CodeSpan, visible: QRect) -> list[QTextBlock]:
+    """The lines of code that are to be seen."""
+    layout = span.start.document().documentLayout()
+    block, num_left = span.first, span.num_lines
+    line_px = max(1.0, layout.blockBoundingRect(block).height())
+    # All but the first stand close together, so those above need not be looked at one by one.
+    num_above = int((visible.top() - layout.blockBoundingRect(block).top()) / line_px) - 1
+    if num_above > 0:
+        num_above = min(num_above, num_left - 1)
+        block, num_left = block.document().findBlockByNumber(block.blockNumber() + num_above), num_left - num_above
+    blocks: list[QTextBlock] = []
+    while num_left > 0 and block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
+        blocks.append(block)
+        block, num_left = block.next(), num_left - 1
+    return blocks

@@ -1,0 +1,88 @@
+"""All frames of a message, those of code and of tables: what shows in them, and what is hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QPainter, QRegion, QTextCursor, QTextTable, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from app.ui.text.code_blocks import CodeSpan
+from app.ui.text.code_frames import CodeFrame
+from app.ui.text.table_frames import TableFrame
+from app.ui.theme import Theme
+
+_Frame = TypeVar("_Frame", CodeFrame, TableFrame)
+
+
+class Frames:
+    """The frames of one message."""
+
+    def __init__(self, viewport: QWidget, theme: Theme) -> None:
+        self._viewport = viewport
+        self._theme = theme
+        self.code: list[CodeFrame] = []
+        self.tables: list[TableFrame] = []
+
+    @property
+    def bottom(self) -> int:
+        """Where the lowest of them ends."""
+        return max((frame.rect.bottom() + 1 for frame in (*self.code[-1:], *self.tables[-1:])), default=0)
+
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        """Where Tab stops among them."""
+        return [frame.button for frame in self.code]
+
+    def show(self, spans: Sequence[CodeSpan], tables: Sequence[QTextTable], width_px: int) -> bool:
+        """Stand around these; return whether there are more or fewer than before."""
+        is_other = self._count(self.code, len(spans), CodeFrame)
+        is_other |= self._count(self.tables, len(tables), TableFrame)
+        for table_frame, table in zip(self.tables, tables, strict=True):
+            table_frame.show(table, width_px)
+        for frame, span in zip(self.code, spans, strict=True):
+            frame.show(span, width_px)
+        return is_other
+
+    def _count(self, frames: list[_Frame], wanted: int, new: Callable[[QWidget, Theme], _Frame]) -> bool:
+        is_other = len(frames) != wanted
+        while len(frames) > wanted:
+            frames.pop().remove()
+        while len(frames) < wanted:
+            frames.append(new(self._viewport, self._theme))
+        return is_other
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        for frame in (*self.code, *self.tables):
+            frame.set_theme(theme)
+
+    def paint(self, painter: QPainter, visible: QRect) -> QRegion:
+        """Draw the frames; return where text may be drawn: outside of them everywhere, in them where it shows."""
+        region = QRegion(visible)
+        for frame in (*self.code, *self.tables):
+            if frame.rect.intersects(visible):
+                frame.paint(painter, visible)
+                if frame.inner is None:
+                    continue
+                band = QRect(visible.left(), frame.rect.top(), visible.width(), frame.rect.height())
+                region = region.subtracted(band).united(frame.inner.intersected(visible))
+        return region
+
+    def reveal(self, cursor: QTextCursor) -> None:
+        """Scroll the frame in which a cursor is so that its place is seen."""
+        for frame in self.code:
+            frame.reveal(cursor.block(), cursor.positionInBlock())
+
+    def turn(self, event: QWheelEvent) -> bool:
+        """Scroll the frame at the pointer sideways, where a wheel is turned that way; return whether there is one."""
+        turned = event.pixelDelta() if not event.pixelDelta().isNull() else event.angleDelta() / 3
+        place = event.position().toPoint()
+        bars = (frame.bar for frame in (*self.code, *self.tables) if frame.rect.contains(place))
+        bar = next(bars, None)
+        if bar is None or abs(turned.x()) <= abs(turned.y()):
+            return False
+        bar.setValue(bar.value() - turned.x())
+        return True

@@ -1,0 +1,64 @@
+"""Code in colours, by Pygments; it knows no document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from pygments import lex
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.styles import get_style_by_name
+from pygments.util import ClassNotFound
+
+from app.ui.text.contrast import readable
+
+_LONGEST = 100_000
+"""Characters of code that are highlighted."""
+
+
+class Piece(NamedTuple):
+    """A stretch of code that looks the same; `colour` is None where the text's own is meant."""
+
+    text: str
+    colour: str | None = None
+    is_bold: bool = False
+    is_italic: bool = False
+
+
+def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[Piece]:
+    """Yield `code` in pieces as they are found; in one where its language is none known, or it is very long."""
+    if not language or len(code) > _LONGEST:
+        yield Piece(code)
+        return
+    lexer = _lexer(language)
+    if lexer is None:
+        yield Piece(code)
+        return
+    style = get_style_by_name(style_name)
+    last = Piece("")
+    # Some lexers take for a line only what has a line end.
+    for kind, text in lex(f"{code}\n", lexer):
+        if last.text:
+            yield last
+        look = style.style_for_token(kind)
+        colour = readable(f"#{look['color']}", ground) if look["color"] else None
+        last = Piece(text) if text.isspace() else Piece(text, colour, bool(look["bold"]), bool(look["italic"]))
+    if rest := last.text.removesuffix("\n"):
+        yield last._replace(text=rest)
+
+
+def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:
+    """Return `code` in pieces, to be read on `ground`."""
+    found = list(pieces(code, language, style_name, ground))
+    # Some lexers take one character for another: then the code stands as it is.
+    return found if "".join(piece.text for piece in found) == code else [Piece(code)]
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

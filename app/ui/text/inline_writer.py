@@ -1,0 +1,107 @@
+"""The words of a block, with their looks, into a text document: HTML as text, images by their words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from markdown_it.token import Token
+from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
+
+from app.ui.text import markdown_math, markdown_parser
+from app.ui.text.code_blocks import PARAGRAPH_ENDS
+from app.ui.text.formula_object import insert_formula
+from app.ui.text.text_formats import TextFormats, changed
+
+_LONG_RUN = re.compile(r"\S{1000}(?=\S)")
+"""Characters without a space; Qt's layout takes seconds for some ten thousand of them."""
+_LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
+_TAG = re.compile(r"\s*</?[A-Za-z][^<>]*>")
+_TAG_AT_END = re.compile(r"</?[A-Za-z][^<>]*>\s*\Z")
+_LINE_SEPARATOR = "\u2028"
+
+
+class InlineWriter:
+    """Writes at a cursor, and remembers where formulas stand."""
+
+    def __init__(self, cursor: QTextCursor, formats: TextFormats) -> None:
+        self._cursor = cursor
+        self._formats = formats
+        self.formula_places: list[int] = []
+
+    def write(self, token: Token, base: QTextCharFormat) -> None:
+        """Write what stands in a block."""
+        formats = [base]
+        for number, child in enumerate(token.children or []):
+            match child.type:
+                case "text":
+                    self.insert(child.content, formats[-1])
+                case "code_inline":
+                    self.insert(child.content, self._formats.code_inline(formats[-1]))
+                case markdown_math.INLINE | markdown_math.DISPLAY:
+                    self.formula(child, formats[-1])
+                case markdown_parser.NOTE_MARK:
+                    self.insert(child.content, self._formats.note_mark(formats[-1]))
+                case "softbreak" if _is_beside_tag(token, number):
+                    self.insert(_LINE_SEPARATOR, formats[-1])
+                case "softbreak":
+                    if not self._is_between_wide(token, number):
+                        self.insert(" ", formats[-1])
+                case "hardbreak":
+                    self.insert(_LINE_SEPARATOR, formats[-1])
+                case "image":
+                    self.insert(f"[image: {child.content or child.attrs.get('src', '')}]", formats[-1])
+                case "strong_open":
+                    formats.append(changed(formats[-1], lambda f: f.setFontWeight(QFont.Weight.Bold)))
+                case "em_open":
+                    formats.append(changed(formats[-1], lambda f: f.setFontItalic(True)))
+                case "s_open":
+                    formats.append(changed(formats[-1], lambda f: f.setFontStrikeOut(True)))
+                case "link_open":
+                    formats.append(self._formats.link(formats[-1], str(child.attrs.get("href", ""))))
+                case "strong_close" | "em_close" | "s_close" | "link_close":
+                    formats.pop()
+                case _:
+                    pass
+
+    def formula(self, token: Token, look: QTextCharFormat) -> bool:
+        """Write a formula; return whether it is a picture. One that is no LaTeX is text."""
+        is_inline = token.type == markdown_math.INLINE
+        place = self._cursor.position()
+        if insert_formula(self._cursor, token.content, look, is_inline=is_inline):
+            self.formula_places.append(place)
+            return True
+        mark = "$" if is_inline else "$$"
+        self.insert(f"{mark}{token.content}{mark}", self._formats.code_inline(look))
+        return False
+
+    def insert(self, text: str, format_: QTextCharFormat) -> None:
+        """Write text that looks one way."""
+        self._cursor.insertText(broken(text).translate(PARAGRAPH_ENDS), format_)
+
+    def insert_more(self, text: str, format_: QTextCharFormat) -> None:
+        """Write text that goes on from what stands before the cursor: a run without a space may have begun there."""
+        run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
+        before = "" if run is None else run[0]
+        self._cursor.insertText(broken(before + text)[len(before) :].translate(PARAGRAPH_ENDS), format_)
+
+    def _is_between_wide(self, token: Token, number: int) -> bool:
+        """Whether a line ends between characters of a script that has no spaces."""
+        following = (token.children or [])[number + 1 : number + 2]
+        after = following[0].content[:1] if following else ""
+        before = self._cursor.block().text()[-1:]
+        return all(side and unicodedata.east_asian_width(side) in {"W", "F"} for side in (before, after))
+
+
+def _is_beside_tag(token: Token, number: int) -> bool:
+    """Whether a line ends where HTML does, which is text: in lines it can be read."""
+    before, after = (
+        each[0].content if each and each[0].type == "text" else ""
+        for each in ((token.children or [])[max(number - 1, 0) : number], (token.children or [])[number + 1 :])
+    )
+    return _TAG_AT_END.search(before) is not None or _TAG.match(after) is not None
+
+
+def broken(text: str) -> str:
+    """Let Qt break runs without a space: a zero-width space after every thousand characters of one."""
+    return text if len(text) <= 1_000 else _LONG_RUN.sub("\\g<0>\u200b", text)

@@ -1,0 +1,49 @@
+"""Markdown as chat models write it, as tokens: tables, strike-through, formulas, footnotes; it knows no document."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
+
+from app.ui.text.markdown_math import formula_plugin
+
+NOTE_MARK = "note_mark"
+"""A token: here the text refers to the footnote that is its content."""
+
+_NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,40})\]")
+
+
+def _new_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    footnote_plugin(parser)
+    # A note is shown where it stands. Its mark is one whether the note is there or not yet: text is final before it is.
+    parser.core.ruler.disable("footnote_tail")
+    parser.inline.ruler.disable(["footnote_inline", "footnote_ref"])
+    parser.inline.ruler.after("image", NOTE_MARK, _note_mark)
+    formula_plugin(parser)
+    return parser
+
+
+def _note_mark(state: StateInline, silent: bool) -> bool:
+    found = _NOTE_MARK.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        state.push(NOTE_MARK, "", 0).content = found[1]
+    state.pos = found.end()
+    return True
+
+
+_PARSER = _new_parser()
+"""One for all documents: what it learns of a text is in the environment that it is called with."""
+
+
+def parsed(text: str, references: dict[str, Any]) -> list[Token]:
+    """Return the tokens of a text; link definitions in it are added to those of the text before it."""
+    environment = {"references": references}
+    return _PARSER.parse(text, environment)

@@ -1,0 +1,76 @@
+"""How each kind of text looks in an answer, as Qt's character formats; it knows no document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat
+
+from app.ui.parts.plain import as_tool_tip
+from app.ui.text.highlight import Piece
+from app.ui.theme import Theme, code_font, text_font
+
+
+class TextFormats:
+    """The formats in a theme's colours."""
+
+    def __init__(self, theme: Theme) -> None:
+        self._theme = theme
+
+    def text(self, *, is_quoted: bool) -> QTextCharFormat:
+        format_ = QTextCharFormat()
+        format_.setFont(text_font())
+        colour = self._theme.quiet_text if is_quoted else self._theme.text
+        format_.setForeground(QColor(colour))
+        return format_
+
+    def heading(self, px: int, *, is_quoted: bool) -> QTextCharFormat:
+        format_ = self.text(is_quoted=is_quoted)
+        font = text_font(px)
+        font.setWeight(QFont.Weight.DemiBold)
+        format_.setFont(font)
+        return format_
+
+    def code(self) -> QTextCharFormat:
+        format_ = QTextCharFormat()
+        format_.setFont(code_font())
+        format_.setForeground(QColor(self._theme.text))
+        return format_
+
+    def piece(self, piece: Piece) -> QTextCharFormat:
+        """Code in its colour."""
+        format_ = self.code()
+        if piece.colour is not None:
+            format_.setForeground(QColor(piece.colour))
+        if piece.is_bold:
+            format_.setFontWeight(QFont.Weight.Bold)
+        format_.setFontItalic(piece.is_italic)
+        return format_
+
+    def code_inline(self, base: QTextCharFormat) -> QTextCharFormat:
+        format_ = QTextCharFormat(base)
+        format_.setFont(code_font(), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+        format_.setBackground(QBrush(QColor(self._theme.sunken)))
+        return format_
+
+    def note_mark(self, base: QTextCharFormat) -> QTextCharFormat:
+        """The small number that refers to a footnote."""
+        format_ = QTextCharFormat(base)
+        format_.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
+        format_.setForeground(QColor(self._theme.accent))
+        return format_
+
+    def link(self, base: QTextCharFormat, href: str) -> QTextCharFormat:
+        format_ = QTextCharFormat(base)
+        format_.setAnchor(True)
+        format_.setAnchorHref(href)
+        format_.setToolTip(as_tool_tip(href))
+        format_.setForeground(QColor(self._theme.accent))
+        format_.setFontUnderline(True)
+        return format_
+
+
+def changed(format_: QTextCharFormat, change: Callable[[QTextCharFormat], None]) -> QTextCharFormat:
+    copy = QTextCharFormat(format_)
+    change(copy)
+    return copy

@@ -1,0 +1,168 @@
+"""Where the tokens of an answer stand in its document, and the lines below them: the stronger, the more surprising."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QTextBlock, QTextDocument
+
+from app.model.message import ORIGINS
+from app.model.token_pieces import TokenPiece
+from app.ui.text.character_places import CharacterPlaces
+from app.ui.text.character_x import float_x
+from app.ui.theme import Theme
+
+_THINNEST_PX, _THICKEST_PX = 1.5, 4.5
+_FAINTEST = 70
+"""Of 255: how dark the line below the most expected token is."""
+_NUM_STRENGTHS = 24
+"""As many as can be told apart, and more."""
+_MARK_PX = 5.0
+_LEAST_PX = 4.0
+"""A token that is no more than a line's end is as wide."""
+
+MARKED_ORIGINS = tuple(ORIGINS[name] for name in ("forced", "healed", "draft", "chosen"))
+"""Origins that have a mark of their own."""
+
+
+class TokenTint:
+    """The tokens of one message that is shown as it was written; it may grow."""
+
+    def __init__(self, document: QTextDocument, text: str, pieces: Sequence[TokenPiece]) -> None:
+        self.pieces: list[TokenPiece] = []
+        """Those that are shown."""
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._strengths: list[int | None] = []
+        self._document = document
+        self._places = CharacterPlaces(document)
+        self.grow(text, pieces)
+
+    def grow(self, text: str, pieces: Sequence[TokenPiece]) -> None:
+        """Take in what the text has grown by; the first of `pieces` are those that are here already."""
+        places = self._places
+        places.follow(text)
+        for piece in itertools.islice(pieces, len(self.pieces), None):
+            if piece.end > places.num_chars:
+                break
+            self.pieces.append(piece)
+            self._strengths.append(_strength(piece))
+            self._starts.append(places[piece.start])
+            self._ends.append(places[piece.end])
+
+    def index_at(self, position: int) -> int | None:
+        """Return which token the character at a place in the document belongs to."""
+        index = bisect.bisect_right(self._starts, position) - 1
+        return index if index >= 0 and position < self._ends[index] else None
+
+    def position(self, index: int) -> int:
+        """Return where a token begins in the document."""
+        return self._starts[index]
+
+    def rect(self, index: int) -> QRectF:
+        """Return where a token is, of one that stands on several lines its first part."""
+        block = self._document.findBlock(self._starts[index])
+        return next((part.rect for part in self._parts_in(block) if part.number == index), QRectF())
+
+    def paint(self, painter: QPainter, visible: QRect, theme: Theme, current: int | None) -> None:
+        """Draw the lines and marks of what is visible."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        pens = _pens(theme)
+        layout = self._document.documentLayout()
+        block = self._document.findBlock(
+            max(0, layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit))
+        )
+        while block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
+            for part in self._parts_in(block, visible):
+                piece, strength = self.pieces[part.number], self._strengths[part.number]
+                if strength is not None:
+                    height, colour = pens[strength]
+                    left, width = part.left + 0.5, max(1.0, part.right - part.left - 1.5)
+                    painter.fillRect(QRectF(left, part.bottom - height, width, height), colour)
+                if piece.origin in MARKED_ORIGINS:
+                    paint_mark(painter, QPointF(part.left + 0.5, part.bottom - _MARK_PX), piece.origin, theme)
+                if part.number == current:
+                    painter.setPen(QPen(QColor(theme.accent), 2))
+                    painter.setBrush(Qt.BrushStyle.NoBrush)
+                    painter.drawRoundedRect(part.rect.adjusted(-1, 1, 1, 0), 4, 4)
+            block = block.next()
+
+    def _parts_in(self, block: QTextBlock, visible: QRect | None = None) -> Iterator[_Part]:
+        """Where the tokens of a block are, line by line; of those that are visible if it is said what is."""
+        begin, layout = block.position(), block.layout()
+        x, y = layout.position().x(), layout.position().y()
+        for number in range(layout.lineCount()):
+            line = layout.lineAt(number)
+            top, bottom = y + line.y(), y + line.y() + line.height()
+            if visible is not None and (bottom < visible.top() or top > visible.bottom() + 1):
+                continue
+            start = begin + line.textStart()
+            end = start + line.textLength()
+            is_last = number == layout.lineCount() - 1
+            index = max(0, bisect.bisect_right(self._ends, start))
+            before, before_x = -1, 0.0
+            while index < len(self._starts) and (self._starts[index] < end or (is_last and self._starts[index] == end)):
+                first, last = max(self._starts[index], start), min(self._ends[index], end)
+                # Mostly a token begins where the one before it ends.
+                left = before_x if first == before else float_x(line.cursorToX(first - begin))
+                right = float_x(line.cursorToX(last - begin))
+                before, before_x = last, right
+                if left > right:
+                    left, right = right, left
+                yield _Part(index, x + left, x + max(left + _LEAST_PX, right), top, bottom)
+                index += 1
+
+
+class _Part(NamedTuple):
+    """What of a token stands on one line."""
+
+    number: int
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    @property
+    def rect(self) -> QRectF:
+        return QRectF(self.left, self.top, self.right - self.left, self.bottom - self.top)
+
+
+def _strength(piece: TokenPiece) -> int | None:
+    """How strong the line below a token is; None: it has none."""
+    surprise = piece.surprise
+    return None if surprise is None else round(surprise * _NUM_STRENGTHS)
+
+
+def _pens(theme: Theme) -> list[tuple[float, QColor]]:
+    """How high lines of each strength are, and their colour."""
+    pens: list[tuple[float, QColor]] = []
+    for strength in range(_NUM_STRENGTHS + 1):
+        part = strength / _NUM_STRENGTHS
+        colour = QColor(theme.warning)
+        colour.setAlpha(round(_FAINTEST + (255 - _FAINTEST) * part))
+        pens.append((_THINNEST_PX + (_THICKEST_PX - _THINNEST_PX) * part, colour))
+    return pens
+
+
+def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> None:
+    """Draw the small mark of where a token came from; each has a shape of its own."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(QColor(theme.information))
+    box = QRectF(place.x(), place.y(), _MARK_PX, _MARK_PX)
+    if origin == ORIGINS["forced"]:
+        painter.drawRect(box)
+    elif origin == ORIGINS["healed"]:
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(theme.information), 1.5))
+        painter.drawEllipse(box.adjusted(0.5, 0.5, -0.5, -0.5))
+    elif origin == ORIGINS["draft"]:
+        painter.drawPolygon(QPolygonF([box.bottomLeft(), box.bottomRight(), QPointF(box.center().x(), box.top())]))
+    else:
+        painter.setBrush(QColor(theme.accent))
+        middle = box.center()
+        sides = (middle.x(), box.top()), (box.right(), middle.y()), (middle.x(), box.bottom()), (box.left(), middle.y())
+        painter.drawPolygon(QPolygonF([QPointF(*side) for side in sides]))

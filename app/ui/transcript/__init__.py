@@ -1,0 +1,1 @@
+"""The visible branch on the page."""

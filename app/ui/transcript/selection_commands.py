@@ -1,0 +1,39 @@
+"""Selecting several messages and copying them, from the menus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from app.ui.transcript.message_selection import MessageSelection, copied
+from app.ui.transcript.transcript import Transcript
+
+
+class SelectionCommands(QObject):
+    """Works on the transcript's selection; without one, copying takes the whole branch."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        self._transcript = transcript
+
+    @property
+    def _selection(self) -> MessageSelection:
+        return self._transcript.selection
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            "select_above": partial(self._selection.extend, -1),
+            "select_below": partial(self._selection.extend, 1),
+            "select_messages": self._selection.select_all,
+            "copy_messages": self._copy,
+        }
+
+    def _copy(self) -> None:
+        ids = self._selection.ids or self._transcript.message_ids
+        if ids:
+            messages = [self._transcript.shown(message_id).message for message_id in ids]
+            QGuiApplication.clipboard().setMimeData(copied(messages))

@@ -1,0 +1,242 @@
+"""The visible branch on the page: the controller's path, as it grows and as another branch takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from typing_extensions import override
+
+from app.controller import Controller
+from app.model.message import Message, MessageId
+from app.ui.message.message_actions import ActionName
+from app.ui.message.reading_modes import ReadingModes
+from app.ui.message.shown_message import Shown
+from app.ui.theme import Theme
+from app.ui.transcript.message_list import MessageList
+from app.ui.transcript.message_selection import MessageSelection
+
+if TYPE_CHECKING:
+    from app.ui.message.message_view import MessageView
+
+_TICK_MS = 33
+_MOST_ASKED = 3
+"""Messages that one action adds below where it was done: a system prompt, a question and its answer."""
+
+
+class Transcript(MessageList):
+    """Shows the controller's path.
+
+    Others find here: `view(id)` and `views` (what has a widget now; `views_changed` tells of others), `message_ids`
+    (all of the branch), `current_message_id`, `reveal(id)` and `focus(id)` (which scroll to it and make it), `walk`.
+    """
+
+    action_asked = Signal(int, str)
+    edit_begun = Signal(object)
+    """The `MessageEditor` in which another version of a message is written."""
+    more_asked = Signal(int, QPoint)
+    refused = Signal(str)
+    """Why a text was not taken into an edit."""
+    focus_orphaned = Signal()
+    """The message that had the focus has left the page."""
+    text_shown = Signal(int)
+    """The text of a message that has a view is another."""
+
+    def __init__(self, controller: Controller, theme: Theme) -> None:
+        self._controller = controller
+        self.modes = ReadingModes(controller.tokens_so_far)
+        """How its messages are read."""
+        super().__init__(theme)
+        self.selection = MessageSelection(self)
+        """Several messages at once."""
+        self.text_shown.connect(self.selection.show_again)
+        self.setObjectName("transcript")
+        self.setAccessibleName(self.tr("Conversation"))
+        self._conversation_id: int | None = None
+        self._is_choosing = False
+        self._grown: set[MessageId] = set()
+        """Messages without a view that text has streamed into."""
+        self._ticker = QTimer(self, interval=_TICK_MS, singleShot=True)
+        self._ticker.timeout.connect(self._render)
+        controller.branch_changed.connect(self.show_branch)
+        controller.message_changed.connect(self._show_changed)
+        controller.text_appended.connect(self._on_text)
+        controller.reading.connect(self._on_reading)
+        controller.revealed.connect(self.reveal)
+
+    def focus(self, message_id: MessageId) -> bool:
+        """Scroll to a message and give it the focus; return whether it is on this branch."""
+        view = self.reveal(message_id)
+        if view is not None:
+            view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        return view is not None
+
+    def walk(self, step: int) -> bool:
+        """Give the focus to the message before or after the one that has it; return whether there is one."""
+        focused = self.focused_message_id
+        index = (len(self._ids) if focused is None else self._index[focused]) + step
+        if not self._ids or index >= len(self._ids):
+            return False
+        return self.focus(self._ids[max(index, 0)])
+
+    def step_sibling(self, message_id: MessageId, step: int) -> None:
+        """Show another version of a message in its place."""
+        view = self.view(message_id)
+        had_focus = view is not None and self.window().focusWidget() is view.text
+        self._is_choosing = True
+        chosen = self._controller.choose_sibling(message_id, step)
+        self._is_choosing = False
+        if had_focus and (view := self.view(chosen)) is not None:
+            view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    # --- the branch ----------------------------------------------------------------------------------------
+
+    def show_branch(self) -> None:
+        """Show the path; messages that stay keep their views, and what is read keeps its place on screen."""
+        path, before, sight = self._controller.path, list(self._ids), self._sight
+        ids = [message.id for message in path]
+        same = _num_same(before, ids)
+        was_seen = same < len(before) and sight.is_seen(same)
+        place = sight.place(same) if was_seen else 0
+        focus = self.window().focusWidget()
+        focused = self.focused_message_id
+        read = None if focused is None else self.view(focused)
+        # Who writes in a message is done with it once it is gone.
+        is_read = read is not None and focus is read.text
+        conversation = self._controller.conversation
+        conversation_id = None if conversation is None else conversation.id
+        is_another = same == 0 and conversation_id != self._conversation_id
+        self._conversation_id = conversation_id
+
+        self.replace_from(same, path[same:])
+        for message_id in list(self._views):
+            self._show_again(message_id)
+        is_asked = 0 < len(ids) - same <= _MOST_ASKED and self._controller.is_streaming(ids[-1])
+        if is_another:
+            sight.hold_end()
+        elif same < min(len(before), len(ids)):
+            # Another version stands where the old one did.
+            self._motion.stop()
+            sight.hold(same, place if was_seen else 0, follows_end=is_asked and not self._is_choosing)
+        elif same < len(before):
+            self._keep_what_is_left()
+        elif is_asked and (sight.follows_end or self.isActiveWindow()):
+            # Who asks wants to see what comes; another window may show the same conversation, and ask there.
+            sight.hold_end()
+        self.arrange()
+        if focused is not None and focus is not None and self.focused_message_id is None:
+            place = before.index(focused)
+            stays = is_read and not is_another and place < len(ids) and path[place].role == "assistant"
+            instead = self.view(ids[place]) if stays else None
+            if instead is not None:
+                # Who reads an answer goes on with the one that stands there now; who asked writes.
+                instead.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            else:
+                self.focus_orphaned.emit()
+        self._maker.start()
+
+    def _keep_what_is_left(self) -> None:
+        """The lower messages are gone; those above them stay where they are, as long as any is seen."""
+        sight, last = self._sight, len(self._ids) - 1
+        if last >= 0 and self._column.bottom(last) > sight.top:
+            self._motion.stop()
+            sight.hold(last, sight.place(last))
+        else:
+            sight.hold_end()
+
+    def _show_changed(self, message_id: MessageId) -> None:
+        if self.view(message_id) is not None:
+            self._show_again(message_id)
+            self.arrange()
+            self.text_shown.emit(message_id)
+        else:
+            self._on_text(message_id, "")
+        self._maker.start()
+
+    def _show_again(self, message_id: MessageId) -> None:
+        view, shown = self._views[message_id], self.shown(message_id)
+        if view.shown != shown:
+            view.show_message(shown)
+            self._column.forget(self._index[message_id])
+
+    def _on_text(self, message_id: MessageId, text: str) -> None:
+        view = self.view(message_id)
+        if view is not None:
+            view.append_text(text)
+        elif message_id in self._index:
+            self._grown.add(message_id)
+        else:
+            return
+        if not self._ticker.isActive():
+            self._ticker.start()
+
+    def _on_reading(self, message_id: MessageId, done: int, total: int, kept: int) -> None:
+        view = self.view(message_id)
+        if view is not None:
+            view.show_reading(done, total, kept)
+
+    def _render(self) -> None:
+        rendered = [message_id for message_id, view in self._views.items() if view.render_appended()]
+        for message_id in rendered:
+            self._column.forget(self._index[message_id])
+        for message_id in self._grown & (self._index.keys() - self._views.keys()):
+            (height,) = self.estimates([self._controller.message(message_id)])
+            self._column.estimate(self._index[message_id], height)
+        self._grown.clear()
+        self.arrange()
+        for message_id in rendered:
+            self.text_shown.emit(message_id)
+
+    # --- what the list asks --------------------------------------------------------------------------------
+
+    @override
+    def shown(self, message_id: MessageId) -> Shown:
+        message = self._controller.message(message_id)
+        is_last = message_id == self._ids[-1]
+        return Shown(
+            message=message,
+            # As they are now: the tree's own list grows.
+            siblings=tuple(self._controller.siblings(message_id)),
+            actions=_actions(message, self._controller.can_continue(message), is_last=is_last),
+            is_streaming=self._controller.is_streaming(message_id),
+            is_last=is_last,
+            modes=self.modes,
+        )
+
+    @override
+    def all_messages(self) -> Sequence[Message]:
+        return self._controller.path
+
+    @override
+    def connect_view(self, view: MessageView) -> None:
+        super().connect_view(view)
+        self.selection.watch(view)
+        view.action_asked.connect(self.action_asked)
+        view.edit_begun.connect(self.edit_begun)
+        view.more_asked.connect(self.more_asked)
+        view.edited.connect(self._controller.edit)
+        view.replaced.connect(self._controller.replace)
+        view.sibling_asked.connect(self.step_sibling)
+        view.refused.connect(self.refused)
+        view.token_chosen.connect(self._controller.fork_at_token)
+        view.go_on_asked.connect(self._controller.go_on_from_here)
+
+    @property
+    @override
+    def is_busy(self) -> bool:
+        return self._controller.streaming_message is not None
+
+
+def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
+    """How many messages two branches have in common."""
+    pairs = enumerate(zip(before, after, strict=False))
+    return next((index for index, (old, new) in pairs if old != new), min(len(before), len(after)))
+
+
+def _actions(message: Message, can_continue: bool, *, is_last: bool) -> list[ActionName]:
+    if message.role == "system":
+        return ["edit"]
+    if message.role == "user":
+        return ["edit", *(["regenerate"] if is_last else []), "fork", "copy"]
+    return ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]

@@ -1,0 +1,1 @@
+"""In and out, found and taken back."""

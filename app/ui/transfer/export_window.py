@@ -1,0 +1,280 @@
+"""Exporting: what, in which format, with what of it, where to; a preview beside, and how far it is once it is asked."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.archive import Archive
+from app.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
+from app.model.exports.format_names import Format, suffix
+from app.model.exports.names import file_name
+from app.model.exports.part import Options
+from app.numbers import counted
+from app.sentences import worded
+from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.one_of import OneOf, quiet_label
+from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.theme import scaled
+from app.ui.transfer.export_formats import all_formats
+from app.ui.transfer.export_preview import ExportPreview
+from app.work import Work
+
+_SIZE_PX = (900, 660)
+_FORM_PX = 360
+_SCHEMES: tuple[Literal["both", "light", "dark"], ...] = ("both", "light", "dark")
+_PAGE_SHARPNESS = 1.5
+_AS_THEY_ARE: frozenset[Format] = frozenset({"bough"})
+"""Nothing is left out of these."""
+_WITH_STATISTICS: frozenset[Format] = frozenset({"md", "html", "pdf", "txt", "odt"})
+
+
+@dataclasses.dataclass(frozen=True)
+class Offer:
+    """Something that can be exported: as a person calls it, and what its file may be called."""
+
+    text: str
+    explanation: str
+    name: str
+    scope: Scope
+
+
+class ExportWindow(Sheet):
+    """One export; nothing is written before "Export" is pressed."""
+
+    exported = Signal(object)
+    """The `Written`."""
+
+    def __init__(self, archive: Archive, offers: Sequence[Offer], folder: Path, parent: QWidget) -> None:
+        super().__init__(self.tr("Export"), parent)
+        self._archive = archive
+        self._offers = offers
+        self._folder = folder
+        self._preview_work: Work | None = None
+        self._is_named = False
+        self.what = OneOf(self.tr("What"))
+        for offer in offers:
+            self.what.add(offer.text, offer.explanation)
+        self.what.choose(0)
+        self.formats = QComboBox()
+        self.formats.setAccessibleName(self.tr("Format"))
+        for words in all_formats():
+            self.formats.addItem(words.name, words.format)
+            self.formats.setItemData(self.formats.count() - 1, words.line, Qt.ItemDataRole.ToolTipRole)
+        self._format_line = quiet_label("")
+        self.reasoning = QCheckBox(self.tr("Reasoning"))
+        self.reasoning.setToolTip(self.tr("What models thought before they answered"))
+        self.system_prompts = QCheckBox(self.tr("System prompts"))
+        self.statistics = QCheckBox(self.tr("Statistics of each answer"))
+        self.reasoning.setChecked(True)
+        self.system_prompts.setChecked(True)
+        self.colours = QComboBox()
+        self.colours.setAccessibleName(self.tr("Colours of the page"))
+        for text in (self.tr("Colours as the reader's system"), self.tr("Light"), self.tr("Dark")):
+            self.colours.addItem(text)
+        self.name_field = QLineEdit()
+        self.name_field.setAccessibleName(self.tr("Name of the file"))
+        self._suffix = QLabel()
+        self._place = ElidedLabel()
+        self._place.setObjectName("quiet")
+        self.folder_button = QPushButton(self.tr("Choose folder…"))
+        self.folder_button.setAutoDefault(False)
+        self.preview = ExportPreview()
+        self._form = QWidget()
+        self._build()
+        self.what.changed.connect(self._on_changed)
+        self.formats.currentIndexChanged.connect(self._on_changed)
+        self.colours.currentIndexChanged.connect(self._on_changed)
+        for box in (self.reasoning, self.system_prompts, self.statistics):
+            box.toggled.connect(self._on_changed)
+        self.name_field.textEdited.connect(self._on_named)
+        self.folder_button.clicked.connect(self._choose_folder)
+        self._on_changed()
+        self.open_at(*_SIZE_PX)
+        self.what.focus()
+
+    def _build(self) -> None:
+        column = QVBoxLayout(self._form)
+        column.setContentsMargins(0, 0, 8, 0)
+        column.setSpacing(8)
+        column.addWidget(_heading(self.tr("What")))
+        column.addWidget(self.what)
+        column.addWidget(_heading(self.tr("Format")))
+        column.addWidget(self.formats)
+        column.addWidget(self._format_line)
+        column.addWidget(self.colours)
+        column.addSpacing(4)
+        column.addWidget(_heading(self.tr("With")))
+        for box in (self.reasoning, self.system_prompts, self.statistics):
+            column.addWidget(box)
+        column.addSpacing(4)
+        column.addWidget(_heading(self.tr("Where to")))
+        name = QHBoxLayout()
+        name.setSpacing(4)
+        name.addWidget(self.name_field, 1)
+        name.addWidget(self._suffix)
+        column.addLayout(name)
+        place = QHBoxLayout()
+        place.setSpacing(8)
+        place.addWidget(self._place, 1)
+        place.addWidget(self.folder_button)
+        column.addLayout(place)
+        column.addStretch(1)
+        form = scrolled(self._form)
+        form.setFixedWidth(scaled(_FORM_PX))
+        row = QHBoxLayout()
+        row.setSpacing(16)
+        row.addWidget(form)
+        line = QFrame()
+        line.setObjectName("line")
+        line.setFixedWidth(1)
+        row.addWidget(line)
+        row.addWidget(self.preview, 1)
+        self.body.addLayout(row, 1)
+        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
+        self.export_button = self.add_button(self.tr("Export"), self._export, is_primary=True)
+
+    # --- what is chosen ------------------------------------------------------------------------------------
+
+    @property
+    def order(self) -> Order:
+        """As it is chosen."""
+        return Order(
+            scope=self._offers[self.what.chosen].scope,
+            format=self.formats.currentData(),
+            options=Options(
+                reasoning=self.reasoning.isChecked(),
+                system_prompts=self.system_prompts.isChecked(),
+                statistics=self.statistics.isChecked(),
+                scheme=_SCHEMES[self.colours.currentIndex()],
+            ),
+        )
+
+    @property
+    def path(self) -> Path:
+        """Where it is to lie."""
+        ending = "" if self.order.is_folder else suffix(self.order.format)
+        return self._folder / file_name(self.name_field.text().removesuffix(ending), ending, set())
+
+    def _on_changed(self) -> None:
+        order = self.order
+        self._format_line.setText(all_formats()[self.formats.currentIndex()].line)
+        self.colours.setVisible(order.format == "html")
+        keeps_all = order.format in _AS_THEY_ARE
+        self.reasoning.setEnabled(not keeps_all)
+        self.system_prompts.setEnabled(not keeps_all)
+        self.statistics.setEnabled(order.format in _WITH_STATISTICS)
+        if not self._is_named:
+            name = self._offers[self.what.chosen].name
+            shown = proposed_name(name, order)
+            self.name_field.setText(shown if order.is_folder else shown.removesuffix(suffix(order.format)))
+        self._suffix.setText(self.tr("a folder") if order.is_folder else suffix(order.format))
+        self._show_place()
+        self._show_preview()
+
+    def _on_named(self) -> None:
+        self._is_named = True
+        self._show_place()
+
+    def _show_place(self) -> None:
+        self._place.show_text(self.tr("in {folder}").format(folder=self._folder))
+        self.export_button.setEnabled(bool(self.name_field.text().strip()))
+        if not self.path.exists():
+            self.say("")
+        elif self.order.is_folder:
+            self.say(self.tr("That folder is there. The files are put beside what lies in it."))
+        else:
+            self.say(self.tr("A file of that name is there. It will be replaced."), "warning")
+
+    def set_folder(self, folder: Path) -> None:
+        """Let it lie in this folder."""
+        self._folder = folder
+        self._show_place()
+
+    def _choose_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Export to"), str(self._folder))
+        if folder:
+            self.set_folder(Path(folder))
+
+    # --- the preview ---------------------------------------------------------------------------------------
+
+    def _show_preview(self) -> None:
+        if self._preview_work is not None:
+            self._preview_work.cancel()
+        sharpness = _PAGE_SHARPNESS * self.devicePixelRatioF()
+        order = self.order
+        work = self._preview_work = self._archive.read(lambda store: previewed(store, order, sharpness))
+        work.done.connect(self._on_preview)
+        work.failed.connect(self._on_no_preview)
+
+    def _on_preview(self, preview: Preview) -> None:
+        # Something else may be asked for by now.
+        if self.sender() is self._preview_work:
+            self._preview_work = None
+            self.preview.show_preview(preview)
+
+    def _on_no_preview(self, why: str) -> None:
+        if self.sender() is self._preview_work:
+            self._preview_work = None
+            self.preview.show_trouble(worded(why))
+
+    # --- the export ----------------------------------------------------------------------------------------
+
+    def _export(self) -> None:
+        if self.is_working:
+            return
+        order, path = self.order, self.path
+        work = self._archive.read(lambda store: exported(store, order, path))
+        work.progressed.connect(self._on_progress)
+        work.done.connect(self._on_written)
+        work.failed.connect(self.fail)
+        work.cancelled.connect(self._on_cancelled)
+        work.ended.connect(self._on_export_ended)
+        self.follow(work, self.tr("Exporting …"))
+        self._set_working(is_working=True)
+
+    def _on_export_ended(self) -> None:
+        self._set_working(is_working=False)
+
+    def _set_working(self, *, is_working: bool) -> None:
+        self._form.setEnabled(not is_working)
+        self.export_button.setEnabled(not is_working)
+
+    def _on_progress(self, progress: Progress) -> None:
+        text = (
+            self.tr("{done} of {total} messages")
+            if progress.is_of_messages
+            else self.tr("{done} of {total} conversations")
+        )
+        self.show_far(
+            text.format(done=counted(progress.done), total=counted(progress.total)), progress.done, progress.total
+        )
+
+    def _on_written(self, written: Written) -> None:
+        self.exported.emit(written)
+        self.accept()
+
+    def _on_cancelled(self) -> None:
+        self.say(self.tr("Cancelled. Nothing was written."))
+
+
+def _heading(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setObjectName("role")
+    return label

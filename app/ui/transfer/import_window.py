@@ -1,0 +1,178 @@
+"""Importing: first what is in the files and what can't be imported, then, once it is asked for, the import."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from app.archive import Archive
+from app.model.imports.importing import Progress, Summary, imported, planned
+from app.numbers import counted
+from app.sentences import worded
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.transfer.folded import Folded
+
+_SIZE_PX = (600, 560)
+_MAX_LINES = 200
+"""Of what can't be imported, and of what is there already; more than that nobody reads."""
+
+
+class ImportWindow(Sheet):
+    """One import; nothing is written before "Import" is pressed."""
+
+    imported = Signal(object)
+    """The `Summary` of what was imported."""
+
+    def __init__(self, archive: Archive, files: Sequence[Path], parent: QWidget) -> None:
+        super().__init__(self.tr("Import"), parent)
+        self._archive = archive
+        self._files = list(files)
+        self.headline = QLabel()
+        self.headline.setObjectName("heading")
+        self.headline.setWordWrap(True)
+        self.details = quiet_label("")
+        self.twins = Folded()
+        self.problems = Folded()
+        self.remarks = Folded()
+        self._build()
+        self.open_at(*_SIZE_PX)
+        self._look()
+
+    def _build(self) -> None:
+        names = quiet_label(_names(self._files))
+        names.setToolTip("\n".join(str(file) for file in self._files[:_MAX_LINES]))
+        card = QFrame()
+        card.setObjectName("card")
+        column = QVBoxLayout(card)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(4)
+        column.addWidget(self.headline)
+        column.addWidget(self.details)
+        page = QWidget()
+        whole = QVBoxLayout(page)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(12)
+        whole.addWidget(names)
+        whole.addWidget(card)
+        for part in (self.problems, self.twins, self.remarks):
+            part.setVisible(False)
+            whole.addWidget(part)
+        whole.addStretch(1)
+        self.body.addWidget(scrolled(page), 1)
+        self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
+        self.import_button = self.add_button(self.tr("Import"), self._import, is_primary=True)
+        self.import_button.setEnabled(False)
+
+    # --- what is in the files ------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        self.headline.setText(self.tr("Looking at what is in there …"))
+        work = self._archive.read(partial(planned, paths=self._files))
+        work.progressed.connect(self._on_progress)
+        work.done.connect(self._on_planned)
+        work.failed.connect(self._on_failed)
+        # Nobody has asked for anything else yet.
+        work.cancelled.connect(self.accept)
+        self.follow(work, self.tr("Nothing is imported yet."))
+
+    def _on_planned(self, summary: Summary) -> None:
+        self.show_summary(summary)
+        can_import = summary.num_conversations > 0
+        self.import_button.setEnabled(can_import)
+        (self.import_button if can_import else self.cancel_button).setFocus(Qt.FocusReason.OtherFocusReason)
+        self.say(self.tr("Nothing is imported yet.") if can_import else "")
+
+    def show_summary(self, summary: Summary) -> None:
+        """Say what would be imported and what would not."""
+        if summary.num_conversations:
+            self.headline.setText(
+                self.tr("{conversations} with {messages} in {branches}").format(
+                    conversations=self.tr("%n conversation(s)", "", summary.num_conversations),
+                    messages=self.tr("%n message(s)", "", summary.num_messages),
+                    branches=self.tr("%n branch(es)", "", summary.num_branches),
+                )
+            )
+            programs = (f"{worded(program)}: {counted(number)}" for program, number in summary.programs.most_common())
+            self.details.setText(" · ".join(programs))
+        else:
+            self.headline.setText(self.tr("Nothing here can be imported"))
+            self.details.setText(
+                self.tr(
+                    "Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and "
+                    "LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown."
+                )
+                if not summary.twins
+                else self.tr("All of it is here already.")
+            )
+        num_problems = len(summary.problems) + summary.num_more_problems
+        self.problems.show_lines(
+            self.tr("%n can't be imported", "", num_problems),
+            [f"{worded(self._short(one.where))}: {worded(one.why)}" for one in summary.problems[:_MAX_LINES]],
+            num_problems,
+            is_open=num_problems <= 3,
+        )
+        self.twins.show_lines(
+            self.tr("%n conversation(s) already here; left out", "", len(summary.twins)),
+            [
+                twin.name if twin.name == twin.there else self.tr("{name}, here “{there}”").format(**twin._asdict())
+                for twin in summary.twins[:_MAX_LINES]
+            ],
+            len(summary.twins),
+        )
+        self.remarks.show_lines(
+            self.tr("What will not be as it was"),
+            [f"{counted(number)} {worded(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
+            len(summary.remarks),
+            is_open=True,
+        )
+
+    def _short(self, where: str) -> str:
+        """A file by its name alone; where it lies is said by a tool tip."""
+        for file in self._files:
+            if where.startswith(str(file)):
+                return f"{file.name}{where.removeprefix(str(file))}"
+        return where
+
+    # --- the import ----------------------------------------------------------------------------------------
+
+    def _import(self) -> None:
+        if self.is_working:
+            return
+        self.import_button.setEnabled(False)
+        work = self._archive.write(partial(imported, paths=self._files))
+        work.progressed.connect(self._on_progress)
+        work.done.connect(self._on_imported)
+        work.failed.connect(self._on_failed)
+        work.cancelled.connect(self._on_cancelled)
+        self.follow(work, self.tr("Importing …"))
+
+    def _on_progress(self, progress: Progress) -> None:
+        text = self.tr("{conversations} conversations, {messages} messages").format(
+            conversations=counted(progress.num_conversations), messages=counted(progress.num_messages)
+        )
+        self.show_far(text, progress.done_bytes, progress.total_bytes)
+
+    def _on_imported(self, summary: Summary) -> None:
+        self.imported.emit(summary)
+        self.accept()
+
+    def _on_failed(self, why: str) -> None:
+        self.headline.setText(self.tr("That could not be read") if not self.details.text() else self.headline.text())
+        self.fail(why)
+
+    def _on_cancelled(self) -> None:
+        self.import_button.setEnabled(True)
+        self.say(self.tr("Cancelled. What was begun was taken back."))
+
+
+def _names(files: Sequence[Path]) -> str:
+    shown = ", ".join(file.name for file in files[:3])
+    if len(files) > 3:
+        more = QCoreApplication.translate("Import", "{files} and {count} more")
+        return more.format(files=shown, count=counted(len(files) - 3))
+    return shown

@@ -1,0 +1,123 @@
+"""An answer run again from its record: how far that is, whether it matched, from which token it did not, and why."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.numbers import counted
+from app.replaying import Replaying
+from app.sentences import worded
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.theme import code_font
+from app.verdict import Difference, Verdict, told
+
+_SIZE_PX = (560, 480)
+_MAX_DIFFERENCES = 16
+
+
+class ReplayWindow(Sheet):
+    """One run; closing it gives the run up."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(self.tr("Run again"), parent)
+        self._run: Replaying | None = None
+        self.outcome = QLabel(self.tr("Running the answer again …"))
+        self.outcome.setObjectName("heading")
+        self.outcome.setWordWrap(True)
+        self.outcome.setTextFormat(Qt.TextFormat.PlainText)
+        self.why = quiet_label(
+            self.tr(
+                "Each token is drawn again behind the stored ones before it, with the same seed and settings. "
+                "Nothing of the conversation is changed."
+            )
+        )
+        self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        card = QFrame()
+        card.setObjectName("card")
+        column = QVBoxLayout(card)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        column.addWidget(self.outcome)
+        column.addWidget(self.why)
+        self._differences = QFrame()
+        self._differences.setObjectName("card")
+        self._grid = QGridLayout(self._differences)
+        self._grid.setContentsMargins(16, 12, 16, 12)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setColumnStretch(2, 1)
+        self._differences.setVisible(False)
+        page = QWidget()
+        whole = QVBoxLayout(page)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(12)
+        whole.addWidget(card)
+        whole.addWidget(self._differences)
+        whole.addStretch(1)
+        self.body.addWidget(scrolled(page), 1)
+        self.close_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
+        self.open_at(*_SIZE_PX)
+
+    def follow_run(self, run: Replaying) -> None:
+        """Tell how far a run is, and what came of it."""
+        self._run = run
+        self.show_far(self.tr("Drawing …"), 0, 0)
+        self.show_progress(is_shown=True)
+        run.progressed.connect(self._on_progress)
+        run.done.connect(self.show_verdict)
+        run.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the verdict is there."""
+        return self._run is None
+
+    def _on_progress(self, done: float) -> None:
+        self.show_far(self.tr("Drawing …"), round(done * 1000), 1000)
+
+    def show_verdict(self, verdict: Verdict) -> None:
+        """Say what came of it."""
+        self._run = None
+        self.show_progress(is_shown=False)
+        outcome, *reasons = (worded(line) for line in told(verdict))
+        self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
+        self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))
+        self.close_button.setText(self.tr("Close"))
+        self.close_button.setToolTip(self.tr("Close (Esc)"))
+        if verdict.differences:
+            self._show_differences(verdict.differences[:_MAX_DIFFERENCES])
+
+    @override
+    def reject(self) -> None:
+        run, self._run = self._run, None
+        if run is not None:
+            run.stop()
+        super().reject()
+
+    def _show_differences(self, differences: tuple[Difference, ...]) -> None:
+        for column, text in enumerate((self.tr("Token"), self.tr("There stood"), self.tr("Now came"))):
+            self._grid.addWidget(quiet_label(text), 0, column)
+        end = self.tr("the end")
+        for row, difference in enumerate(differences, 1):
+            self._grid.addWidget(_cell(counted(difference.place + 1)), row, 0)
+            for column, token_id, text in (
+                (1, difference.stored_id, difference.stored_text),
+                (2, difference.drawn_id, difference.drawn_text),
+            ):
+                self._grid.addWidget(_cell(end) if token_id is None else _cell(text, code_font()), row, column)
+        self._differences.setVisible(True)
+
+
+def _cell(text: str, font: QFont | None = None) -> QLabel:
+    """A token's text; its blanks and line breaks are to be seen."""
+    shown = text.replace("\n", "⏎").replace(" ", "␣") if font is not None else text
+    label = QLabel(shown)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    if font is not None:
+        label.setFont(font)
+    return label

@@ -1,0 +1,189 @@
+"""What a search found, as a list: who said it, when, in which conversation, and the words lit where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QCoreApplication,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QPointF,
+    QRect,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QColor, QFont, QPainter, QPalette, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from typing_extensions import override
+
+from app.model.message import Role
+from app.model.search import Hit
+from app.ui.parts.times import when
+from app.ui.parts.two_lines import draw_elided, paint_row
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
+
+_HIT = Qt.ItemDataRole.UserRole
+_ROW_PX = 84
+_MARGIN_PX = 12
+_HEAD_PX = 18
+_LINE_PX = 20
+_NUM_LINES = 2
+_MARK_PX = 14
+_LIT_ALPHA = 0.22
+_OF_ROW = 0.55
+"""Of the head, for who and when; the conversation's name has the rest."""
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class Hits(QAbstractListModel):
+    """The hits of one question, the best first."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._hits: Sequence[Hit] = ()
+
+    def show_hits(self, hits: Sequence[Hit]) -> None:
+        self.beginResetModel()
+        self._hits = hits
+        self.endResetModel()
+
+    @override
+    def rowCount(self, parent: _Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._hits)
+
+    @override
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        hit = self._hits[index.row()]
+        match role:
+            case Qt.ItemDataRole.UserRole:
+                return hit
+            case Qt.ItemDataRole.DisplayRole:
+                return hit.excerpt
+            case Qt.ItemDataRole.AccessibleTextRole:
+                parts = (said_by(hit), *_marks_of(hit).values(), hit.conversation.name)
+                return f"{', '.join(parts)}: {hit.excerpt}"
+            case _:
+                return None
+
+
+class HitList(QListView):
+    """Shows hits; one is always chosen, so that Enter has somewhere to go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("rows")
+        self.setAccessibleName(QCoreApplication.translate("Search", "Messages that were found"))
+        self._hits = Hits(self)
+        self.setModel(self._hits)
+        self.setItemDelegate(_Rows(self))
+        self.setUniformItemSizes(True)
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+
+    def show_hits(self, hits: Sequence[Hit]) -> None:
+        self._hits.show_hits(hits)
+        self.setCurrentIndex(self._hits.index(0))
+        self.scrollToTop()
+
+    @property
+    def chosen(self) -> Hit | None:
+        return self.hit_at(self.currentIndex())
+
+    def hit_at(self, index: _Index) -> Hit | None:
+        return index.data(_HIT) if index.isValid() else None
+
+
+def said_by(hit: Hit) -> str:
+    """Return who said it, when, and which version of it this is."""
+    names: dict[Role, str] = {
+        "user": QCoreApplication.translate("Search", "You"),
+        "assistant": QCoreApplication.translate("Search", "Answer"),
+        "system": QCoreApplication.translate("Search", "System prompt"),
+        "note": QCoreApplication.translate("Search", "Note"),
+    }
+    parts = [names.get(hit.message.role, hit.message.role)]
+    if hit.message.record is not None and hit.message.record.model:
+        parts.append(hit.message.record.model)
+    parts.append(when(hit.message.created_ms))
+    if hit.num_versions > 1:
+        version = QCoreApplication.translate("Search", "version {number} of {all}")
+        parts.append(version.format(number=hit.version, all=hit.num_versions))
+    if hit.message.name:
+        parts.append(QCoreApplication.translate("Search", "branch “{name}”").format(name=hit.message.name))
+    return " · ".join(parts)
+
+
+class _Rows(QStyledItemDelegate):
+    @override
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        paint_row(painter, option)
+        hit: Hit = index.data(_HIT)
+        palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
+        room = option.rect.adjusted(_MARGIN_PX, 8, -_MARGIN_PX, -8)  # pyright: ignore[reportAttributeAccessIssue]
+        quiet = palette.placeholderText().color().name()
+        left = QRect(room.left(), room.top(), int(room.width() * _OF_ROW), scaled(_HEAD_PX))
+        right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
+        for mark in _marks_of(hit):
+            drawn = icon(mark, palette.highlight().color().name()).pixmap(_MARK_PX, _MARK_PX)
+            painter.drawPixmap(left.left(), left.center().y() - _MARK_PX // 2, drawn)
+            left.setLeft(left.left() + _MARK_PX + 6)
+        draw_elided(painter, left, said_by(hit), text_font(SMALL_PX), quiet)
+        draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
+        _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)
+
+    @override
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(0, scaled(_ROW_PX))
+
+
+def _marks_of(hit: Hit) -> dict[str, str]:
+    """How its message is marked: icons, and what they say."""
+    marks = (
+        ("star", QCoreApplication.translate("Search", "starred"), hit.message.starred_ms),
+        ("pin", QCoreApplication.translate("Search", "pinned"), hit.message.pinned_ms),
+    )
+    return {name: said for name, said, since_ms in marks if since_ms is not None}
+
+
+def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -> None:
+    layout = QTextLayout(hit.excerpt, text_font(TEXT_PX))
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    layout.setFormats([_lit(hit.excerpt, start, end, palette) for start, end in hit.marks])
+    layout.beginLayout()
+    for number in range(_NUM_LINES):
+        line = layout.createLine()
+        if not line.isValid():
+            break
+        line.setLineWidth(room.width())
+        line.setPosition(QPointF(0, number * scaled(_LINE_PX)))
+    layout.endLayout()
+    painter.setPen(palette.text().color())
+    layout.draw(painter, QPointF(QPoint(room.left(), room.top())))
+
+
+def _lit(text: str, start: int, end: int, palette: QPalette) -> QTextLayout.FormatRange:
+    wash = QColor(palette.highlight().color())
+    wash.setAlphaF(_LIT_ALPHA)
+    look = QTextCharFormat()
+    look.setBackground(wash)
+    look.setFontWeight(QFont.Weight.DemiBold)
+    lit = QTextLayout.FormatRange()
+    # Qt counts in halves of characters beyond the first 65,536.
+    lit.start = _utf16(text[:start])  # pyright: ignore[reportAttributeAccessIssue]
+    lit.length = _utf16(text[start:end])  # pyright: ignore[reportAttributeAccessIssue]
+    lit.format = look  # pyright: ignore[reportAttributeAccessIssue]
+    return lit
+
+
+def _utf16(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -1,0 +1,202 @@
+"""Searching everything: a card over the window with a field, filters and what was found; it knows no transcript."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.model.search_words import said, understood
+from app.searching import MAX_HITS, Found, Searcher
+from app.sentences import worded
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.overlay import Overlay
+from app.ui.theme import COLUMN_PX, Theme, icon
+from app.ui.transfer.search_chips import SearchChips
+from app.ui.transfer.search_hits import HitList
+
+_MARGIN_PX = 24
+_HEIGHT_PX = 620
+_LIST_KEYS = frozenset({Qt.Key.Key_Down, Qt.Key.Key_PageDown})
+_ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
+
+
+class SearchPanel(Overlay):
+    """Looks for what is typed while it is typed; the arrow keys walk through what was found, and Enter goes there."""
+
+    hit_chosen = Signal(int, int)
+    """A conversation and a message that it reaches."""
+
+    def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX)
+        self._searcher = searcher
+        self.setAccessibleName(self.tr("Search everything"))
+        self.field = QLineEdit()
+        self.field.setObjectName("search_everything")
+        self.field.setAccessibleName(self.tr("Search everything"))
+        self.field.setPlaceholderText(self.tr("Search every message of every branch"))
+        self.field.setClearButtonEnabled(False)
+        self.field.textChanged.connect(self._on_typed)
+        self.field.installEventFilter(self)
+        self._icon = QLabel()
+        self.close_button = QToolButton()
+        self.close_button.setAccessibleName(self.tr("Close the search"))
+        self.close_button.setToolTip(self.tr("Close (Esc)"))
+        self.close_button.clicked.connect(self.dismiss)
+        self.chips = SearchChips(theme)
+        self.chips.typed.connect(self._on_chip)
+        self.list = HitList()
+        self.list.clicked.connect(self._go_to)
+        self.list.installEventFilter(self)
+        self.status = quiet_label("")
+        self.says = QLabel()
+        self.says.setObjectName("search_says")
+        self.says.setWordWrap(True)
+        self.says.setTextFormat(Qt.TextFormat.PlainText)
+        self.says.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.says)
+        self._pages.addWidget(self.list)
+        head = QHBoxLayout()
+        head.setContentsMargins(16, 12, 12, 0)
+        head.setSpacing(8)
+        head.addWidget(self._icon)
+        head.addWidget(self.field, 1)
+        head.addWidget(self.close_button)
+        chips = QHBoxLayout()
+        chips.setContentsMargins(16, 0, 16, 0)
+        chips.addWidget(self.chips)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(16, 0, 16, 12)
+        foot.addWidget(self.status)
+        column = QVBoxLayout(self.card)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addLayout(chips)
+        column.addWidget(self._pages, 1)
+        column.addLayout(foot)
+        searcher.found.connect(self._on_found)
+        self.set_theme(theme)
+        self._explain()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(20, 20))
+        self.close_button.setIcon(icon("close", theme.quiet_text))
+        self.chips.set_theme(theme)
+
+    def open(self, text: str | None = None) -> None:
+        """Show the card with the focus in its field; what was looked for last stands there, chosen."""
+        self.cover(self.field)
+        if text is None:
+            self.field.selectAll()
+            # What was found then may be another thing now.
+            self._on_typed(self.field.text())
+        else:
+            self.field.setText(text)
+
+    # --- asking --------------------------------------------------------------------------------------------
+
+    def _on_typed(self, text: str) -> None:
+        self.chips.show_text(text)
+        self._searcher.ask(text)
+
+    def _on_chip(self, text: str) -> None:
+        self.field.setText(text)
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _on_found(self, found: Found) -> None:
+        if not self.isVisible():
+            return
+        self.list.show_hits(found.hits)
+        if found.hits:
+            self._pages.setCurrentWidget(self.list)
+            self.status.setText(
+                self.tr("The first %n message(s); more words find fewer.", "", MAX_HITS)
+                if len(found.hits) == MAX_HITS
+                else self.tr("%n message(s). Enter goes there.", "", len(found.hits))
+            )
+            return
+        self._pages.setCurrentWidget(self.says)
+        self.status.setText("")
+        if found.trouble:
+            self.says.setText(worded(found.trouble))
+        elif not found.typed.strip():
+            self._explain()
+        elif said(found.typed) and understood(found.typed).words:
+            self.says.setText(self.tr("No message with these filters says that. Take a filter away to find more."))
+        else:
+            self.says.setText(
+                self.tr(
+                    "No message says that. Every message of every branch was looked at; what is in the trash was not."
+                )
+            )
+
+    def _explain(self) -> None:
+        self.says.setText(
+            self.tr(
+                "Looks at every message of every branch, in all conversations but those in the trash.\n\n"
+                "Words, “a phrase”, the beginn* of a word; any script.\n"
+                "from:you, from:answer, is:starred, is:pinned, model:guide, "
+                "after:2026-01-31, before:2026-03-01 narrow it."
+            )
+        )
+        self.status.setText("")
+
+    # --- going there ---------------------------------------------------------------------------------------
+
+    def _go_to(self, index: QModelIndex) -> None:
+        hit = self.list.hit_at(index)
+        if hit is not None:
+            self.dismiss()
+            self.hit_chosen.emit(hit.conversation.id, hit.message.id)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.key() in _ENTER_KEYS:
+                self._go_to(self.list.currentIndex())
+                return True
+            if watched is self.field and event.key() in _LIST_KEYS:
+                # With the focus on it, a hit is also read aloud.
+                if self.list.chosen is not None:
+                    self.list.setFocus(Qt.FocusReason.TabFocusReason)
+                    QApplication.sendEvent(self.list, event)
+                return True
+            if watched is self.list and event.key() == Qt.Key.Key_Up and self.list.currentIndex().row() <= 0:
+                self.field.setFocus(Qt.FocusReason.BacktabFocusReason)
+                return True
+            if watched is self.list and _is_typed(event):
+                self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+                QApplication.sendEvent(self.field, event)
+                return True
+        return super().eventFilter(watched, event)
+
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab stays within the card, as long as it is there."""
+        if not self.isVisible():
+            return super().focusNextPrevChild(next)
+        parts: tuple[QWidget, ...] = (self.field, *self.chips.findChildren(QToolButton), self.list, self.close_button)
+        round_trip = [part for part in parts if part.isVisible() and part.isEnabled()]
+        focus = self.focusWidget()
+        place = round_trip.index(focus) if focus in round_trip else 0
+        there = round_trip[(place + (1 if next else -1)) % len(round_trip)]
+        there.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        return True
+
+
+def _is_typed(event: QKeyEvent) -> bool:
+    """Whether a key that is pressed in the list is meant for the field."""
+    is_text = bool(event.text()) and event.text().isprintable()
+    return is_text or event.key() == Qt.Key.Key_Backspace

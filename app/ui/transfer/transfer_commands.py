@@ -1,0 +1,302 @@
+"""What brings conversations in and out, finds and takes them back: export, import, search, trash, backups, replay.
+
+Each window is imported by what opens it: not every start needs one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QStandardPaths, QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
+
+from app.controller import Controller
+from app.late import Late
+from app.model.imports.suffixes import SUFFIXES
+from app.model.message import MessageId
+from app.notices import Notice
+from app.numbers import counted
+from app.ui.menus import Menus
+from app.ui.theme import Theme
+from app.ui.transcript.transcript import Transcript
+from app.ui.transfer.drop_page import DropPage
+
+if TYPE_CHECKING:
+    from app.archive import Archive
+    from app.exporting import Written
+    from app.model.imports.importing import Summary
+    from app.model.trash import Thrown
+    from app.ui.parts.sheet import Sheet
+    from app.ui.transfer.backups_window import BackupsWindow
+    from app.ui.transfer.export_window import ExportWindow, Offer
+    from app.ui.transfer.import_window import ImportWindow
+    from app.ui.transfer.replay_window import ReplayWindow
+    from app.ui.transfer.search_panel import SearchPanel
+    from app.ui.transfer.trash_window import TrashWindow
+
+_FIRST_WORDS = 60
+
+
+class TransferCommands(QObject):
+    """Opens a window for each, one of a kind at a time, and tells what came of it."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        current_id: Callable[[], MessageId | None],
+        transcript: Transcript,
+        theme: Theme,
+        window: QWidget,
+        composer: QWidget,
+    ) -> None:
+        """`current_id`: the message that is meant now. `composer`: it takes files in its own way."""
+        super().__init__(window)
+        self._controller = controller
+        self._current_id = current_id
+        self._transcript = transcript
+        self._window = window
+        documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
+        self._folder = documents if documents.is_dir() else Path.home()
+        self._theme = theme
+        self._search = Late(self._make_search)
+        self.drop_page = DropPage(theme, window, composer)
+        self.drop_page.dropped.connect(self.show_import)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {
+            "export": self.show_export,
+            "export_many": lambda: self.show_export(is_all=True),
+            "import": self._ask_files,
+            "search_all": self.show_search,
+            "trash": self.show_trash,
+            "backups": self.show_backups,
+            "replay": self.show_replay,
+        }
+
+    def update(self, menus: Menus) -> None:
+        """Let those be chosen that are possible now."""
+        menus["export"].setEnabled(self._controller.conversation is not None)
+
+    @property
+    def _archive(self) -> Archive:
+        return self._controller.program.archive
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        if self._search.made is not None:
+            self._search.made.set_theme(theme)
+        self.drop_page.set_theme(theme)
+
+    # --- export --------------------------------------------------------------------------------------------
+
+    def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
+        """Offer what can be exported now: the visible branch first, or everything."""
+        from app.ui.transfer.export_window import ExportWindow
+
+        offers = list(self._offers())
+        if not offers:
+            self._tell(Notice(self.tr("There is nothing to export yet.")))
+            return None
+        sheet = ExportWindow(self._archive, offers, self._folder, self._only(ExportWindow))
+        sheet.exported.connect(self._on_exported)
+        if is_all:
+            sheet.what.choose(len(offers) - 1)
+        elif self._transcript.selection.ids:
+            sheet.what.choose(1)
+        sheet.what.focus()
+        return sheet
+
+    def _offers(self) -> Iterator[Offer]:
+        from app.exporting import Scope
+        from app.ui.transfer.export_window import Offer
+
+        conversation = self._controller.conversation
+        conversations = self._controller.program.conversations.all
+        if conversation is not None:
+            name, ids = conversation.name, (conversation.id,)
+            path = self._controller.path
+            if path:
+                told = sum(bool(message.text) or message.role != "system" for message in path)
+                messages = self.tr("%n message(s)", "", told)
+                yield Offer(self.tr("This branch"), messages, name, Scope(conversation_ids=ids, leaf_id=path[-1].id))
+            selected = self._transcript.selection.ids
+            if selected:
+                messages = self.tr("%n message(s)", "", len(selected))
+                scope = Scope(conversation_ids=ids, message_ids=frozenset(selected))
+                yield Offer(self.tr("The selected messages"), messages, name, scope)
+            elif (current := self._current_id()) is not None:
+                scope = Scope(conversation_ids=ids, message_ids=frozenset({current}))
+                yield Offer(
+                    self.tr("This message"),
+                    _first_words(self._controller.message(current).text),
+                    name,
+                    scope,
+                )
+            yield Offer(self.tr("The whole tree"), self.tr("Every branch"), name, Scope(conversation_ids=ids))
+            if conversation.folder:
+                within = [one.id for one in conversations if one.folder == conversation.folder]
+                yield Offer(
+                    self.tr("This folder"),
+                    self.tr("%n conversation(s) in “{folder}”", "", len(within)).format(folder=conversation.folder),
+                    conversation.folder.rpartition("/")[2],
+                    Scope(conversation_ids=tuple(sorted(within))),
+                )
+        if conversations:
+            yield Offer(
+                self.tr("Everything"),
+                self.tr("%n conversation(s), with every branch", "", len(conversations)),
+                self.tr("Conversations"),
+                Scope(conversation_ids=tuple(sorted(one.id for one in conversations))),
+            )
+
+    def _on_exported(self, written: Written) -> None:
+        self._folder = written.path.parent
+        text = (
+            self.tr("{num} files are in {path}.").format(num=counted(written.num_files), path=written.path)
+            if written.path.is_dir()
+            else self.tr("{path} is written.").format(path=written.path)
+        )
+        told = " ".join((text, *written.problems))
+        self._tell(Notice(told, "warning" if written.problems else "information", "show_file", str(written.path)))
+
+    # --- import --------------------------------------------------------------------------------------------
+
+    def _ask_files(self) -> None:
+        endings = " ".join(f"*{ending}" for ending in SUFFIXES)
+        files, _ = QFileDialog.getOpenFileNames(
+            self._window, self.tr("Import"), str(self._folder), self.tr("Conversations ({})").format(endings)
+        )
+        if files:
+            self.show_import([Path(file) for file in files])
+
+    def show_import(self, files: Sequence[Path]) -> ImportWindow:
+        """Show what is in files, and import it once that is asked for."""
+        from app.ui.transfer.import_window import ImportWindow
+
+        sheet = ImportWindow(self._archive, files, self._only(ImportWindow))
+        sheet.imported.connect(self._on_imported)
+        return sheet
+
+    def _on_imported(self, summary: Summary) -> None:
+        self._controller.program.conversations.changed.emit()
+        text = self.tr("{conversations} with {messages} imported.").format(
+            conversations=self.tr("%n conversation(s)", "", summary.num_conversations),
+            messages=self.tr("%n message(s)", "", summary.num_messages),
+        )
+        num_problems = len(summary.problems) + summary.num_more_problems
+        if num_problems:
+            text += " " + self.tr("%n could not be imported.", "", num_problems)
+        first = str(summary.conversation_ids[0]) if summary.conversation_ids else ""
+        kind = "warning" if num_problems else "information"
+        self._tell(Notice(text, kind, "show_conversation" if first else "", first))
+
+    # --- search --------------------------------------------------------------------------------------------
+
+    @property
+    def search(self) -> SearchPanel:
+        return self._search.get()
+
+    def _make_search(self) -> SearchPanel:
+        from app.ui.transfer.search_panel import SearchPanel
+
+        panel = SearchPanel(self._archive.searcher, self._theme, self._window)
+        panel.hit_chosen.connect(self._go_to)
+        return panel
+
+    def show_search(self) -> None:
+        """Open the card in which every message is looked for."""
+        settings = self._controller.program.settings
+        self.search.chips.set_models(["guide", *(Path(name).name for name in settings.recent_models)])
+        self.search.open()
+
+    def _go_to(self, conversation_id: int, message_id: MessageId) -> None:
+        conversation = self._controller.conversation
+        if conversation is None or conversation.id != conversation_id:
+            self._controller.open_conversation(conversation_id)
+        if self._controller.conversation is not None:
+            self._controller.go_to(message_id)
+            self._transcript.focus(message_id)
+
+    # --- trash and backups ---------------------------------------------------------------------------------
+
+    def show_trash(self) -> TrashWindow:
+        """List what was thrown away."""
+        from app.ui.transfer.trash_window import TrashWindow
+
+        sheet = TrashWindow(self._archive, self._only(TrashWindow))
+        sheet.restore_asked.connect(self._restore)
+        sheet.delete_asked.connect(self._controller.program.conversations.delete_for_good)
+        return sheet
+
+    def _restore(self, thrown: Thrown) -> None:
+        conversations = self._controller.program.conversations
+        conversations.restore(thrown.conversation_id, thrown.message_id)
+        opened = self._controller.conversation
+        if opened is not None and opened.id == thrown.conversation_id:
+            self._controller.open_conversation(opened.id)
+
+    def show_backups(self) -> BackupsWindow:
+        """List the backups."""
+        from app.ui.transfer.backups_window import BackupsWindow
+
+        sheet = BackupsWindow(self._archive, self._only(BackupsWindow))
+        sheet.restore_asked.connect(self._controller.program.restore_asked)
+        return sheet
+
+    # --- replay --------------------------------------------------------------------------------------------
+
+    def show_replay(self) -> ReplayWindow | None:
+        """Run the answer that is meant again, and say what came of it."""
+        from app.replaying import Replaying, why_not
+        from app.ui.transfer.replay_window import ReplayWindow
+
+        message_id = self._current_id()
+        path = self._controller.path
+        place = next((place for place, message in enumerate(path) if message.id == message_id), None)
+        if place is None:
+            return None
+        session = self._controller.program.session
+        reason = why_not(session, path[place])
+        if reason:
+            self._tell(Notice(reason, "warning"))
+            return None
+        sheet = ReplayWindow(self._only(ReplayWindow))
+        sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
+        return sheet
+
+    # --- notices -------------------------------------------------------------------------------------------
+
+    def act_on_notice(self, action: str, target: str) -> None:
+        """Do what the button of a notice of ours says."""
+        if action == "show_file":
+            folder = Path(target) if Path(target).is_dir() else Path(target).parent
+            if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+                self._tell(Notice(self.tr("It is in {}. Nothing here can show folders.").format(folder)))
+        elif action == "show_conversation":
+            self._controller.open_conversation(int(target))
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close what is open of these, with the window."""
+        for sheet in self._window.findChildren(QDialog, "sheet"):
+            sheet.reject()
+
+    def _only(self, kind: type[Sheet]) -> QWidget:
+        """Close what is open of a kind; return whose child the next one is to be."""
+        for sheet in self._window.findChildren(kind):
+            if not sheet.is_working:
+                sheet.accept()
+        return self._window
+
+    def _tell(self, notice: Notice) -> None:
+        self._controller.program.notices.tell(notice)
+
+
+def _first_words(text: str) -> str:
+    line = " ".join(text[:400].split())
+    return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"

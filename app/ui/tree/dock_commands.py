@@ -1,0 +1,152 @@
+"""What is done from the tree's dock: going to messages, and with each of them what can be done with a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtWidgets import QMenu
+
+from app.controller import Controller
+from app.late import Late
+from app.model.message import MessageId
+from app.ui.comparing.compare_commands import CompareCommands
+from app.ui.menus import Menus, all_entries
+from app.ui.message.message_commands import MessageCommands
+from app.ui.transcript.transcript import Transcript
+from app.ui.tree.tree_commands import TreeCommands
+from app.ui.tree.tree_place import TreePlace
+
+if TYPE_CHECKING:
+    from app.ui.tree.tree_dock import TreeDock
+
+
+class DockCommands(QObject):
+    """Shows the dock and puts it away, and works on the message that the tree says is meant."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        dock: Late[TreeDock],
+        place: TreePlace,
+        commands: tuple[MessageCommands, TreeCommands, CompareCommands],
+        transcript: Transcript,
+        menus: Menus,
+    ) -> None:
+        super().__init__(place)
+        self._controller = controller
+        self._dock = dock
+        self._place = place
+        self._message_commands, self._tree_commands, self._compare_commands = commands
+        self._transcript = transcript
+        self._menus = menus
+        self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
+        place.changed.connect(self._on_shown)
+
+    def connect_dock(self, dock: TreeDock) -> None:
+        """Listen to the dock, which was just made."""
+        dock.close_asked.connect(self._toggle)
+        dock.view.gone_to.connect(self._go_to)
+        dock.view.comparison_asked.connect(self._compare_commands.compare_messages)
+        dock.key_pressed.connect(self._on_key)
+        dock.view.left.connect(self._place.leave)
+        dock.menu_asked.connect(self._show_menu)
+        dock.pinned.unpin_asked.connect(self._unpin)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """What each action does, by its name in the menus."""
+        return {"tree": self._toggle, "walk_tree": self._walk}
+
+    def possible(self, message_id: MessageId) -> list[str]:
+        """Return what can be done with a message, by the names in the menus."""
+        message = self._controller.message(message_id)
+        match message.role:
+            case "assistant":
+                can_continue = self._controller.can_continue(message)
+                names = ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
+            case "user":
+                names = ["edit", "regenerate", "fork", "copy"]
+            case "system":
+                names = ["edit", "copy"]
+            case _:
+                names = ["copy"]
+        return [*names, *self._tree_commands.possible(message_id)]
+
+    def act(self, message_id: MessageId, name: str) -> None:
+        """Do with a message what was asked for."""
+        if name == "edit":
+            # One sees what one edits.
+            self._go_to(message_id)
+            view = self._transcript.reveal(message_id)
+            if view is not None:
+                view.begin_edit()
+        elif name in self._tree_commands.possible(message_id):
+            self._tree_commands.act(message_id, name)
+        else:
+            self._message_commands.act(message_id, name)
+
+    def _go_to(self, message_id: MessageId) -> None:
+        if not self._controller.has(message_id):
+            # Another conversation was opened a moment ago.
+            return
+        self._controller.go_to(message_id)
+        if self._place.is_over:
+            self._place.leave()
+
+    def _unpin(self, message_id: MessageId) -> None:
+        if self._controller.has(message_id) and self._controller.message(message_id).pinned_ms is not None:
+            self._controller.pin_branch(message_id)
+
+    def _on_key(self, message_id: MessageId, key: str) -> None:
+        name = self._names.get(key)
+        if name is None or not self._controller.has(message_id):
+            return
+        if name in self.possible(message_id):
+            self.act(message_id, name)
+        elif name == "compare" and not self._is_visible(message_id):
+            # There is no other version of it: what is compared is all that it leads to.
+            self._compare_commands.compare_with_branch(message_id)
+
+    def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
+        if not self._controller.has(message_id):
+            return
+        menu = QMenu(self._dock.get())
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Go there") + "\t" + self.tr("Enter"), partial(self._go_to, message_id))
+        if not self._is_visible(message_id):
+            compare = partial(self._compare_commands.compare_with_branch, message_id)
+            menu.addAction(self.tr("Compare with the visible branch"), compare)
+        menu.addSeparator()
+        marks = self._tree_commands.marks(message_id)
+        for name in self.possible(message_id):
+            text = self._tree_commands.called(self._menus, name, message_id)
+            _, tab, letter = self._menus[name].text().partition("\t")
+            action = menu.addAction(f"{text}{tab}{letter}", partial(self.act, message_id, name))
+            if (is_marked := marks.get(name)) is not None:
+                action.setCheckable(True)
+                action.setChecked(is_marked)
+            self._menus.draw_icon(action, self._menus.icon_name(name))
+        menu.popup(place)
+
+    def _is_visible(self, message_id: MessageId) -> bool:
+        """Whether a message of the tree lies on the visible branch."""
+        layout = self._dock.get().view.layout_shown
+        return layout is None or layout.is_on_path(layout[message_id])
+
+    def _walk(self) -> None:
+        """Let keys walk the tree, and bring it where it is away; let them write again where they walk it."""
+        view = self._dock.get().view
+        if view.hasFocus():
+            self._place.leave()
+            return
+        if not self._place.is_shown:
+            self._toggle()
+        view.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def _toggle(self) -> None:
+        self._controller.program.set_tree_visible(self._place.toggle())
+
+    def _on_shown(self, shown: bool) -> None:
+        self._menus["tree"].setChecked(shown)

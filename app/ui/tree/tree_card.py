@@ -1,0 +1,139 @@
+"""What is to be known of one message of a tree before one goes there: its first words, when, who, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.model.message import Message, MessageId
+from app.prompt_cost import Cost, Tier
+from app.ui.asking.cost_words import cost_in_words, tier_in_words
+from app.ui.header import model_label
+from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.times import when
+from app.ui.theme import Theme, text_font
+from app.ui.tree.tree_marks import draw_dot, draw_words
+from app.ui.tree.tree_scale import DOT_PX
+from app.ui.tree.tree_words import first_words, role_in_words, version_in_words
+
+_NUM_LINES = 3
+_WORDS_PX = 13
+
+
+class TreeCard(QFrame):
+    """One message in a few lines; its height never changes, so nothing above it moves."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setObjectName("tree_card")
+        self._head = ElidedLabel()
+        self._head.setObjectName("role")
+        self._words = _Words(theme)
+        self._from = ElidedLabel()
+        self._from.setObjectName("quiet")
+        self._dot = _Dot(theme)
+        self._tier = QLabel()
+        self._tier.setObjectName("tree_tier")
+        self._cost = ElidedLabel()
+        self._cost.setObjectName("quiet")
+        state = QGridLayout()
+        state.setContentsMargins(0, 0, 0, 0)
+        state.setHorizontalSpacing(6)
+        state.setVerticalSpacing(2)
+        state.addWidget(self._dot, 0, 0)
+        state.addWidget(self._tier, 0, 1)
+        state.addWidget(self._cost, 1, 0, 1, 2)
+        state.setColumnStretch(1, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 10)
+        column.setSpacing(4)
+        column.addWidget(self._head)
+        column.addWidget(self._words)
+        column.addWidget(self._from)
+        column.addLayout(state)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._words.theme = theme
+        self._dot.theme = theme
+        self.update()
+
+    def show_message(self, message: Message, siblings: Sequence[MessageId], cost: Cost | None) -> None:
+        """Tell of a message."""
+        parts = (role_in_words(message), version_in_words(message.id, siblings), message.name)
+        self._head.show_text(" · ".join(part for part in parts if part))
+        self._words.show_text(first_words(message))
+        model = message.record.model if message.record is not None else ""
+        told = (when(message.created_ms) if message.created_ms else "", model_label(model) if model else "")
+        self._from.show_text(" · ".join(part for part in told if part))
+        self._dot.show_tier(None if cost is None else cost.tier)
+        words = tier_in_words(cost)
+        self._tier.setText(words[:1].upper() + words[1:])
+        self._dot.setVisible(cost is not None)
+        self._cost.show_text(cost_in_words(cost))
+
+    def show_fold(self, text: str) -> None:
+        """Tell of siblings that are folded."""
+        self.clear()
+        self._head.show_text(text)
+        self._words.show_text(self.tr("Enter or a click shows them."))
+
+    def clear(self) -> None:
+        for label in (self._head, self._from, self._cost):
+            label.show_text("")
+        self._words.show_text("")
+        self._tier.setText("")
+        self._dot.hide()
+
+
+class _Words(QWidget):
+    """A few lines of text, elided at the end of the last one; there is always room for all of them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        self._text = ""
+
+    def show_text(self, text: str) -> None:
+        self._text = text
+        self.setAccessibleName(text)
+        self.update()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(0, round(QFontMetricsF(text_font(_WORDS_PX)).lineSpacing() * _NUM_LINES) + 2)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        draw_words(painter, QRectF(self.rect()), self._text, text_font(_WORDS_PX), self.theme.text, _NUM_LINES)
+        painter.end()
+
+
+class _Dot(QWidget):
+    """A node's dot beside what it means."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        self._tier: Tier | None = None
+        self.setFixedSize(DOT_PX + 3, DOT_PX + 3)
+
+    def show_tier(self, tier: Tier | None) -> None:
+        self._tier = tier
+        self.update()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = QPointF(self.width() / 2, self.height() / 2)
+        draw_dot(painter, middle, DOT_PX, self._tier, self.theme.text, self.theme.surface)
+        painter.end()

@@ -1,0 +1,123 @@
+"""What a tree will look like, for whoever has none yet: a small painted one, and what its marks mean."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.model.message import Message
+from app.model.tree import Tree
+from app.model.tree_layout import TreeLayout
+from app.prompt_cost import Tier
+from app.ui.theme import SMALL_PX, Theme, scaled, text_font
+from app.ui.tree.tree_marks import draw_dot, draw_words
+from app.ui.tree.tree_picture import TreePicture
+from app.ui.tree.tree_scale import DOT_PX, NORMAL, SCALES
+
+_ROW_PX = 24
+_TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}
+
+
+class TreeSample(QWidget):
+    """Teaches by an example; nothing in it can be clicked."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        title = QLabel(self.tr("Every message is a dot"))
+        title.setObjectName("heading")
+        title.setWordWrap(True)
+        told = QLabel(
+            self.tr(
+                "Edit a question or regenerate an answer, and the conversation branches: nothing that was said is "
+                "lost. Double-click a dot to go there."
+            )
+        )
+        told.setObjectName("quiet")
+        told.setWordWrap(True)
+        self._picture = _Picture(theme)
+        self._legend = _Legend(theme)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 16, 16, 16)
+        column.setSpacing(12)
+        column.addWidget(title)
+        column.addWidget(told)
+        column.addWidget(self._picture)
+        column.addWidget(self._legend)
+        column.addStretch(1)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._picture.picture.theme = theme
+        self._picture.picture.scale = SCALES[NORMAL].for_text(theme.text_scale)
+        for part in (self._picture, self._legend):
+            part.updateGeometry()
+        self._legend.theme = theme
+        self.update()
+
+
+class _Picture(QWidget):
+    """A question asked twice, and answered twice."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        you, answer, again = self.tr("A question"), self.tr("Its answer"), self.tr("Another answer")
+        messages = [
+            Message(id=1, parent_id=None, role="root", text=""),
+            Message(id=2, parent_id=1, role="system", text=self.tr("System prompt")),
+            Message(id=3, parent_id=2, role="user", text=you),
+            Message(id=4, parent_id=3, role="assistant", text=answer),
+            Message(id=5, parent_id=3, role="assistant", text=again),
+            Message(id=6, parent_id=2, role="user", text=you),
+            Message(id=7, parent_id=6, role="assistant", text=answer),
+            Message(id=8, parent_id=4, role="user", text=self.tr("The next question")),
+            Message(id=9, parent_id=8, role="assistant", text=answer),
+        ]
+        tree = Tree(messages, 1)
+        self.picture = TreePicture(theme, tree.__getitem__, lambda message_id: _TIERS.get(message_id, "warm"))
+        self.picture.layout = TreeLayout(tree, {2: 3, 3: 4})
+        self.setAccessibleName(self.tr("A tree of two questions, one of them with two answers"))
+
+    @override
+    def sizeHint(self) -> QSize:
+        layout = self.picture.layout
+        return QSize(0, round(self.picture.scale.size(1, 0 if layout is None else len(layout.rows)).height()))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.picture.right = self.width()
+        painter = QPainter(self)
+        self.picture.paint(painter, QRectF(self.rect()))
+        painter.end()
+
+
+class _Legend(QWidget):
+    """What full, half and hollow dots mean."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        self._rows: tuple[tuple[Tier, str], ...] = (
+            ("warm", self.tr("kept in memory: goes on at once")),
+            ("disk", self.tr("kept on disk: loaded first")),
+            ("cold", self.tr("not kept: read again first")),
+        )
+        self.setAccessibleName(
+            self.tr("Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.")
+        )
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(0, scaled(_ROW_PX) * len(self._rows))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        for number, (tier, meaning) in enumerate(self._rows):
+            row_px = scaled(_ROW_PX)
+            middle = row_px * (number + 0.5)
+            draw_dot(painter, QPointF(DOT_PX, middle), DOT_PX, tier, self.theme.quiet_text, self.theme.page)
+            box = QRectF(2 * DOT_PX + 4, middle - row_px / 2, self.width() - 2 * DOT_PX - 4, row_px)
+            draw_words(painter, box, meaning, text_font(SMALL_PX), self.theme.quiet_text)
+        painter.end()
