@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 import app.plain_import  # noqa: F401 # pyright: ignore[reportUnusedImport] (first: it makes those below cheap)
 from app.answers import Answers
+from app.collecting import Collecting
 from app.controller import Controller
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
@@ -78,6 +79,7 @@ class Application(QObject):
             self.store.clean_up(_INTERRUPTED)
         kept_files = KeptFiles(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
+        self._collecting = Collecting()
         self.link = WorkerLink(partial(_start_worker, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
@@ -120,6 +122,7 @@ class Application(QObject):
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
+        self._collecting.stop()
 
     def _load_model(self) -> None:
         if not self._is_closed:
