@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 from typing_extensions import override
 
 _NOT_BY_KEY = {Qt.FocusReason.MouseFocusReason, Qt.FocusReason.PopupFocusReason}
@@ -35,7 +36,8 @@ class Nearness(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
-        if kind in _WATCHED:
+        # A widget that is being destroyed is told that its parts lose the focus.
+        if kind in _WATCHED and isValid(self._widget):
             if watched is self._part and isinstance(event, QFocusEvent):
                 self._draw_ring(has_focus=event.gotFocus(), by_key=event.reason() not in _NOT_BY_KEY)
             self.changed.emit()

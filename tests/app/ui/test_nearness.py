@@ -1,0 +1,24 @@
+"""Whether somebody is at a widget, up to its end."""
+
+from __future__ import annotations
+
+import shiboken6
+from PySide6.QtWidgets import QLineEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from app.ui.message.nearness import Nearness
+from tests.app.ui.conftest import PATIENCE_MS
+
+
+def test_a_widget_that_goes_with_the_focus_in_it_is_left_alone(qtbot: QtBot) -> None:
+    widget = QWidget()
+    part = QLineEdit(widget)
+    Nearness(widget, part)
+    widget.show()
+    widget.activateWindow()
+    qtbot.waitUntil(widget.isActiveWindow, timeout=PATIENCE_MS)
+    part.setFocus()
+    qtbot.waitUntil(part.hasFocus, timeout=PATIENCE_MS)
+    # An exception in the filter would fail the test.
+    shiboken6.delete(widget)
+    assert not shiboken6.isValid(part)
