@@ -162,7 +162,7 @@ class Corpus:
         return roughen(question, rng)
 
 
-_TOPIC_WEIGHTS = {UNKNOWN: 12.0, "greeting": 0.5, "thanks_bye": 0.5}
+_TOPIC_WEIGHTS = {UNKNOWN: 24.0, "greeting": 0.5, "thanks_bye": 0.5}
 
 
 def first_words(corpus: Corpus) -> list[str]:

@@ -1,7 +1,9 @@
 """Trains the guide model from scratch and writes it as a folder that any loader of llama models opens.
 
     python packaging/guide_model/train.py --out resources/guide
+    python packaging/guide_model/train.py --out resources/guide --from resources/guide --tokens 2000000
 
+The second goes on from a finished model with its tokenizer: enough where a few sentences of answers were changed.
 Deterministic: the same corpus and seed give the same weights on one machine. One thread of a CPU is enough.
 """
 
@@ -29,6 +31,7 @@ from mlx import nn
 from mlx.utils import tree_flatten, tree_map_with_path
 from mlx_lm.models.llama import Model, ModelArgs
 from tokenizer import CONTEXT, VOCABULARY_SIZE, ChatEncoder, save_tokenizer, train_tokenizer
+from tokenizers import Tokenizer
 
 FOLDER = Path("resources/guide")
 
@@ -64,12 +67,18 @@ NUM_TARGETS = 12  # divisible by 3 and by 4, the numbers of wordings that an ans
 class Plan:
     """How long and how to train."""
 
-    num_tokens: int = 14_000_000
+    num_tokens: int = 22_000_000
     tokens_per_batch: int = 1280
     learning_rate: float = 1e-3
     warmup: float = 0.05
     weight_decay: float = 0.05
     seed: int = 1
+    begins_at: float = 0.0
+    """How far training has come already: what goes on does so as the end of a training would."""
+
+    def progress(self, num_seen: int) -> float:
+        """How far training has come after so many tokens: 1 at its end."""
+        return self.begins_at + (1 - self.begins_at) * num_seen / self.num_tokens
 
 
 @dataclass(frozen=True)
@@ -138,7 +147,7 @@ def batches(examples: Examples, plan: Plan, rng: Random) -> Iterator[tuple[float
     """Yield (progress, batch) until the planned number of tokens is used up. Rows of a batch are of like length."""
     seen = 0
     while seen < plan.num_tokens:
-        progress = seen / plan.num_tokens
+        progress = plan.progress(seen)
         drawn = sorted((examples.draw(progress) for _ in range(512)), key=lambda example: len(example.ids))
         groups: list[list[Example]] = [[]]
         for example in drawn:
@@ -151,7 +160,7 @@ def batches(examples: Examples, plan: Plan, rng: Random) -> Iterator[tuple[float
         for group in groups:
             batch = _batch(group)
             seen += batch[0].size
-            yield min(seen / plan.num_tokens, 1.0), batch
+            yield min(plan.progress(seen), 1.0), batch
 
 
 def _batch(group: list[Example]) -> Batch:
@@ -192,12 +201,25 @@ def learning_rate(progress: float, plan: Plan) -> float:
     return plan.learning_rate * min(progress / plan.warmup, (1 - progress) / (1 - plan.warmup))
 
 
-def train(corpus: Corpus, encoder: ChatEncoder, plan: Plan) -> Model:
-    """Train a fresh model as planned."""
-    mx.random.seed(plan.seed)
-    rng = Random(plan.seed)
+def fresh_model(seed: int) -> Model:
+    """Return a model that has learnt nothing."""
+    mx.random.seed(seed)
     model = Model(ModelArgs.from_dict(CONFIG))
     model.update(tree_map_with_path(_initial, model.parameters()))
+    return model
+
+
+def finished_model(folder: Path) -> Model:
+    """Return a model that was trained before, in 32 bits again."""
+    model = Model(ModelArgs.from_dict(CONFIG))
+    model.load_weights(str(folder / "model.safetensors"))
+    model.set_dtype(mx.float32)
+    return model
+
+
+def train(model: Model, corpus: Corpus, encoder: ChatEncoder, plan: Plan) -> Model:
+    """Train a model as planned."""
+    rng = Random(plan.seed)
     optimizer = optim.AdamW(plan.learning_rate, betas=[0.9, 0.98], weight_decay=plan.weight_decay)
     value_and_grad = nn.value_and_grad(model, loss)
     begin, smooth = time.monotonic(), None
@@ -227,6 +249,7 @@ def main() -> None:
     """Train the tokenizer, then the model, and write both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the finished model")
+    parser.add_argument("--from", type=Path, dest="begin", help="folder of a finished model to go on from")
     parser.add_argument("--tokens", type=int, default=Plan.num_tokens, help="number of tokens to train on")
     parser.add_argument("--seed", type=int, default=Plan.seed)
     options = parser.parse_args()
@@ -234,9 +257,16 @@ def main() -> None:
     mx.set_default_device(mx.Device(mx.cpu))
     options.out.mkdir(parents=True, exist_ok=True)
     corpus = Corpus()
-    tokenizer = train_tokenizer(all_texts(corpus, 20_000, options.seed), first_words(corpus))
+    if options.begin is None:
+        tokenizer = train_tokenizer(all_texts(corpus, 20_000, options.seed), first_words(corpus))
+        plan = Plan(num_tokens=options.tokens, seed=options.seed)
+        model = fresh_model(options.seed)
+    else:
+        tokenizer = Tokenizer.from_file(str(options.begin / "tokenizer.json"))
+        plan = Plan(num_tokens=options.tokens, seed=options.seed, begins_at=0.72)
+        model = finished_model(options.begin)
     save_tokenizer(tokenizer, options.out)
-    model = train(corpus, ChatEncoder(tokenizer), Plan(num_tokens=options.tokens, seed=options.seed))
+    model = train(model, corpus, ChatEncoder(tokenizer), plan)
     save_model(model, options.out)
 
 

@@ -13,9 +13,12 @@ from grammar import PatternError, expand, parse, read_words
 from app.ui.menus import MENUS, Entry, Submenu
 
 _DYNAMIC = {"Guide"}  # an entry of the Models menu that the window adds
-_BUTTONS = {"Sampling", "Stop", "Undo", "Continue", "Copy", "Edit", "Fork", "Regenerate", "New conversation"}
+_BUTTONS = {
+    *("Stop", "Undo", "Continue", "Copy", "Edit", "Fork", "Regenerate", "New conversation"),
+    *("Replace", "Go on with this", "Keep only this", "Settings", "Search"),
+}
 _KEY = re.compile(r"(?:(?:Ctrl|Shift|Alt|Cmd)(?:\+(?=.)|$))*(?:[A-Z]|F\d+|Esc|Enter|Up|Down|Left|Right)?")
-_KEYS_OF_EDITORS = {"Enter", "Shift+Enter", "Ctrl+C", "Ctrl", "Cmd", "Shift"}
+_KEYS_OF_EDITORS = {"Enter", "Shift+Enter", "Ctrl+Enter", "Up", "Ctrl+C", "Ctrl", "Cmd", "Shift"}
 
 
 @pytest.fixture(scope="module")
@@ -24,12 +27,12 @@ def corpus() -> Corpus:
 
 
 def test_there_are_enough_topics_wordings_and_answers(corpus: Corpus):
-    assert len(corpus.topics) >= 20
+    assert len(corpus.topics) >= 40
     num_patterns = dict.fromkeys(corpus.topics, 0)
     for answer_id, _ in corpus.questions():
         if answer_id in num_patterns:
             num_patterns[answer_id] += 1
-    assert min(num_patterns.values()) >= 40
+    assert min(num_patterns.values()) >= 100
     assert all(len(set(corpus.answers[topic])) == 4 for topic in corpus.topics)
 
 

@@ -107,9 +107,11 @@ def test_what_it_does_not_know_it_says_and_names_the_way_to_a_real_model(worker:
 def test_the_accuracy_that_is_told_is_good_enough():
     figures = json.loads((SCRIPTS / "accuracy.json").read_text(encoding="utf-8"))
     cases = [json.loads(line) for line in (SCRIPTS / "blind.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert figures["questions"] == len(cases) >= 150
-    assert figures["right topic"] >= 80
-    assert figures["unknown recognized"] >= 85
+    assert figures["questions"] == len(cases) >= 300
+    assert figures["right topic"] >= 88
+    assert figures["unknown recognized"] >= 88  # 90 is the goal
+    assert figures["follow-ups"] >= 80
+    assert figures["changes of topic"] >= 80
     assert figures["word for word, temperature 0"] >= 98
 
 
