@@ -846,8 +846,8 @@
         <translation>nicht behalten</translation>
     </message>
     <message>
-        <source>no time</source>
-        <translation>keine Zeit</translation>
+        <source>at once</source>
+        <translation>sofort</translation>
     </message>
     <message>
         <source>about {seconds} s</source>

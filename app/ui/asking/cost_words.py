@@ -40,7 +40,7 @@ def tier_in_words(cost: Cost | None) -> str:
 
 def _seconds_in_words(seconds: float) -> str:
     if seconds < 0.05:
-        return QCoreApplication.translate("CostWords", "no time")
+        return QCoreApplication.translate("CostWords", "at once")
     if seconds < 99.5:
         about = counted(seconds, 1 if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)

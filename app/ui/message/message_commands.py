@@ -82,7 +82,7 @@ class MessageCommands(QObject):
 
             menu = RegenerateMenu(self._controller, message_id, self._transcript.window())
             menu.aboutToHide.connect(menu.deleteLater)
-            bottom = view.mapToGlobal(view.rect().bottomLeft())
+            bottom = view.mapToGlobal(QPoint(view.text.mapTo(view, QPoint(0, 0)).x(), view.height()))
             # Of a long message the end may be out of sight.
             sight = self._transcript.mapToGlobal(self._transcript.rect().bottomLeft())
             menu.popup(QPoint(bottom.x(), min(bottom.y(), sight.y())))

@@ -13,6 +13,9 @@ from pytestqt.qtbot import QtBot
 from app.application import Application, Places
 from app.model.message import Message, Sampling
 from app.ui.message.message_view import MessageView
+from app.ui.theme import theme
+from app.ui.transcript.transcript import Transcript
+from tests.app.desk import Desk
 
 PATIENCE_MS = 60_000
 
@@ -65,6 +68,18 @@ class Person:
     @property
     def texts(self) -> list[str]:
         return [view.text.content for view in self.window.transcript.views]
+
+
+@pytest.fixture
+def transcript(desk: Desk) -> Iterator[Transcript]:
+    """A page without a window, before a worker that says what a test lets it."""
+    transcript = Transcript(desk.controller, theme("light"))
+    transcript.resize(700, 500)
+    transcript.show()
+    yield transcript
+    transcript.close()
+    transcript.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from app.model.message import MessageId
 from app.model.token_pieces import TokenPiece, token_pieces
 from app.ui.message.message_view import MessageView
-from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from worker.protocol import Alternative, Choice, Chunk, Finished, Generate, Retract, Timing, Token, Usage
@@ -22,15 +20,9 @@ _WORDS = ("One", " **two**", "\n\n", "thr", "ee", " 東", "京", " 😀", ".")
 
 
 @pytest.fixture
-def transcript(desk: Desk) -> Iterator[Transcript]:
-    transcript = Transcript(desk.controller, theme("light"))
-    transcript.resize(700, 500)
-    transcript.show()
+def transcript(transcript: Transcript, desk: Desk) -> Transcript:
     desk.controller.send("u1")
-    yield transcript
-    transcript.close()
-    transcript.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    return transcript
 
 
 def _token(number: int, num_chars: int) -> Token:

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication
-
 from app.model.message import MessageId
-from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 
 _BELOW_PX = 24
 _LONG = "A paragraph of some words.\n\n" * 12
-
-
-@pytest.fixture
-def transcript(desk: Desk) -> Iterator[Transcript]:
-    transcript = Transcript(desk.controller, theme("light"))
-    transcript.resize(700, 500)
-    transcript.show()
-    yield transcript
-    transcript.close()
-    transcript.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 def _seen(transcript: Transcript) -> dict[MessageId, int]:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 
 _NUM_STEPS = 80
 _BETWEEN_PX = 4
 _ANSWER = "# An answer\n\n- with\n- a list\n\n```\ncode\n```\n\n"
-
-
-@pytest.fixture
-def transcript(desk: Desk) -> Iterator[Transcript]:
-    transcript = Transcript(desk.controller, theme("light"))
-    transcript.resize(700, 500)
-    transcript.show()
-    yield transcript
-    transcript.close()
-    transcript.deleteLater()
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
 def _check(desk: Desk, transcript: Transcript) -> None:
