@@ -70,7 +70,9 @@ class MessageFoot(QObject):
                 self.cost = _line("quiet")
                 self._column.addWidget(self.cost)
             unknown = self.tr("its tokens are not known")
-            self.cost.setText(f"{statistics(record)} · {unknown}" if lacks_tokens else statistics(record))
+            words = f"{statistics(record)} · {unknown}" if lacks_tokens else statistics(record)
+            # Where they take several lines, none begins with a dot.
+            self.cost.setText(words.replace(" · ", "\u00a0· "))
             self.cost.setToolTip(statistics_in_sentences(record))
             self.cost.setVisible(True)
         elif self.cost is not None:
