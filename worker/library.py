@@ -23,15 +23,15 @@ How it ended, and what was written:
 >>> ending.reason, str(state) == "A branch is" + ending.text
 ('length', True)
 
-**Any generator goes on from any state**, and only what is new is read; of what is known the last token alone, as a
-model must read one to say what comes next:
+**Any generator goes on from any state**, and only what has not been read yet is read: what is new, and what the last
+step appended, its forced tokens too, as nothing has come after it:
 
 >>> yes_or_no = model.choice(["yes", "no"])
 >>> answered = yes_or_no("Is a leaf a branch without children? Answer yes or no: ")
 >>> number = model.regex("[0-9]{3}", sampling=Sampling(temperature=1, seed=2))
 >>> numbered = number(answered)
->>> numbered.usage.prefilled_tokens
-1
+>>> numbered.usage.cached_tokens >= answered.usage.prompt_tokens
+True
 >>> import re
 >>> bool(re.fullmatch(r"Is a leaf .*: (yes|no)[0-9]{3}", str(numbered)))
 True
