@@ -17,6 +17,7 @@ from app.numbers import counted
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
 
 _WIDTH_PX = 296
+_WIDEST_PX = 400
 _MARGIN_PX = 6
 _BORDER_PX = 1
 _ROW_PX = 30
@@ -37,7 +38,6 @@ class TokenPopover(QFrame):
         self.setObjectName("popover")
         self.setAttribute(Qt.WidgetAttribute.WA_ShowWithoutActivating)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setFixedWidth(_WIDTH_PX)
         self._theme = theme
         self._rows: list[AlternativeRow] = []
         self._own = 0
@@ -81,10 +81,11 @@ class TokenPopover(QFrame):
         self.mark(self._own)
         self.ensurePolished()
         self._hint.ensurePolished()
-        inner_px = _WIDTH_PX - 2 * (_MARGIN_PX + _BORDER_PX)
-        words_px = self._hint.heightForWidth(inner_px) if self._hint.text() else 0
-        self._hint.setVisible(bool(words_px))
-        self.setFixedHeight(2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * _ROW_PX + words_px)
+        has_words = bool(self._hint.text())
+        self._hint.setVisible(has_words)
+        width = self._fitting_width() if has_words else _WIDTH_PX
+        words_px = self._words_height(width) if has_words else 0
+        self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * _ROW_PX + words_px)
         self._move_to(place)
         self.show()
 
@@ -120,6 +121,14 @@ class TokenPopover(QFrame):
         elif can_fork:
             words.append(self.tr("↑ ↓ and Enter, or a click, go on from another one."))
         return "\n".join(words)
+
+    def _fitting_width(self) -> int:
+        """The least at which its words stand on no more lines than they need: no word is left alone."""
+        least = self._words_height(_WIDEST_PX)
+        return next(width for width in range(_WIDTH_PX, _WIDEST_PX + 1, 4) if self._words_height(width) <= least)
+
+    def _words_height(self, width: int) -> int:
+        return self._hint.heightForWidth(width - 2 * (_MARGIN_PX + _BORDER_PX))
 
     def _move_to(self, place: QPoint) -> None:
         screen = QGuiApplication.screenAt(place) or QGuiApplication.primaryScreen()

@@ -266,9 +266,11 @@ class TreeCanvas(QAbstractScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         current, before = self.current, QRect(QPoint(), event.oldSize())
-        was_seen = current is not None and before.contains(self.rect_of(current).center())
+        # Whoever calls the tree sees where they are, though it was of another size when it went.
+        is_called = not event.oldSize().isValid()
+        is_wanted = current is not None and (is_called or before.contains(self.rect_of(current).center()))
         self._fit_range()
-        if current is not None and was_seen:
+        if current is not None and is_wanted:
             self.reveal(current)
         self.sight_changed.emit()
 

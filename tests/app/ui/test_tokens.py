@@ -8,7 +8,7 @@ import math
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QTextDocument
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Alternative, Message, Record
@@ -123,6 +123,9 @@ def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageVie
     assert popover.isVisible()
     names = [row.accessibleName() for row in popover.rows]
     assert names == ["␣**two**, 75 %, chosen", "other␣1, 20 %", "end here, 5.0 %"]
+    # Each of its sentences stands on one line: no word is left alone on another.
+    hint = next(label for label in popover.findChildren(QLabel) if "Enter" in label.text())
+    assert hint.heightForWidth(hint.width()) == hint.heightForWidth(4 * hint.width())
     qtbot.keyClick(view.text, Qt.Key.Key_Return)
     assert chosen == []
     qtbot.keyClick(view.text, Qt.Key.Key_Down)

@@ -112,6 +112,14 @@ def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looke
     assert looker.view.is_in_sight(current)
     looker.view.resize(300, 90)
     assert looker.view.is_in_sight(current)
+    # It is another size, too, that it has when it is called again.
+    looker.view.hide()
+    looker.view.resize(300, 500)
+    looker.view.verticalScrollBar().setValue(0)
+    looker.view.resize(300, 90)
+    looker.view.show()
+    looker.bot.waitUntil(lambda: looker.view.viewport().height() < 100, timeout=_PATIENCE_MS)
+    looker.bot.waitUntil(lambda: looker.view.is_in_sight(current), timeout=_PATIENCE_MS)
 
 
 def test_enter_goes_there_and_letters_are_asked_of_the_message(looker: _Looker):
