@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QSizeF, Qt, QUrl
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSizeF, Qt, QUrl
 from PySide6.QtGui import QImage, QPainter, QTextDocument, QTextDocumentWriter
 from PySide6.QtSvg import QSvgRenderer
 
 from app.export.document import PaperDocument, filled
 from app.model.exports.formula import Formula
 from app.model.exports.part import Options, Part
-from app.model.exports.writing import Progress, whole_path
+from app.model.exports.writing import Progress, whole_file
 
 _SHARPNESS = 3
 """Pixels of a formula's picture for each that it takes up."""
@@ -26,10 +26,13 @@ def odt(part: Part, options: Options, path: Path) -> Generator[Progress]:
         yield Progress(done, total)
     for name, found in document.formulas.items():
         document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(name), _picture(found))
-    with whole_path(path) as temporary:
-        writer = QTextDocumentWriter(str(temporary), b"ODF")
-        if not writer.write(document):
-            raise OSError(None, "The disk is full, or the folder can't be written to", str(path))
+    # In memory first: Qt does not say where a disk is full.
+    whole = QBuffer()
+    whole.open(QIODevice.OpenModeFlag.WriteOnly)
+    if not QTextDocumentWriter(whole, b"ODF").write(document):
+        raise OSError(None, "The ODT could not be made", str(path))
+    with whole_file(path) as file:
+        file.write(whole.data().data())
     yield Progress(total, total)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
 from collections.abc import Generator
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import BinaryIO, cast
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DictionaryObject, EncodedStreamObject, Fit, IndirectObject
-from PySide6.QtCore import QMarginsF, QSizeF
+from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app.export.blank_font import FAMILY
@@ -20,7 +21,7 @@ from app.export.pages import DPI, FOOTER_PX, MARGIN_MM, MM_PER_INCH, lay_out, pa
 from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
-from app.model.exports.writing import Progress, whole_path
+from app.model.exports.writing import Progress, whole_file
 
 _PRINTER_DPI = 1200
 _MEANT = {0x0009: " "}
@@ -39,20 +40,18 @@ def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
     total = 2 * len(part.messages)
     for done in filled(document, part, options):
         yield Progress(done, total)
-    with whole_path(path) as temporary:
-        painted = temporary.with_name(temporary.name + ".pages")
-        try:
-            pages = yield from _paint(document, title(part), painted, total)
-            _add_outline(document, pages, painted, temporary, title(part), wide.meanings)
-        finally:
-            painted.unlink(missing_ok=True)
+    # In memory first: Qt does not say where a disk is full.
+    painted = QBuffer()
+    painted.open(QIODevice.OpenModeFlag.WriteOnly)
+    pages = yield from _paint(document, title(part), painted, total)
+    with whole_file(path) as file:
+        _add_outline(document, pages, bytes(painted.data().data()), file, title(part), wide.meanings)
     yield Progress(total, total)
 
 
-def _paint(document: PaperDocument, name: str, path: Path, total: int) -> Generator[Progress, None, QSizeF]:
+def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) -> Generator[Progress, None, QSizeF]:
     """Paint the pages; return the size of what a page shows, in pixels."""
-    path.touch()
-    writer = QPdfWriter(str(path))
+    writer = QPdfWriter(device)
     writer.setCreator("Bough")
     writer.setTitle(name)
     writer.setResolution(_PRINTER_DPI)
@@ -70,7 +69,7 @@ def _paint(document: PaperDocument, name: str, path: Path, total: int) -> Genera
         yield Progress(total // 2, total)
     painter = QPainter(writer)
     if not painter.isActive():
-        raise OSError(None, "The PDF could not be painted", str(path))
+        raise OSError(None, "The PDF could not be painted")
     painter.scale(_PRINTER_DPI / DPI, _PRINTER_DPI / DPI)
     try:
         num_pages = document.pageCount()
@@ -86,11 +85,11 @@ def _paint(document: PaperDocument, name: str, path: Path, total: int) -> Genera
 
 
 def _add_outline(
-    document: PaperDocument, page: QSizeF, painted: Path, path: Path, name: str, meanings: dict[int, str]
+    document: PaperDocument, page: QSizeF, painted: bytes, file: BinaryIO, name: str, meanings: dict[int, str]
 ) -> None:
     layout = document.documentLayout()
     writer = PdfWriter()
-    reader = PdfReader(painted)
+    reader = PdfReader(io.BytesIO(painted))
     writer.append(reader, import_outline=False)
     writer.add_metadata({"/Title": name, "/Creator": "Bough"})
     _name_characters(writer, meanings)
@@ -106,8 +105,7 @@ def _add_outline(
         item = writer.add_outline_item(title=mark.title, page_number=number, parent=parent, fit=fit)
         if not mark.level:
             branch = item
-    with path.open("xb") as file:
-        writer.write(file)
+    writer.write(file)
 
 
 def _name_characters(writer: PdfWriter, meanings: dict[int, str]) -> None:

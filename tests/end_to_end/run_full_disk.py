@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 import sys
 from pathlib import Path
 
+from PySide6.QtGui import QGuiApplication
+
 from app.export.formats import export
 from app.model.database import StoreError
+from app.model.exports.format_names import FORMATS
 from app.model.exports.part import Options, whole_tree
 from app.model.store import Store
 
 
 def main(folder: Path) -> None:
+    qt_application = QGuiApplication(["full disk", "-platform", "offscreen"])
     ballast = folder / "ballast"
     ballast.write_bytes(bytes(300_000))
     document = folder / "out.md"
@@ -22,6 +27,10 @@ def main(folder: Path) -> None:
     store = Store(path)
     conversation, last = store.create_conversation("full", "", "u0")
     written = ["", "", "u0"]
+    # Two answers to the first question: there are preferences to export, too.
+    for text in ("one ", "other "):
+        written.append(400 * f"{text} answer")
+        last = store.add(conversation.id, 3, "assistant", written[-1])
     told = ""
     while not told:
         text = f"{len(written)} " * 3000
@@ -31,12 +40,18 @@ def main(folder: Path) -> None:
         except StoreError as error:
             told = str(error)
     kept = [message.text for message in store.messages(conversation.id)] == written
-    try:
-        for _ in export(whole_tree(store, conversation.id), "md", document, Options()):
+    # The last bytes, too.
+    with contextlib.suppress(OSError), (folder / "rest").open("wb", buffering=0) as rest:
+        while rest.write(bytes(512)):
             pass
-        export_error = 0
-    except OSError as error:
-        export_error = error.errno or 0
+    errors: dict[str, int | None] = {}
+    for format_ in FORMATS:
+        try:
+            for _ in export(whole_tree(store, conversation.id), format_, document, Options()):
+                pass
+        except OSError as error:
+            errors[format_] = error.errno
+    del qt_application
     store.close()
     try:
         again = Store(path)
@@ -45,6 +60,7 @@ def main(folder: Path) -> None:
     kept_again = [message.text for message in again.messages(conversation.id)] == written
     again.close()
     ballast.unlink()
+    (folder / "rest").unlink()
     roomy = Store(path)
     roomy.add(conversation.id, last.id, "user", "there is room again")
     kept_at_last = [message.text for message in roomy.messages(conversation.id)] == [*written, "there is room again"]
@@ -57,7 +73,7 @@ def main(folder: Path) -> None:
                 "told": told,
                 "num_written": len(written),
                 "kept": [kept, kept_again, kept_at_last],
-                "export_error": export_error,
+                "export_errors": errors,
                 "document": document.read_text(encoding="utf-8"),
                 "files": sorted(file.name for file in folder.iterdir()),
                 "sound": sound,

@@ -27,19 +27,13 @@ class Progress(NamedTuple):
 @contextlib.contextmanager
 def whole_file(path: Path) -> Generator[BinaryIO]:
     """Open a file that stands at `path` once all of it is on the disk; else what was there stays. Raises `OSError`."""
-    with whole_path(path) as temporary, temporary.open("xb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextlib.contextmanager
-def whole_path(path: Path) -> Generator[Path]:
-    """Give a name to write under; what was written there then stands at `path`. Raises `OSError`."""
     # Beside it, and made as any new file is, so that it gets the rights that the person's files have.
     temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
     try:
-        yield temporary
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
