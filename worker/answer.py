@@ -34,10 +34,13 @@ class Answer:
         given_ids: Sequence[int],
         given_text: str | None = None,
         constraint: Constraint | None = None,
+        *,
+        is_told: bool = False,
     ) -> None:
         """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere.
 
-        `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before.
+        `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before. `is_told`: all of
+        what was given was shown as text, the beginning of a character at its end, too.
         """
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
@@ -45,7 +48,8 @@ class Answer:
         given = vocabulary.bytes_of(given_ids) if given_text is None else given_text.encode()
         self._vocabulary = vocabulary
         self._given_ids = list(given_ids)
-        self._stream = TextStream(StopStrings(stops), given)
+        self._stream = TextStream(StopStrings(stops), given, is_told=is_told)
+        self._is_given_told = is_told
         self.kept_ids = self._given_ids[:num_kept]
         """What of the given ids the model reads; the rest is spelled again."""
         self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
@@ -114,6 +118,11 @@ class Answer:
     def raw_text(self) -> str:
         """Return the text of all its tokens, with what is held back."""
         return self._stream.raw_text()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether all bytes of the turn so far were shown as text, once it has ended."""
+        return self._is_given_told or any(self._text)
 
     @property
     def num_told(self) -> int:

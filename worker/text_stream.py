@@ -24,13 +24,16 @@ class TextStream:
     """Turns the bytes of one answer's tokens into text that is safe to show.
 
     `given` is the text, as token bytes, that the answer goes on from: a stop string may begin in it, and it may
-    end inside a character; it is never shown and never cut.
+    end inside a character; it is never shown and never cut. `is_told`: that end was shown as U+FFFD, so nothing can
+    make a character of it any more.
     """
 
     __slots__ = ("_held", "_nodes", "_num_shown", "_pending", "_texts", "_tokens", "stop")
 
-    def __init__(self, stops: StopStrings | None = None, given: bytes = b"") -> None:
+    def __init__(self, stops: StopStrings | None = None, given: bytes = b"", *, is_told: bool = False) -> None:
         text, pending = split_characters(given)
+        if is_told and pending:
+            text, pending = text + "\ufffd", b""
         # For each token its bytes and the characters that it completed; before the first one and after each, where
         # the automaton is and the bytes that may yet become a character. Lists of plain values, no record a token:
         # Python's garbage collector would visit those again and again.

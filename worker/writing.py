@@ -70,9 +70,11 @@ class Writing:
         """How much of what was given is taken back: tokens, and characters."""
         self._lineage = Lineage()
 
-    def _begun(self, plan: Plan, given_ids: Sequence[int], given_text: str | None = None) -> Answer:
+    def _begun(
+        self, plan: Plan, given_ids: Sequence[int], given_text: str | None = None, *, is_told: bool = False
+    ) -> Answer:
         constraint = None if plan.constraint is None else plan.constraint.copy()
-        return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint)
+        return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint, is_told=is_told)
 
     @property
     def answer(self) -> Answer:
@@ -251,11 +253,9 @@ class Writing:
 
     def go_on(self) -> None:
         """Begin the next segment, behind what is kept of those before it."""
-        self._ended.append(self._answer)
-        self._answer = self._begun(self._plans[len(self._ended)], self._turn_ids())
-
-    def _turn_ids(self) -> list[int]:
-        return self._ended[-1].turn_ids if self._ended else self._given_ids
+        ended = self._answer
+        self._ended.append(ended)
+        self._answer = self._begun(self._plans[len(self._ended)], ended.turn_ids, is_told=ended.is_told)
 
     def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
         """Return the event that shows `text`; None where nothing is to be told."""

@@ -540,6 +540,18 @@ def test_given_ids_may_end_inside_a_character(say: Say) -> None:
     assert turn["token_ids"][:2] == said.ids[:2]
 
 
+def test_a_segment_tells_nothing_again_of_bytes_that_the_one_before_it_has_shown_as_no_character(say: Say) -> None:
+    said = say("5", b"\xe2\x82", " x", "y", "z")
+    # What the space shows to be no character stands before the stop string, and is said; the next one has no text.
+    choice = said.choice(segments=[{"stop": [" "]}, {"stop": [" "]}, {}])
+    assert [part["text"] for part in choice["segments"]] == ["5\ufffd", "", " xyz"]
+    assert choice["text"] == said.worker.result("tokenize", token_ids=choice["token_ids"])["text"]
+    # Where nothing was told of them, they may become one.
+    said = say("5", b"\xe2\x82", b"\xac!", "x")
+    choice = said.choice(segments=[{"stop": ["\u20ac"]}, {}], continuation={"token_ids": said.ids[:2]})
+    assert [part["text"] for part in choice["segments"]] == ["", "\u20ac!x"]
+
+
 @pytest.mark.parametrize("cut", range(1, len("say return value")))
 def test_the_text_joins_wherever_it_was_cut(say: Say, cut: int) -> None:
     said = say("say", " return", " value")
