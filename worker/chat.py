@@ -139,7 +139,10 @@ class Chat:
             case _ if command.startswith("/"):
                 self._out.write(HELP)
             case _:
-                self._answer(self._here.add("user", line))
+                # A question that has no answer can't be gone on from: what follows is asked in its place.
+                here = self._here
+                above = here.parent if here.role == "user" and here.parent is not None else here
+                self._answer(above.add("user", line))
 
     def _answer(self, question: _Node) -> None:
         self._here = question
@@ -151,7 +154,7 @@ class Chat:
         ]
         request_id = next(self._request_ids)
         command = Generate(
-            request_id=request_id, messages=messages, sampling=Sampling(temperature=0.8), max_tokens=1024
+            request_id=request_id, messages=messages, sampling=Sampling(temperature=0.8), overflow="drop_oldest"
         )
         end = self._wait_for_end(command)
         self._out.write("\n")
@@ -161,8 +164,10 @@ class Chat:
             answer.token_ids = choice.turn_token_ids
             self._here = answer
             versions = len(question.children)
+            dropped = f" · {usage.dropped_messages} oldest left out" if usage.dropped_messages else ""
             version = f" · version {versions} of {versions}" if versions > 1 else ""
-            self._say(f"[{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} kept · {choice.reason}{version}]")
+            kept = f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} kept"
+            self._say(f"[{kept}{dropped} · {choice.reason}{version}]")
         elif isinstance(end, Failed):
             self._say(end.message)
 

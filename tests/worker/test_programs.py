@@ -19,15 +19,19 @@ from tests.models import chain, write_scripted_model
 # --- chat ------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def speaker(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that answers "Yes." to everything, with a bell behind it, which no terminal should ring."""
+def write_speaker(folder: Path, byte_level: Tokenizer, context_length: int = 4096) -> Path:
+    """Write a model that answers "Yes." to everything, with a bell behind it, which no terminal should ring."""
     # Behind the newline of ChatML's "<|im_start|>assistant\n".
     newline = byte_level.encode("\n").ids[-1]
     said = [byte_level.token_to_id(piece) for piece in ("Y", "e", "s", ".", "ć")]
     assert None not in said
     tokens = [newline, *(token for token in said if token is not None)]
-    return write_scripted_model(tmp_path_factory.mktemp("models") / "speaker", byte_level, chain(tokens))
+    return write_scripted_model(folder, byte_level, chain(tokens), context_length=context_length)
+
+
+@pytest.fixture(scope="module")
+def speaker(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    return write_speaker(tmp_path_factory.mktemp("models") / "speaker", byte_level)
 
 
 def chat(model: Path | str, *lines: str) -> subprocess.CompletedProcess[str]:
@@ -63,6 +67,20 @@ def test_a_scripted_chat_answers_forks_edits_and_shows_its_tree(speaker: Path):
     ]
     assert "[version 1 of 2] Is it green?" in shown
     assert "Back before: Is it green?" in shown
+
+
+def test_a_chat_goes_on_where_its_context_is_full(tmp_path: Path, byte_level: Tokenizer):
+    speaker = write_speaker(tmp_path / "speaker", byte_level, context_length=80)
+    done = chat(speaker, *["Is it green?"] * 6, "Is it? " * 50, "Is it blue?", "/tree")
+    assert done.stdout.count("oldest left out · eos]") == 5
+    # What can't be asked is not gone on from.
+    assert done.stdout.count("the model's context holds 80 with the answer") == 1
+    tree = [line.strip() for line in done.stdout[done.stdout.index("● user: Is it green?") :].splitlines()]
+    assert [line[:18] for line in tree[12:15]] == [
+        "○ user: Is it? Is ",
+        "● user: Is it blue",
+        "● assistant: Yes.\ufffd",
+    ]
 
 
 def test_asking_again_keeps_all_but_one_token_of_the_prompt(speaker: Path):
