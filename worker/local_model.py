@@ -60,7 +60,9 @@ class LocalModel:
 
     def choice(self, choices: Sequence[str], *, sampling: Sampling = _GREEDY) -> Generator:
         """Return a generator of one of these texts."""
-        return self._generator(Constraint(kind="choice", value=list(choices)), sampling)
+        # A string would be taken apart into letters.
+        value = choices if isinstance(choices, str) else list(choices)
+        return self._generator(Constraint(kind="choice", value=value), sampling)
 
     def regex(
         self,

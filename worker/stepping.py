@@ -179,7 +179,10 @@ class Stepping:
 
         `constraint`: at its beginning (`Constraints.new`); it is copied. `max_resamples`: how often hooks may have one
         place drawn anew, `slow_s` what is too long for a call of one. Without a seed in `sampling` one is drawn.
+        Raises `ValueError` where not even one token is wanted.
         """
+        if max_tokens < 1:
+            raise ValueError(f"`max_tokens` is {max_tokens}; 1 or more is meant.")
         seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
         writing = Writing(vocabulary, [Plan(stop, constraint)], [], None, max_tokens)
         family = _Family(vocabulary, list(prompt_ids), sampling, seed, [])

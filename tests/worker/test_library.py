@@ -390,6 +390,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda model: model.text(sampling=Sampling(top_p=3)), BadRequestError, r"at `\$\.sampling\.top_p`"),
     (lambda model: model.regex("a("), ConstraintInvalidError, "unclosed group"),
     (lambda model: model.choice([]), ConstraintInvalidError, "Name at least one"),
+    (lambda model: model.choice("yes"), ConstraintInvalidError, "A choice is a list of texts"),
     (lambda model: model.json("{"), ConstraintInvalidError, "is no JSON"),
     (lambda model: model.grammar("start: a"), ConstraintInvalidError, "unknown name"),
     (

@@ -343,6 +343,8 @@ def test_bad_input_is_refused_in_words(model: LanguageModel) -> None:
     stepping.take(np.zeros(len(model.vocabulary)))
     with pytest.raises(ValueError, match=r"has ended \(length\)"):
         stepping.take(np.zeros(len(model.vocabulary)))
+    with pytest.raises(ValueError, match="`max_tokens` is 0"):
+        Stepping(model.vocabulary, PROMPT, max_tokens=0)
 
 
 def test_a_hook_that_raises_ends_it_and_what_was_said_is_kept(model: LanguageModel) -> None:
