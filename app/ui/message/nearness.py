@@ -9,6 +9,12 @@ from shiboken6 import isValid
 from typing_extensions import override
 
 _NOT_BY_KEY = {Qt.FocusReason.MouseFocusReason, Qt.FocusReason.PopupFocusReason}
+_COMES_BACK = {
+    Qt.FocusReason.ActiveWindowFocusReason,
+    Qt.FocusReason.PopupFocusReason,
+    Qt.FocusReason.MenuBarFocusReason,
+}
+"""It was there before: a window, a menu or a panel had it for a while."""
 _WATCHED = {QEvent.Type.Enter, QEvent.Type.Leave, QEvent.Type.FocusIn, QEvent.Type.FocusOut}
 
 
@@ -18,7 +24,7 @@ class Nearness(QObject):
     changed = Signal()
     """Somebody may have come, or gone."""
     focused = Signal()
-    """That part has got the focus."""
+    """That part has got the focus, not only back."""
 
     def __init__(self, widget: QWidget, part: QWidget) -> None:
         super().__init__(widget)
@@ -38,10 +44,11 @@ class Nearness(QObject):
         kind = event.type()
         # A widget that is being destroyed is told that its parts lose the focus.
         if kind in _WATCHED and isValid(self._widget):
-            if watched is self._part and isinstance(event, QFocusEvent):
-                self._draw_ring(has_focus=event.gotFocus(), by_key=event.reason() not in _NOT_BY_KEY)
+            focus = event if watched is self._part and isinstance(event, QFocusEvent) else None
+            if focus is not None:
+                self._draw_ring(has_focus=focus.gotFocus(), by_key=focus.reason() not in _NOT_BY_KEY)
             self.changed.emit()
-            if watched is self._part and kind == QEvent.Type.FocusIn:
+            if focus is not None and focus.gotFocus() and focus.reason() not in _COMES_BACK:
                 self.focused.emit()
         return super().eventFilter(watched, event)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu, QWidget
+from pytestqt.qtbot import QtBot
+
 from app.model.message import MessageId
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
+from tests.app.ui.conftest import PATIENCE_MS
 
 _BELOW_PX = 24
 _LONG = "A paragraph of some words.\n\n" * 12
@@ -101,3 +106,32 @@ def test_a_wider_page_on_which_the_last_answer_is_lower_shows_nothing_below_it(
     bar.setValue(bar.maximum() - 60)
     transcript.resize(800, 500)
     assert _ends_at_the_lower_edge(transcript)
+
+
+def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gives_the_focus_back(
+    desk: Desk, transcript: Transcript, qtbot: QtBot
+) -> None:
+    for question in ("One", "Two", "Three", "Four"):
+        desk.ask(question, _LONG)
+    transcript.activateWindow()
+    qtbot.waitUntil(transcript.isActiveWindow, timeout=PATIENCE_MS)
+    last = transcript.view(transcript.message_ids[-1])
+    assert last is not None
+    last.text.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    transcript.verticalScrollBar().setValue(30)
+    other = QWidget()
+    qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    qtbot.waitUntil(other.isActiveWindow, timeout=PATIENCE_MS)
+    transcript.activateWindow()
+    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    assert transcript.verticalScrollBar().value() == 30
+    menu = QMenu(transcript)
+    menu.addAction("One")
+    menu.popup(transcript.mapToGlobal(transcript.rect().center()))
+    qtbot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
+    menu.close()
+    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    assert transcript.verticalScrollBar().value() == 30
