@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Generator
 from html import escape
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ from app.model.message import Message
 TEXT_PX = 14
 _FORMULA = "formula:"
 _STAND_IN = "\u200b"
-_LONGEST_RUN = 5_000
+_LONG_RUN = re.compile(r"\S{5000}(?=\S)")
 """Characters without a space that Qt lays out in one go."""
 _BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
 """Characters that XML, and so ODT, can't have."""
@@ -160,7 +161,7 @@ class _Writer:
         if said.reasoning and self._options.reasoning:
             parts.append(f'<p class="quiet plain">{_plain(said.reasoning)}</p>')
         if message.role == "assistant":
-            parts.append(rendered(_broken(said.answer.translate(_BAD)), self._looks))
+            parts.append(rendered(said.answer.translate(_BAD), self._looks))
         else:
             parts.append(f'<p class="plain">{_plain(said.answer)}</p>')
         if message.record is not None and message.record.error:
@@ -200,7 +201,7 @@ def _note(note: Note, looks: _PaperLooks) -> str:
         return looks.picture(note.file_address, note.file_name)
     if note.file_address:
         return f"<p>[file: {_plain(note.file_name)}]</p>"
-    return rendered(_broken(note.text.translate(_BAD)), looks)
+    return rendered(note.text.translate(_BAD), looks)
 
 
 class _PaperLooks:
@@ -246,11 +247,23 @@ def source_of(name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return escape(_broken(text.translate(_BAD)), quote=False)
+    return escape(text.translate(_BAD), quote=False)
 
 
-def _broken(text: str) -> str:
-    """Let Qt break runs without a space: a zero-width space every few thousand characters."""
-    if len(text) <= _LONGEST_RUN:
-        return text
-    return "\u200b".join(text[start : start + _LONGEST_RUN] for start in range(0, len(text), _LONGEST_RUN))
+def break_runs(document: QTextDocument, start: int) -> None:
+    """Put a zero-width space into each long run without a space from `start` on, where Qt may break it.
+
+    For a document that is laid out: in any other the text is as it is.
+    """
+    edit = QTextCursor(document)
+    edit.beginEditBlock()
+    block = document.findBlock(start)
+    while block.isValid():
+        text = block.text()
+        # The last one first: what stands before it keeps its place.
+        for run in reversed(list(_LONG_RUN.finditer(text))):
+            # Qt counts units of 16 bits.
+            edit.setPosition(block.position() + len(text[: run.end()].encode("utf-16-le", "surrogatepass")) // 2)
+            edit.insertText("\u200b")
+        block = block.next()
+    edit.endEditBlock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from functools import partial
 
 from msgspec import Struct
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt
@@ -15,13 +16,14 @@ from PySide6.QtGui import (
     QPainter,
     QPalette,
     QPyTextObject,
+    QTextCursor,
     QTextDocument,
     QTextFormat,
 )
 from PySide6.QtSvg import QSvgRenderer
 from typing_extensions import override
 
-from app.export.document import PaperDocument, filled, picture_of, source_of
+from app.export.document import PaperDocument, break_runs, filled, picture_of, source_of
 from app.model.exports.formula import Formula
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
@@ -32,6 +34,7 @@ MM_PER_INCH = 25.4
 FOOTER_PX = 28
 _A4_MM = (210, 297)
 _BLOCKS_A_STEP = 32
+_LINE_BREAK = "\u2028"
 _FILLS_A_PAGE = 12_000
 """Characters; no page holds more."""
 
@@ -63,11 +66,53 @@ def lay_out(document: PaperDocument) -> Generator[None]:
         block = block.next()
 
 
+def begin_blocks_with_pages(document: PaperDocument) -> None:
+    """Let what goes on upon another page be a block of its own there, in a document that is laid out.
+
+    Of a block that is painted from its middle on Qt paints the line above, too: nobody sees it, but whoever selects
+    text or searches it has it twice.
+    """
+    height = document.pageSize().height()
+    layout = document.documentLayout()
+    starts: list[int] = []
+    block = document.begin()
+    while block.isValid():
+        lines = block.layout()
+        top = layout.blockBoundingRect(block).top() - lines.boundingRect().top()
+        page = -1
+        for number in range(lines.lineCount()):
+            line = lines.lineAt(number)
+            # A line stands on one page: its middle tells on which.
+            its_page = int((top + line.y() + line.height() / 2) // height)
+            if its_page > page >= 0:
+                starts.append(block.position() + line.textStart())
+            page = its_page
+        block = block.next()
+    edit = QTextCursor(document)
+    edit.beginEditBlock()
+    # The last one first: what stands before it keeps its place.
+    for start in reversed(starts):
+        edit.setPosition(start)
+        above, look = edit.blockFormat(), edit.blockFormat()
+        look.setTopMargin(0)
+        look.setPageBreakPolicy(QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore)
+        if document.characterAt(start - 1) == _LINE_BREAK:
+            edit.deletePreviousChar()
+        edit.insertBlock(look)
+        if (own := edit.currentList()) is not None:
+            own.remove(edit.block())
+        above.setBottomMargin(0)
+        edit.movePosition(QTextCursor.MoveOperation.PreviousBlock)
+        edit.setBlockFormat(above)
+    edit.endEditBlock()
+
+
 def first_page(
     part: Part, options: Options, pixels_per_px: float, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
     """Return the first page, A4 in size; yield in between. It needs a `QGuiApplication`, and no particular thread."""
     document = PaperDocument()
+    document.written = partial(break_runs, document)
     is_filled = True
     for _ in filled(document, part, options):
         yield
@@ -104,7 +149,8 @@ def paint_page(document: PaperDocument, painter: QPainter, page: QSizeF, number:
     palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
     context.palette = palette  # pyright: ignore[reportAttributeAccessIssue]
     view = QRectF(0, number * page.height(), page.width(), page.height())
-    context.clip = view  # pyright: ignore[reportAttributeAccessIssue]
+    # A line that begins where the page ends is none of it.
+    context.clip = view.adjusted(0, 0, 0, -1)  # pyright: ignore[reportAttributeAccessIssue]
     painter.save()
     painter.translate(0, -view.top())
     painter.setClipRect(view)

@@ -16,8 +16,18 @@ from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app.export.blank_font import FAMILY
-from app.export.document import PaperDocument, filled
-from app.export.pages import DPI, FOOTER_PX, MARGIN_MM, MM_PER_INCH, lay_out, paint_footer, paint_page, show_pictures
+from app.export.document import PaperDocument, break_runs, filled
+from app.export.pages import (
+    DPI,
+    FOOTER_PX,
+    MARGIN_MM,
+    MM_PER_INCH,
+    begin_blocks_with_pages,
+    lay_out,
+    paint_footer,
+    paint_page,
+    show_pictures,
+)
 from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
@@ -35,7 +45,12 @@ def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
     """Write a PDF; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
     document = PaperDocument()
     wide = WideCharacters(document)
-    document.written = wide.set_apart
+
+    def written(start: int) -> None:
+        break_runs(document, start)
+        wide.set_apart(start)
+
+    document.written = written
     # Laying out and painting take about as long as filling.
     total = 2 * len(part.messages)
     for done in filled(document, part, options):
@@ -65,6 +80,9 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
     show_pictures(document)
     document.setPageSize(page)
+    for _ in lay_out(document):
+        yield Progress(total // 2, total)
+    begin_blocks_with_pages(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
     painter = QPainter(writer)

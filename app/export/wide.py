@@ -33,6 +33,7 @@ _OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
 _SAID = QTextFormat.Property.UserProperty.value + 1
 _STANDS_FOR_AN_OBJECT = "\ufffc"
 _NARROW = 0xFFFF
+_SECOND_HALVES = frozenset(bytes([high]) for high in range(0xDC, 0xE0))
 _BLANK_PX = 12
 
 
@@ -80,6 +81,9 @@ class WideCharacters(QPyTextObject):
         finder.toEnd()
         end = finder.position()
         while (start := finder.toPreviousBoundary()) >= 0:
+            if units[2 * start + 1 : 2 * start + 2] in _SECOND_HALVES:
+                # Of some characters that are younger than its tables Qt takes each half for one.
+                continue
             said = units[2 * start : 2 * end].decode("utf-16-le", "replace")
             if any(map(self._loses, said)):
                 yield start, end - start, said

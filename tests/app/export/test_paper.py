@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
 from PySide6.QtGui import QTextCursor
@@ -111,6 +111,7 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
 
 @pytest.mark.usefixtures("qapp")
 @given(st.text(st.characters(min_codepoint=0x10000, max_codepoint=0x2FFFF, exclude_categories=["Cn"]), max_size=6))
+@example("\U00011fc0")
 @settings(max_examples=40, deadline=None)
 def test_whatever_they_are_they_lie_under_their_shapes_in_order(said: str) -> None:
     document = PaperDocument()
@@ -170,6 +171,31 @@ def test_an_odt_has_all_text_and_its_pictures(part: Part, tmp_path: Path) -> Non
     assert "Another \ufffd answer." in text
     # Two formulas and the picture.
     assert sum(name.startswith("Pictures/") for name in names) == 3
+
+
+def test_long_texts_are_as_they_are_and_runs_without_a_space_are_set_in_good_time(
+    tmp_path: Path, qapp: QApplication
+) -> None:
+    assert qapp is not None
+    code = "".join(f"line_{number} = {' + '.join(['value'] * 8)}\n" for number in range(80))
+    run = "".join(f"{number:06}" for number in range(900)) + "😀"
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Long", "", code)
+    # Wherever something would be put in between, it would break the code, a fence or the run.
+    answer = store.add(conversation.id, question.id, "assistant", f"```\n{code}```\n\n{run}")
+    store.add(conversation.id, answer.id, "note", f"Tool result\n\n```\n{code}```")
+    part = whole_tree(store, conversation.id)
+    store.close()
+    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt")) as archive:
+        odt = "".join(ET.fromstring(archive.read("content.xml")).itertext())  # noqa: S314 (our own)
+    pages = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages
+    pdf = "".join(page.extract_text() for page in pages)
+    for number in range(len(pages), 0, -1):
+        pdf = pdf.replace(f"\n{number} / {len(pages)}\nLong", "")
+    assert "\u200b" not in odt
+    for text in (odt, pdf):
+        assert (_squeezed(text).count("line_"), "`" in text) == (3 * 80, False)
+        assert _squeezed(run) in _squeezed(text)
 
 
 def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(tmp_path: Path, part: Part) -> None:
