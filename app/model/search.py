@@ -10,6 +10,7 @@ from app.model.database import DamagedError, Database, SearchIndexError
 from app.model.message import Conversation, Message, MessageId, Role
 from app.model.reach import in_sight
 from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
+from app.model.thoughts import without_marks
 from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
@@ -155,7 +156,7 @@ class Search:
             if conversation is None or message_id not in messages:
                 continue
             message = messages[message_id]
-            text, marks = excerpt(message.text, question)
+            text, marks = excerpt(without_marks(message), question)
             version, num_versions = versions.get(message_id, (1, 1))
             hits.append(
                 Hit(

@@ -56,6 +56,16 @@ def split_thought(text: str) -> Thought | None:
     return Thought(text[: found.start("mark")].strip("\n"), _answer_start(text, found.end("mark")), is_closed=True)
 
 
+def without_marks(message: Message) -> str:
+    """Return a message's words, what was thought and what is said, without the marks between them."""
+    text = message.text
+    # Nearly all texts have none, and looking line by line takes its time.
+    if message.role != "assistant" or not any(mark in text for mark in (*_MARKS, *_UNOPENED_ENDS)):
+        return text
+    thought = split_thought(text)
+    return text if thought is None else f"{thought.text.strip()}\n{text[thought.answer_start :]}".strip("\n")
+
+
 def may_become_thought(text: str) -> bool:
     """Whether so little is there of a text that it may be the beginning of a thought's mark."""
     begun = text.lstrip()

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QWidget,
+)
+from typing_extensions import override
 
 from app.notices import Notice
 from app.ui.theme import COLUMN_PX, Theme, icon
@@ -36,7 +46,7 @@ class Banner(QWidget):
         row.setContentsMargins(12, 8, 8, 8)
         row.setSpacing(12)
         row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(self.label, 1)
+        row.addWidget(_Words(self.label), 1)
         row.addWidget(self.button)
         row.addWidget(self.close_button)
         outer = QHBoxLayout(self)
@@ -96,3 +106,42 @@ class Banner(QWidget):
         self.dismiss()
         if notice is not None:
             self.action_asked.emit(notice.action, notice.target)
+
+
+class _Words(QScrollArea):
+    """As high as its words; in a window too low for all of them they scroll."""
+
+    def __init__(self, label: QLabel) -> None:
+        super().__init__()
+        self.setObjectName("banner_words")
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._label = label
+        self.setWidget(label)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        # By the keys, too, where there is something to scroll.
+        self.verticalScrollBar().rangeChanged.connect(self._on_range)
+
+    def _on_range(self, _least: int, most: int) -> None:
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if most else Qt.FocusPolicy.NoFocus)
+
+    @override
+    def heightForWidth(self, width: int, /) -> int:
+        return self._label.heightForWidth(width - self._edges.width()) + self._edges.height()
+
+    @property
+    def _edges(self) -> QSize:
+        """What its frame takes."""
+        return self.size() - self.maximumViewportSize()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return self._label.sizeHint() + self._edges
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._label.minimumSizeHint().width(), self._label.fontMetrics().lineSpacing())

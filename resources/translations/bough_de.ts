@@ -1689,8 +1689,8 @@
         <translation>Alle wie zuvor</translation>
     </message>
     <message>
-        <source>Letters alone work on the message that has the focus. They stay, also beside a key of yours.</source>
-        <translation>Buchstaben allein wirken auf die Nachricht, die den Fokus hat. Sie bleiben, auch neben einer Taste von Ihnen.</translation>
+        <source>Letters alone work on the message that has the focus, also beside a key of yours.</source>
+        <translation>Buchstaben allein wirken auf die Nachricht, die den Fokus hat, auch neben einer Taste von Ihnen.</translation>
     </message>
     <message>
         <source>Keys</source>
@@ -3114,6 +3114,10 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
         <translation>Das JSON-Schema ist kein JSON: {error}.</translation>
     </message>
     <message>
+        <source>The ODT could not be made</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The PDF could not be painted</source>
         <translation>Das PDF ließ sich nicht zeichnen</translation>
     </message>
@@ -3160,10 +3164,6 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     <message>
         <source>The conversations in {path} were written by an older Bough. They are brought up to date once a backup is made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again.</source>
         <translation>Die Gespräche in {path} hat ein älteres Bough geschrieben. Sie werden aktualisiert, sobald eine Sicherung gemacht ist, und das ist gescheitert ({error}). Nichts wurde geändert. Schaffen Sie Platz, und starten Sie Bough dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>The disk is full, or the folder can&apos;t be written to</source>
-        <translation>Die Platte ist voll, oder in den Ordner lässt sich nicht schreiben</translation>
     </message>
     <message>
         <source>The disk is full, so {path} could not be written. What was stored before is kept. Free some space, then try again.</source>

@@ -136,7 +136,7 @@ class Composer(QWidget):
         self._show_button()
 
     def set_placeholder(self, text: str) -> None:
-        self.text.setPlaceholderText(text)
+        self.text.show_hint(text)
 
     def set_streaming(self, streaming: bool) -> None:
         """Turn send into stop and back."""
@@ -254,5 +254,10 @@ class Composer(QWidget):
             is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
             if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self.send()
+                return True
+            is_paging = event.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown} and not event.modifiers()
+            if is_paging and not self.text.verticalScrollBar().maximum():
+                # All that is written is in sight; the conversation is not.
+                event.ignore()
                 return True
         return super().eventFilter(watched, event)

@@ -74,12 +74,17 @@ class HookRows(QWidget):
         others = [name for name in self._hooks if name not in self.names]
         for name in (*self.names, *others):
             lost = Hook(name=name, problem=self.tr("It is not in the folder of hooks any more. Switch it off."))
-            self._rows.addWidget(self._row(self._hooks.get(name, lost), focus))
+            self._add(self._row(self._hooks.get(name, lost), focus))
         if not self._hooks and not self.names:
-            self._rows.addWidget(quiet_label(self.tr("There are none.")))
+            self._add(quiet_label(self.tr("There are none.")))
         if self._focused is not None:
             self._focused.setFocus()
             self._focused = None
+
+    def _add(self, row: QWidget) -> None:
+        self._rows.addWidget(row)
+        # At once: of what a layout shows a moment later, the panel around it does not know how high it is.
+        row.show()
 
     def _row(self, hook: Hook, focus: tuple[str, str] | None) -> QWidget:
         row = QWidget()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QPlainTextEdit
 from typing_extensions import override
 
@@ -27,6 +27,29 @@ class WritingField(QPlainTextEdit):
     """Files that were pasted or dropped, as a list of paths, where they are taken."""
 
     takes_files = False
+
+    _hint = ""
+    """What it says while it is empty."""
+
+    def show_hint(self, text: str) -> None:
+        """Say something while it is empty, on one line."""
+        self._hint = text
+        self._fit_hint()
+
+    def _fit_hint(self) -> None:
+        room = self.viewport().width() - round(2 * self.document().documentMargin()) - 1
+        self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room))
+
+    @override
+    def resizeEvent(self, e: QResizeEvent, /) -> None:
+        super().resizeEvent(e)
+        self._fit_hint()
+
+    @override
+    def changeEvent(self, e: QEvent, /) -> None:
+        super().changeEvent(e)
+        if e.type() == QEvent.Type.FontChange:
+            self._fit_hint()
 
     @property
     def content(self) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
+    QVBoxLayout,
 )
 
 from app.program import Program
@@ -23,6 +24,7 @@ from app.ui.theme import scaled
 _NAME = Qt.ItemDataRole.UserRole
 _LIST_PX = 340
 _FIELD_PX = 160
+_GAP_PX = 8
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
 """Any other key alone is one that somebody types."""
@@ -36,7 +38,7 @@ class KeysPage(SettingsPage):
     """A list of all actions; the key of the one that is chosen is changed below it, and holds at once."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__()
+        super().__init__(takes_all=True)
         self._program = program
         self._entries = {entry.name: entry for entry in all_entries()}
         self.list = QTreeWidget()
@@ -68,15 +70,16 @@ class KeysPage(SettingsPage):
         row = Flow()
         for widget in (self.field, self.none_button, self.reset_button, self.reset_all_button):
             row.addWidget(widget)
-        hint = quiet_label(
-            self.tr("Letters alone work on the message that has the focus. They stay, also beside a key of yours.")
-        )
+        change = QVBoxLayout()
+        change.setSpacing(_GAP_PX)
+        change.addWidget(self.list, 1)
+        change.addLayout(row)
+        hint = quiet_label(self.tr("Letters alone work on the message that has the focus, also beside a key of yours."))
         self.cards.addWidget(
             card(
                 self.tr("Keys"),
                 self.tr("Choose an action, then press the key that it is to work by."),
-                self.list,
-                row,
+                change,
                 self.says,
                 hint,
             )

@@ -11,7 +11,8 @@ from app.ui.parts.one_of import quiet_label
 class SettingsPage(QWidget):
     """Fills `cards`; they scroll where there is no room for all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_all: bool = False) -> None:
+        """`takes_all`: what is in it grows with the window."""
         super().__init__()
         inner = QWidget()
         column = QVBoxLayout(inner)
@@ -20,7 +21,8 @@ class SettingsPage(QWidget):
         self.cards = QVBoxLayout()
         self.cards.setSpacing(12)
         column.addLayout(self.cards)
-        column.addStretch(1)
+        if not takes_all:
+            column.addStretch(1)
         scroll = QScrollArea()
         scroll.setObjectName("settings_scroll")
         scroll.setFrameShape(QFrame.Shape.NoFrame)

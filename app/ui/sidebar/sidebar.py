@@ -23,6 +23,8 @@ class Sidebar(QFrame):
     section_menu_asked = Signal(str, QPoint)
     """A section's key and where its menu is to open."""
     new_asked = Signal()
+    writing_asked = Signal()
+    """What is typed now belongs to the conversation that was opened."""
     search_asked = Signal()
     settings_asked = Signal()
     delete_asked = Signal(int)
@@ -32,12 +34,12 @@ class Sidebar(QFrame):
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("sidebar")
-        self.setFixedWidth(_WIDTH_PX)
         self.search_button = self._button("sidebar_search", self.tr("Search"), self.search_asked)
         self.new_button = self._button("new_conversation", self.tr("New conversation"), self.new_asked)
         self.settings_button = self._button("side_button", self.tr("Settings"), self.settings_asked)
         self.list = ConversationList(controller, theme)
         self.list.chosen.connect(self.conversation_chosen)
+        self.list.opened_by_pointer.connect(self.writing_asked)
         self.list.menu_asked.connect(self.menu_asked)
         self.list.section_menu_asked.connect(self.section_menu_asked)
         self.list.delete_asked.connect(self.delete_asked)
@@ -60,6 +62,8 @@ class Sidebar(QFrame):
         self._show_whether_empty()
 
     def set_theme(self, theme: Theme) -> None:
+        # Larger text needs more room; a third of that leaves the page its share.
+        self.setFixedWidth(round(_WIDTH_PX * max(1.0, (2 + theme.text_scale) / 3)))
         self.search_button.setIcon(icon("search", theme.quiet_text))
         self.new_button.setIcon(icon("plus", theme.text))
         self.settings_button.setIcon(icon("settings", theme.quiet_text))

@@ -14,7 +14,7 @@ from typing_extensions import override
 from app.model.message import ORIGINS, Alternative
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
-from app.ui.theme import SMALL_PX, Theme, code_font, icon, text_font
+from app.ui.theme import SMALL_PX, Theme, code_font, icon, scaled, text_font
 
 _WIDTH_PX = 296
 _WIDEST_PX = 400
@@ -24,6 +24,8 @@ _ROW_PX = 30
 _LINE_PX = 34
 """A line of text, and a little: so far above its place it is above the token."""
 _GAP_PX = 6
+_BAR_PX = 64
+_PERCENT_PX = 60
 _SIGNS = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
@@ -83,9 +85,9 @@ class TokenPopover(QFrame):
         self._hint.ensurePolished()
         has_words = bool(self._hint.text())
         self._hint.setVisible(has_words)
-        width = self._fitting_width() if has_words else _WIDTH_PX
+        width = self._fitting_width() if has_words else scaled(_WIDTH_PX)
         words_px = self._words_height(width) if has_words else 0
-        self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * _ROW_PX + words_px)
+        self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + words_px)
         self._move_to(place)
         self.show()
 
@@ -124,8 +126,10 @@ class TokenPopover(QFrame):
 
     def _fitting_width(self) -> int:
         """The least at which its words stand on no more lines than they need: no word is left alone."""
-        least = self._words_height(_WIDEST_PX)
-        return next(width for width in range(_WIDTH_PX, _WIDEST_PX + 1, 4) if self._words_height(width) <= least)
+        widest = scaled(_WIDEST_PX)
+        least = self._words_height(widest)
+        widths = range(scaled(_WIDTH_PX), widest, 4)
+        return next((width for width in widths if self._words_height(width) <= least), widest)
 
     def _words_height(self, width: int) -> int:
         return self._hint.heightForWidth(width - 2 * (_MARGIN_PX + _BORDER_PX))
@@ -135,7 +139,7 @@ class TokenPopover(QFrame):
         room = screen.availableGeometry()
         x = min(max(place.x(), room.left()), room.right() - self.width())
         is_below = place.y() + self.height() <= room.bottom()
-        self.move(x, place.y() if is_below else max(room.top(), place.y() - self.height() - _LINE_PX))
+        self.move(x, place.y() if is_below else max(room.top(), place.y() - self.height() - scaled(_LINE_PX)))
 
 
 class AlternativeRow(QAbstractButton):
@@ -149,7 +153,7 @@ class AlternativeRow(QAbstractButton):
         self._is_own = is_own
         self._is_marked = False
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.setFixedHeight(_ROW_PX)
+        self.setFixedHeight(scaled(_ROW_PX))
         name = self.tr("{token}, {percent}").format(token=self._words, percent=self._percent)
         self.setAccessibleName(self.tr("{row}, chosen").format(row=name) if is_own else name)
         self.setCursor(Qt.CursorShape.ArrowCursor if is_own else Qt.CursorShape.PointingHandCursor)
@@ -174,7 +178,7 @@ class AlternativeRow(QAbstractButton):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(_WIDTH_PX, _ROW_PX)
+        return QSize(scaled(_WIDTH_PX), scaled(_ROW_PX))
 
     @override
     def enterEvent(self, event: object) -> None:
@@ -193,17 +197,17 @@ class AlternativeRow(QAbstractButton):
             painter.setBrush(QColor(self._theme.accent_wash if self._is_marked else self._theme.hover))
             painter.drawRoundedRect(self.rect(), 6, 6)
         if self._is_own:
-            icon("check", self._theme.accent).paint(painter, 6, (_ROW_PX - 16) // 2, 16, 16)
-        words = self.rect().adjusted(28, 0, -130, 0)
+            icon("check", self._theme.accent).paint(painter, 6, (self.height() - 16) // 2, 16, 16)
+        words = self.rect().adjusted(28, 0, -_BAR_PX - scaled(_PERCENT_PX) - _GAP_PX, 0)
         painter.setPen(QColor(self._theme.text))
         painter.setFont(code_font())
         shown = painter.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideRight, words.width())
         painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, shown)
-        bar = QRectF(self.width() - 124, self.height() / 2 - 3, 64, 6)
+        bar = QRectF(self.width() - _BAR_PX - scaled(_PERCENT_PX), self.height() / 2 - 3, _BAR_PX, 6)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.line))
         painter.drawRoundedRect(bar, 3, 3)
-        bar.setWidth(max(2.0, 64 * self.share))
+        bar.setWidth(max(2.0, _BAR_PX * self.share))
         painter.setBrush(QColor(self._theme.accent if self._is_own else self._theme.control_line))
         painter.drawRoundedRect(bar, 3, 3)
         painter.setPen(QColor(self._theme.quiet_text))

@@ -267,8 +267,7 @@ class TreeCanvas(QAbstractScrollArea):
         super().resizeEvent(event)
         current, before = self.current, QRect(QPoint(), event.oldSize())
         # Whoever calls the tree sees where they are, though it was of another size when it went.
-        is_called = not event.oldSize().isValid()
-        is_wanted = current is not None and (is_called or before.contains(self.rect_of(current).center()))
+        is_wanted = current is not None and (not before.isValid() or before.contains(self.rect_of(current).center()))
         self._fit_range()
         if current is not None and is_wanted:
             self.reveal(current)

@@ -197,6 +197,18 @@ def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
     assert second.excerpt.endswith("…")
 
 
+def test_a_hit_shows_what_was_thought_and_said_without_the_marks_between_them(store: Store) -> None:
+    planted = plant(store, "u1")
+    for thought in ("<think>\nA leaf, or none?\n</think>\n\nA leaf.", "A leaf, or none?\n</think>\n\nA leaf."):
+        answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", thought)
+        hit = next(hit for hit in store.search("leaf") if hit.message.id == answer.id)
+        assert hit.excerpt == "A leaf, or none? A leaf."
+        assert [hit.excerpt[slice(*mark)] for mark in hit.marks] == ["leaf", "leaf"]
+    # What a person wrote is shown as it is.
+    question = store.add(planted.conversation_id, planted.ids["u1"], "user", "<think> a leaf </think> what is that")
+    assert next(hit for hit in store.search("what") if hit.message.id == question.id).excerpt == question.text
+
+
 def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_first_is_thrown_away(
     store: Store,
 ) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractSpinBox, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
+from typing_extensions import override
 
+from app.notices import Notice
 from app.ui.asking.asking_panel import AskingPanel
 from app.ui.message.message_actions import MessageActions
+from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
+
+_LONG = "The model was not loaded. What was read with the one before it is kept, and it answers as it did. " * 4
 
 
 def _left(person: Person, widget: QWidget) -> int:
@@ -99,3 +104,105 @@ def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_o
         assert icons == [False] * (4 - num_icons) + [True] * num_icons
     # What they do is still said.
     assert [button.text() for button in buttons] == list(names)
+
+
+class _Heights(QObject):
+    """How high the rows of a panel are each time that it is painted, and how high they would have to be."""
+
+    def __init__(self, panel: AskingPanel) -> None:
+        super().__init__()
+        self.seen: list[tuple[int, int]] = []
+        self._rows = panel.hooks
+        self._rows.installEventFilter(self)
+
+    def end(self) -> None:
+        self._rows.removeEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        layout = self._rows.layout()
+        if event.type() == QEvent.Type.Paint and layout is not None:
+            self.seen.append((self._rows.height(), layout.totalHeightForWidth(self._rows.width())))
+        return False
+
+
+def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(person: Person) -> None:
+    person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
+    popover = person.window.findChild(AskingPanel)
+    assert popover is not None
+    heights = _Heights(popover)
+    person.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)
+    heights.end()
+    assert all(height >= needed for height, needed in heights.seen)
+    popover.close()
+
+
+def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeezed(person: Person) -> None:
+    window, banner = person.window, person.window.banner
+    person.controller.program.preferences.change(text_percent=150)
+    # Its page is made, as it is once somebody has compared versions.
+    assert window.side_by_side.isHidden()
+    window.resize(640, 420)
+    person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
+    banner.show_notice(Notice(_LONG, "warning"))
+    words = banner.label.parentWidget()
+    assert words is not None
+
+    def is_settled() -> bool:
+        return banner.isVisible() and banner.label.height() >= banner.label.heightForWidth(banner.label.width())
+
+    person.bot.waitUntil(is_settled, timeout=PATIENCE_MS)
+    assert words.height() < banner.label.height()
+    assert window.composer.height() >= window.composer.minimumSizeHint().height()
+    below = window.composer.mapTo(window, QPoint(0, 0)).y()
+    assert banner.mapTo(window, QPoint(0, banner.height())).y() <= below
+    # With more room all of it is in sight at once.
+    window.resize(1100, 760)
+    person.bot.waitUntil(lambda: is_settled() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
+    banner.dismiss()
+    person.controller.program.preferences.change(text_percent=100)
+
+
+def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(person: Person) -> None:
+    window, sidebar, field = person.window, person.window.sidebar, person.window.composer.text
+    said = field.placeholderText()
+    for percent in (150, 100):
+        person.controller.program.preferences.change(text_percent=percent)
+        for button in (sidebar.search_button, sidebar.new_button, sidebar.settings_button):
+            person.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
+    # Where there is no room for what the field says while it is empty, that ends with dots, on one line.
+    field.show_hint(said * 20)
+    assert field.placeholderText().startswith(said)
+    assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.viewport().width()
+    field.show_hint(said)
+    assert field.placeholderText() == said
+    assert window.isVisible()
+
+
+def test_the_heads_of_columns_stand_over_their_columns(person: Person) -> None:
+    person.window.action("settings").trigger()
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    settings.show_page(settings.keys)
+    keys = settings.keys.list
+    person.bot.waitUntil(keys.isVisible, timeout=PATIENCE_MS)
+    # The same word in both: another letter may begin a pixel further to the right.
+    item = keys.topLevelItem(1)
+    assert item is not None
+    for column in (0, 1):
+        item.setText(column, keys.headerItem().text(column))
+    QApplication.processEvents()
+    row = keys.visualItemRect(item)
+    for column in (0, 1):
+        left, width = keys.header().sectionViewportPosition(column), keys.header().sectionSize(column)
+        head = _first_ink(keys.header().viewport(), QRect(left, 2, width, keys.header().height() - 6))
+        assert head == _first_ink(keys.viewport(), QRect(left, row.top() + 2, width, row.height() - 4))
+    settings.close()
+
+
+def _first_ink(widget: QWidget, area: QRect) -> int:
+    """How far from the left the first thing is that is painted there."""
+    picture = widget.grab(area).toImage()
+    paper = QColor(picture.pixelColor(0, 0))
+    columns = range(picture.width())
+    return next(x for x in columns if any(picture.pixelColor(x, y) != paper for y in range(picture.height())))
