@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -29,10 +29,17 @@ from app.model.message import Conversation, Message, MessageId
 from app.model.search import Hit
 from app.model.search_words import understood
 from app.model.store import Store
+from app.model.typed_text import clean
 from app.places import Places
+
+if TYPE_CHECKING:
+    from io import TextIOWrapper
 
 _CANCELLED = 130
 _MAX_HITS = 100
+_MAX_ID = 2**63 - 1
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
+"""What moves a terminal's cursor, or worse."""
 
 _P = TypeVar("_P")
 _R = TypeVar("_R")
@@ -45,34 +52,42 @@ class _FailedError(Exception):
 def run(chosen: argparse.Namespace, places: Places) -> int:
     """Run one of the commands; return the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
+    # What a terminal has no letters for is no reason to stop; names of files go out as they came in.
+    is_utf8 = sys.stdout.encoding.lower() == "utf-8"
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
     try:
         if chosen.command == "import" and chosen.plan:
             return _report(_finished(_planned(chosen, places), _import_line), chosen)
-        store = _store(places, is_made=chosen.command == "import")
-        try:
-            match chosen.command:
-                case "import":
-                    return _import(store, chosen)
-                case "export":
-                    return _export(store, chosen)
-                case "search":
-                    return _search(store, chosen.words, as_json=chosen.json)
-                case "replay":
-                    return _replay(store, chosen, places)
-                case _:
-                    return _list(store, as_json=chosen.json)
-        finally:
-            store.close()
+        with contextlib.closing(_store(places, is_written=chosen.command == "import")) as store:
+            code = _done(store, chosen, places)
+            sys.stdout.flush()
+            return 1 if store.why_read_only else code
     except (StoreError, _FailedError) as error:
         _complain(str(error))
         return 1
     except KeyboardInterrupt:
         _complain("Cancelled. What was begun was taken back.")
         return _CANCELLED
-    except BrokenPipeError:
-        # Whoever reads has seen enough.
+    except OSError as error:
+        # Whoever reads may have seen enough.
+        if not isinstance(error, BrokenPipeError):
+            _complain(f"{error.filename or 'The answer'} could not be written ({error.strerror or error}).")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _done(store: Store, chosen: argparse.Namespace, places: Places) -> int:
+    match chosen.command:
+        case "import":
+            return _import(store, chosen)
+        case "export":
+            return _export(store, chosen)
+        case "search":
+            return _search(store, chosen.words, as_json=chosen.json)
+        case "replay":
+            return _replay(store, chosen, places)
+        case _:
+            return _list(store, as_json=chosen.json)
 
 
 def _planned(chosen: argparse.Namespace, places: Places) -> Generator[Progress, None, Summary]:
@@ -84,10 +99,18 @@ def _planned(chosen: argparse.Namespace, places: Places) -> Generator[Progress, 
         return (yield from planned(store, chosen.files))
 
 
-def _store(places: Places, *, is_made: bool) -> Store:
-    if not is_made and not places.store.exists():
+def _store(places: Places, *, is_written: bool) -> Store:
+    """Open the conversations; what can't be written can still be read, and why is told."""
+    if not is_written and not places.store.exists():
         raise _FailedError(f"There are no conversations in {places.data}. Name another folder with --data-dir.")
-    return Store(places.store)
+    try:
+        return Store(places.store)
+    except StoreError as error:
+        if is_written:
+            raise
+        store = Store(places.store, read_only_because=str(error))
+        _complain(store.why_read_only)
+        return store
 
 
 # --- import --------------------------------------------------------------------------------------------------
@@ -99,7 +122,10 @@ def _import(store: Store, chosen: argparse.Namespace) -> int:
 
 def _report(summary: Summary, chosen: argparse.Namespace) -> int:
     if chosen.json:
-        _say_json(summary)
+        # Names of files and titles may have halves of characters, which JSON can't.
+        problems = [{"where": clean(where), "why": clean(why)} for where, why in summary.problems]
+        twins = [twin._asdict() for twin in summary.twins]
+        _say_json({**msgspec.structs.asdict(summary), "problems": problems, "twins": twins})
     else:
         for line in _told(summary, is_plan=chosen.plan):
             _say(line)
@@ -122,7 +148,8 @@ def _told(summary: Summary, *, is_plan: bool) -> Iterator[str]:
     done = "would be" if is_plan else "was" if summary.num_conversations == 1 else "were"
     yield f"{what}{branches} {done} imported{f' ({programs})' if programs else ''}."
     if summary.twins:
-        yield f"{_counted(len(summary.twins), 'conversation')} are here already and are left out."
+        verb = "is" if len(summary.twins) == 1 else "are"
+        yield f"{_counted(len(summary.twins), 'conversation')} {verb} here already and {verb} left out."
     for remark, number in sorted(summary.remarks.items()):
         yield f"{number:,} {remark}."
 
@@ -165,9 +192,15 @@ def _export(store: Store, chosen: argparse.Namespace) -> int:
     else:
         for conversation in conversations:
             path = out / file_name(conversation.name, suffix(format_), taken)
-            part = _part(store, conversation, only_branch=chosen.branch)
-            num_failed += _written(path, export(part, format_, path, options), _export_line)
+            work = _exported(store, conversation, path, format_, options, only_branch=chosen.branch)
+            num_failed += _written(path, work, _export_line)
     return 1 if num_failed else 0
+
+
+def _exported(
+    store: Store, conversation: Conversation, path: Path, format_: Format, options: Options, *, only_branch: bool
+) -> Generator[writing.Progress]:
+    yield from export(_part(store, conversation, only_branch=only_branch), format_, path, options)
 
 
 def _export_line(progress: writing.Progress) -> str:
@@ -180,6 +213,10 @@ def _written(path: Path, work: Generator[_P], line: Callable[[_P], str]) -> int:
         _finished(work, line)
     except OSError as error:
         _complain(f"{path} could not be written ({error.strerror or error}). What was there is as it was.")
+        return 1
+    except Exception as error:  # noqa: BLE001 (whatever it is, the other conversations must go out)
+        why = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+        _complain(f"{path} could not be written ({why}). What was there is as it was.")
         return 1
     _say(str(path))
     return 0
@@ -230,7 +267,7 @@ def _search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     else:
         for hit in hits:
             version = f" · version {hit.version} of {hit.num_versions}" if hit.num_versions > 1 else ""
-            _say(f"{hit.conversation.name} · {hit.message.role}{version} · {' '.join(hit.excerpt.split())}")
+            _say(_one_line(f"{hit.conversation.name} · {hit.message.role}{version} · {hit.excerpt}"))
     return 0
 
 
@@ -261,7 +298,7 @@ def _list(store: Store, *, as_json: bool) -> int:
         _say_json(conversations)
     else:
         for conversation in conversations:
-            _say(f"{conversation.id}\t{conversation.name}")
+            _say(f"{conversation.id}\t{_one_line(conversation.name)}")
     return 0
 
 
@@ -282,7 +319,7 @@ def _replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
         asked |= {message.id: Asked(message, path[:place]) for place, message in enumerate(path) if _is_answer(message)}
     problems = [f"There is no conversation “{name}”." for name in missing]
     for message_id in chosen.message:
-        line = store.lineage(message_id)
+        line = store.lineage(message_id) if abs(message_id) <= _MAX_ID else []
         if line:
             asked[message_id] = Asked(line[-1], line[:-1])
         else:
@@ -337,12 +374,18 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).translate(_CONTROLS)
+
+
 def _say(line: str) -> None:
     print(line)  # noqa: T201
 
 
 def _say_json(value: Any) -> None:
-    _say(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    # JSON is UTF-8, whatever a terminal takes.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def _complain(line: str) -> None:

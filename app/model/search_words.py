@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from app.model.message import Role
 from app.model.search import Filters
+from app.model.typed_text import clean
 
 Key: TypeAlias = Literal["from", "model", "is", "after", "before"]
 KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")
@@ -36,6 +37,7 @@ class Typed(NamedTuple):
 
 def understood(typed: str) -> Typed:
     """Tell the words that say where from those to look for."""
+    typed = clean(typed)
     given, marks = said(typed), marked(typed)
     words = _WORD.sub(lambda found: "" if _key(found) in given else found[0], typed)
     filters = Filters(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,51 @@ def test_search_and_list_answer_as_json(folder: Path) -> None:
     (hit,) = json.loads(_bough("search", "a3", "from:answer", "--json", folder=folder).stdout)
     assert (hit["version"], hit["num_versions"], hit["path"][-1]) == (2, 2, hit["message_id"])
     assert json.loads(_bough("search", "a3", "from:you", "--json", folder=folder).stdout) == []
+
+
+def test_what_can_not_be_read_as_text_is_no_error_of_the_program(folder: Path, tmp_path: Path) -> None:
+    # A name that is no UTF-8, half a character in a title, a number that no id has.
+    odd = os.fsdecode(b"\xff.jsonl")
+    file = tmp_path / odd
+    file.write_text('{"title": "\\ud800 half", "mapping": {}}\n{"messages": [{"role": "user", "content": "whole"}]}\n')
+    done = _bough("import", file, "--json", folder=folder)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert problem["why"] == "its messages are missing"
+    assert problem["where"] == f"{tmp_path}/\ufffd.jsonl, conversation 1 (“\ufffd half”)"
+    done = _bough("search", odd, "--json", folder=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+    done = _bough("replay", "--message", str(2**70), folder=folder)
+    assert (done.returncode, done.stderr) == (1, f"There is no message {2**70}.\n")
+
+
+def test_what_can_not_be_said_is_told_in_a_line(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "app", "list", "--data-dir", str(folder)],
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (1, "The answer could not be written (No space left on device).\n")
+
+
+def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, tmp_path: Path) -> None:
+    store = Store(folder / "conversations.sqlite3")
+    store.rename(1, "line\nbreak and \x1b[31mcolour")
+    store.close()
+    with contextlib.closing(sqlite3.connect(folder / "conversations.sqlite3")) as database:
+        database.execute("PRAGMA user_version = 99")
+    before = (folder / "conversations.sqlite3").read_bytes()
+    done = _bough("list", folder=folder)
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (1, ["1\tline break and �[31mcolour", "2\tplanted"])
+    assert "written by a newer Bough" in done.stderr
+    assert done.stderr.endswith("What is there can be read.\n")
+    done = _bough("export", "--conversation", "2", "--format", "txt", "--out", tmp_path / "out", folder=folder)
+    assert (done.returncode, done.stdout) == (1, f"{tmp_path / 'out' / 'planted.txt'}\n")
+    assert "a7" in (tmp_path / "out" / "planted.txt").read_text()
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps({"messages": [{"role": "user", "content": "hello"}]}))
+    assert _bough("import", good, folder=folder).returncode == 1
+    assert (folder / "conversations.sqlite3").read_bytes() == before
 
 
 @pytest.mark.parametrize("command", [("list",), ("search", "x"), ("export", "--all", "--format", "md", "--out", "out")])
