@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.ui.parts.enter_key import press_by_enter
 from app.ui.parts.one_of import quiet_label
 from app.ui.theme import scaled
 
@@ -109,7 +110,7 @@ class Popover(QFrame):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close()
-        else:
+        elif not press_by_enter(event, self):
             super().keyPressEvent(event)
 
     @override

@@ -22,6 +22,8 @@ class ConversationList(QTreeView):
     """Sections open and close; those that are closed stay so. Enter opens, F2 renames, Delete deletes."""
 
     chosen = Signal(int)
+    opened_by_pointer = Signal()
+    """Who clicks at a conversation goes on there; keys stay in the list."""
     menu_asked = Signal(int, QPoint)
     """A conversation's id and where its menu is to open."""
     section_menu_asked = Signal(str, QPoint)
@@ -53,7 +55,7 @@ class ConversationList(QTreeView):
         self.setTabKeyNavigation(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._on_menu)
-        self.clicked.connect(self._open)
+        self.clicked.connect(self._on_clicked)
         self.expanded.connect(self._remember_folded)
         self.collapsed.connect(self._remember_folded)
         self.rows.renamed.connect(self._conversations.rename)
@@ -129,6 +131,11 @@ class ConversationList(QTreeView):
             self.setExpanded(index, not self.isExpanded(index))
         else:
             self.chosen.emit(conversation_id)
+
+    def _on_clicked(self, index: QModelIndex) -> None:
+        self._open(index)
+        if index.data(ID) is not None:
+            self.opened_by_pointer.emit()
 
     def _remember_folded(self) -> None:
         if self._is_filling:
