@@ -179,6 +179,15 @@ class Controller(ShownConversation):
         else:
             self._go_on_beside(message, beginning, "Go on from here")
 
+    def begun_here(self, message_id: MessageId, num_chars: int) -> Message | None:
+        """Return the answer that `go_on_from_here` would let go on, as it would begin; None where there is none."""
+        message = self.message(message_id)
+        beginning = token_forks.at_place(message, num_chars)
+        if beginning is None or not self._can_go_on_beside(message):
+            return None
+        record = self.preparation.going_on(self._known(message, beginning))
+        return Message(id=0, parent_id=message.parent_id, role="assistant", text=beginning.text, record=record)
+
     def waits_for(self, message_id: MessageId) -> str | None:
         """Return the name of the conversation whose answer comes before this one; None: it waits for none."""
         conversation_id = self._answers.waits_for(message_id)
@@ -280,10 +289,18 @@ class Controller(ShownConversation):
         """Whether another model has written a message, whose tokens are other ones."""
         return message.record is None or message.record.model != self.program.session.name
 
+    def _can_go_on_beside(self, message: Message) -> bool:
+        return message.role == "assistant" and message.parent_id is not None and not self.is_streaming(message.id)
+
+    def _known(self, message: Message, beginning: token_forks.Beginning) -> Record:
+        """What is known of how an answer begins, to the model that would go on."""
+        return without_tokens(beginning.record) if self._is_anothers(message) else beginning.record
+
     def _go_on_beside(self, message: Message, beginning: token_forks.Beginning, name: str) -> None:
-        if message.role != "assistant" or message.parent_id is None or self.is_streaming(message.id):
+        if not self._can_go_on_beside(message):
             return
-        known = without_tokens(beginning.record) if self._is_anothers(message) else beginning.record
+        assert message.parent_id is not None
+        known = self._known(message, beginning)
         opened = self._opened
         with self._notices.telling(), self._step(name):
             if beginning.is_whole:

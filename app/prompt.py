@@ -29,19 +29,11 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     """Return the command that answers `prompt`; text that the answer has already is gone on from."""
     record = message.record or Record()
     sampling = record.sampling
-    continuation = None
-    if record.origins.endswith(ORIGINS["chosen"]):
-        # A person chose the last token itself, not its text.
-        continuation = Continuation(token_ids=list(record.token_ids))
-    elif message.text:
-        # Ids are exact as far as they say the text; where a worker died they may say more or less. Then its seam is
-        # healed.
-        continuation = Continuation(text=message.text, known_ids=list(record.token_ids))
     return Generate(
         request_id=request_id,
         messages=turns(prompt),
         template_options=record.template_options or UNSET,
-        continuation=continuation,
+        continuation=begun(message),
         sampling=protocol.Sampling(
             temperature=sampling.temperature,
             top_p=sampling.top_p,
@@ -60,6 +52,16 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
         draft=record.draft,
         top_logprobs=record.top_logprobs,
     )
+
+
+def begun(message: Message) -> Continuation | None:
+    """Return what an answer goes on from; None where nothing is there of it yet."""
+    record = message.record or Record()
+    if record.origins.endswith(ORIGINS["chosen"]):
+        # A person chose the last token itself, not its text.
+        return Continuation(token_ids=list(record.token_ids))
+    # Ids are exact as far as they say the text; where a worker died they may say more or less. Then its seam is healed.
+    return Continuation(text=message.text, known_ids=list(record.token_ids)) if message.text else None
 
 
 def asked_constraint(constraint: Constraint) -> protocol.Constraint:

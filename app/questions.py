@@ -14,7 +14,7 @@ from app.model.asking import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message
 from app.model_session import ModelSession
-from app.prompt import asked_constraint, turns
+from app.prompt import asked_constraint, begun, turns
 from app.prompt_cost import cost_of
 from worker import protocol
 from worker.protocol import (
@@ -117,6 +117,7 @@ class PromptCosts(QObject):
         super().__init__(parent)
         self._path: Callable[[], Sequence[Message]] = tuple
         self._options: Mapping[str, Any] = {}
+        self._answer: Message | None = None
         self._slices: Iterator[Sequence[Message]] = iter(())
         self._messages: list[protocol.Message] = []
         """As far as they are put together: of a long conversation that takes its time, and the window has none."""
@@ -127,10 +128,15 @@ class PromptCosts(QObject):
         self._inquiry = Inquiry(session, self, settled_ms=0)
         self._inquiry.answered.connect(self._on_answered)
 
-    def ask(self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any]) -> None:
-        """Ask about a branch soon, and no longer about the one before it; `path` is called when the time has come."""
+    def ask(
+        self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any], answer: Message | None = None
+    ) -> None:
+        """Ask about a branch soon, and no longer about the one before it; `path` is called when the time has come.
+
+        `answer`: one to it that is begun, and would go on.
+        """
         self.forget()
-        self._path, self._options = path, options
+        self._path, self._options, self._answer = path, options, answer
         self._settling.start()
 
     def forget(self) -> None:
@@ -150,7 +156,8 @@ class PromptCosts(QObject):
         # Of a branch in which nothing is said there is nothing to ask.
         if self._messages:
             prompt = Prompt(messages=self._messages, template_options=dict(self._options) if self._options else UNSET)
-            self._inquiry.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt]))
+            going_on = None if self._answer is None else begun(self._answer)
+            self._inquiry.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt], continuation=going_on))
 
     def _on_answered(self, event: Event) -> None:
         match event:

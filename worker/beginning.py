@@ -11,7 +11,7 @@ from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.lead_in import with_lead_in
 from worker.prompts import Prompts
-from worker.protocol import Generate, Segment
+from worker.protocol import Continuation, Generate, Segment
 from worker.writing import Plan
 
 
@@ -62,9 +62,14 @@ def does_not_fit() -> ConstraintInvalidError:
     )
 
 
-def given(command: Generate, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
-    """What an answer goes on from; the text where it is one."""
-    continuation = command.continuation
+def read_of(continuation: Continuation | None, prompts: Prompts, model: LanguageModel) -> list[int]:
+    """What the model reads of what an answer goes on from; the end of a text is spelled again. Raises as `given`."""
+    given_ids, given_text = given(continuation, prompts, model)
+    return Answer(model.vocabulary, (), given_ids, given_text).kept_ids
+
+
+def given(continuation: Continuation | None, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
+    """What an answer goes on from; the text where it is one. Raises `BadRequestError`."""
     if continuation is None:
         return [], None
     if continuation.token_ids is not UNSET:

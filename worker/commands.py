@@ -162,15 +162,21 @@ class Plan(_Command, tag="plan", frozen=True):
 
     The prompts of one conversation's nodes say its messages over and over; so instead of `prompts`, `messages` may
     hold each message once, and each of `paths` a prompt, as places in `messages`; `template_options` goes with them.
+
+    `continuation` goes with `prompts`: the answer to each of them goes on from there, and what of that the model would
+    read is counted with the prompt.
     """
 
     prompts: list[Prompt] | UnsetType = UNSET
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
     paths: list[list[Annotated[int, Meta(ge=0)]]] | UnsetType = UNSET
+    continuation: Continuation | None = None
 
     def __post_init__(self) -> None:
         exactly_one(self, "prompts", "paths")
+        if self.continuation is not None and self.prompts is UNSET:
+            raise ValueError("`continuation` goes with `prompts` only")
         if (self.messages is UNSET) is not (self.paths is UNSET):
             raise ValueError("`messages` and `paths` go together")
         if self.template_options is not UNSET and self.messages is UNSET:

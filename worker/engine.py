@@ -7,11 +7,13 @@ a token each a step, and between two of those steps a chunk of a prompt is read:
 from __future__ import annotations
 
 import logging
+from array import array
 from collections.abc import Iterable, Iterator
 
 import mlx.core as mx
 
 from worker.admission import LOOK_EVERY, Admission
+from worker.beginning import read_of
 from worker.branch import Branch
 from worker.decode import MOST_GUESSES, Decoder
 from worker.draft import Draft, DraftModel, LookUp
@@ -83,7 +85,9 @@ class Engine:
     def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing."""
         plans: list[PromptPlan] = []
-        for ids in self._prompts.planned(command):
+        begun = array("I", read_of(command.continuation, self._prompts, self.model))
+        for prompt_ids in self._prompts.planned(command):
+            ids = prompt_ids + begun if begun else prompt_ids
             num_kept = self.cache.num_kept(ids)
             tier: Tier = "cold"
             if num_kept == len(ids) - 1:

@@ -87,7 +87,7 @@ class Request:
     ) -> None:
         """Raises a `WorkerError` where it can't be answered. `hooks`: where they are found, if not Bough's alone."""
         prompts.refuse_far_too_long(command)
-        given_ids, given_text = given(command, prompts, model)
+        given_ids, given_text = given(command.continuation, prompts, model)
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
         self.ticket = ticket
         self.num_kept = 0

@@ -73,6 +73,19 @@ def message_menu(stage: Stage) -> QWidget:
     return _menu(stage, "Message")
 
 
+def going_on(stage: Stage) -> QWidget:
+    """What it costs to go on from the cursor in an answer, said where that is chosen."""
+    stage.open("thought")
+    text = stage.view(stage.controller.path[-1]).text
+    text.setFocus(Qt.FocusReason.TabFocusReason)
+    cursor = text.textCursor()
+    cursor.setPosition(30)
+    text.setTextCursor(cursor)
+    window = _menu(stage, "Message")
+    stage.wait(lambda: "(" in stage.window.action("go_on_from_here").text())
+    return window
+
+
 def models_menu(stage: Stage) -> QWidget:
     return _menu(stage, "Models")
 

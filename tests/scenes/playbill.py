@@ -42,6 +42,7 @@ SCENES: Mapping[str, Scene] = {
     "system prompt": asking.system_prompt,
     "regenerate with": asking.regenerate_with,
     "message menu": conversations.message_menu,
+    "going on": conversations.going_on,
     "models menu": conversations.models_menu,
     "palette": conversations.palette,
     "search": leaving.searching,

@@ -67,6 +67,8 @@ HELLO = {"role": "user", "content": "Hello"}
         ({"paths": [[0]]}, "`messages` and `paths`"),
         ({"prompts": [], "messages": [HELLO]}, "`messages` and `paths`"),
         ({"prompts": [], "template_options": {}}, "`template_options`"),
+        ({"messages": [HELLO], "paths": [[0]], "continuation": {"text": "Well"}}, "`continuation`"),
+        ({"prompts": [{"text": "Hello"}], "continuation": {"token_ids": [2**30]}}, "`continuation.token_ids`"),
         ({"messages": [HELLO], "paths": [[0], [0, 1]]}, "`paths[1]` names message 1 of 1"),
         ({"messages": [HELLO], "paths": [[-1]]}, "paths"),
         ({"messages": [HELLO], "paths": [[]]}, "`messages` is empty"),
@@ -86,6 +88,18 @@ def test_a_raw_prompt_that_is_planned_again_costs_the_same(worker: StdioWorker):
     finished = worker.result("generate", **prompts[0], max_tokens=1)
     assert finished["usage"]["prompt_tokens"] == plans[0]["prompt_tokens"]
     assert worker.result("plan", prompts=prompts)["plans"][0]["tier"] == "warm"
+
+
+def test_an_answer_that_goes_on_costs_what_its_plan_says(worker: StdioWorker):
+    prompt = {"messages": [HELLO, {"role": "assistant", "content": "Hi"}, {"role": "user", "content": "And now?"}]}
+    for going_on in ({"text": "The quick brown fo"}, {"text": "x"}, {"token_ids": [5, 6, 7]}, {"text": "東京"}):
+        for is_known in (False, True):
+            plan = worker.result("plan", prompts=[prompt], continuation=going_on)["plans"][0]
+            usage = worker.result("generate", **prompt, continuation=going_on, max_tokens=1)["usage"]
+            assert plan["cached_tokens"] == usage["cached_tokens"]
+            num_read = plan["prompt_tokens"] - plan["cached_tokens"]
+            assert num_read == usage["prefilled_tokens"]
+            assert not is_known or num_read == 1
 
 
 def test_a_count_is_the_number_of_ids_and_no_more(worker: StdioWorker):

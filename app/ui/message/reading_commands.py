@@ -11,6 +11,9 @@ from PySide6.QtCore import QObject
 from app.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
+from app.prompt_cost import Cost
+from app.questions import PromptCosts
+from app.ui.asking.cost_words import cost_in_words
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
@@ -18,6 +21,11 @@ from app.ui.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
     from app.ui.text.token_legend import TokenLegend
+
+
+_GO_ON = "go_on_from_here"
+_MUCH = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
+"""Of what is said of costs the most that is common: there is room for that before a cost is known."""
 
 
 class ReadingCommands(QObject):
@@ -38,6 +46,8 @@ class ReadingCommands(QObject):
         self._menus = menus
         self._theme = theme
         self._legend = Late(self._make_legend)
+        self._costs = PromptCosts(controller.program.session, self)
+        self._costs.known.connect(self._call_with_cost)
         controller.program.settings_changed.connect(self._show_tokens)
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -47,7 +57,7 @@ class ReadingCommands(QObject):
             "raw": partial(self._on_current, lambda view: view.toggle_raw()),
             "thought": partial(self._on_current, lambda view: view.toggle_thought()),
             "links": partial(self._on_current, lambda view: view.text.links.walk()),
-            "go_on_from_here": partial(self._on_current, lambda view: view.go_on_from_here()),
+            _GO_ON: partial(self._on_current, lambda view: view.go_on_from_here()),
         }
 
     def update(self) -> None:
@@ -55,13 +65,38 @@ class ReadingCommands(QObject):
         self._show_tokens()
         message_id = self._current()
         is_answer = message_id is not None and self._transcript.shown(message_id).message.role == "assistant"
-        for name in ("raw", "thought", "links", "go_on_from_here"):
+        for name in ("raw", "thought", "links", _GO_ON):
             self._menus[name].setEnabled(is_answer)
+        self._ask_cost(message_id if is_answer else None)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         if self._legend.made is not None:
             self._legend.made.set_theme(theme)
+
+    # --- going on from here --------------------------------------------------------------------------------
+
+    def _ask_cost(self, message_id: MessageId | None) -> None:
+        """Ask what it would cost to go on from the cursor in an answer, for a menu that is about to show."""
+        menu, view = self._menus.menu("Message"), self._transcript.view(message_id) if message_id is not None else None
+        answer = None if view is None else self._controller.begun_here(view.message.id, view.text.source_place)
+        self._menus.call(_GO_ON, "")
+        menu.setMinimumWidth(0)
+        if answer is None or answer.record is None:
+            self._costs.forget()
+            return
+        # The menu does not move when the cost comes.
+        self._call_with_cost(_MUCH)
+        menu.setMinimumWidth(menu.sizeHint().width())
+        self._menus.call(_GO_ON, "")
+        path, place = self._controller.path, answer.parent_id
+        above = path[: next((number for number, message in enumerate(path, 1) if message.id == place), 0)]
+        self._costs.ask(lambda: above, answer.record.template_options, answer)
+
+    def _call_with_cost(self, cost: Cost) -> None:
+        self._menus.call(_GO_ON, f"{self._menus.name(_GO_ON)} ({cost_in_words(cost)})")
+
+    # --- tokens --------------------------------------------------------------------------------------------
 
     def _toggle_tokens(self) -> None:
         shown = not self._controller.program.settings.tokens_visible

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 from msgspec import structs
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
@@ -195,8 +195,38 @@ def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
     assert _paid(asker.answer()) == after
 
 
-def test_going_on_from_here_reads_nothing_of_what_stands_before_the_answer(asker: Person) -> None:
+def _cost_in_menu(person: Person, message_id: int, num_chars: int) -> _Cost:
+    """Put the cursor into an answer; return what the menu of messages says of going on from there."""
+    text = person.view(message_id).text
+    text.setFocus(Qt.FocusReason.TabFocusReason)
+    cursor = text.textCursor()
+    cursor.setPosition(num_chars)
+    text.setTextCursor(cursor)
+    menu, action = person.window.menus.menu("Message"), person.window.action("go_on_from_here")
+    menu.popup(person.window.mapToGlobal(QPoint(0, 0)))
+    width = menu.width()
+    assert "kept" not in action.text()
+    person.bot.waitUntil(lambda: "kept" in action.text(), timeout=PATIENCE_MS)
+    # It has not moved when the cost came.
+    assert menu.width() == width
+    menu.close()
+    return _in_words(action.text())
+
+
+def test_going_on_from_here_costs_what_the_menu_says(asker: Person) -> None:
     question, answer = asker.controller.path[-2:]
-    cost = _cost_in_tree(asker, question.id)
-    asker.controller.go_on_from_here(answer.id, len(answer.text) // 2)
-    assert _paid(asker.answer()).num_kept >= cost.num_kept
+    told = _cost_in_tree(asker, question.id)
+    half = len(asker.view(answer.id).text.document().toRawText()) // 2
+    cost = _cost_in_menu(asker, answer.id, half)
+    asker.window.action("go_on_from_here").trigger()
+    paid = _paid(asker.answer())
+    assert cost == paid
+    assert paid.num_kept >= told.num_kept
+    # Where a word is cut off, too, and before anything that is to stay nothing is said.
+    again = asker.controller.path[-1]
+    assert _cost_in_menu(asker, again.id, half + 1).num_read == 1
+    cursor = asker.view(again.id).text.textCursor()
+    cursor.setPosition(0)
+    asker.view(again.id).text.setTextCursor(cursor)
+    asker.window.menus.menu("Message").aboutToShow.emit()
+    assert "(" not in asker.window.action("go_on_from_here").text()
