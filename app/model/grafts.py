@@ -21,6 +21,8 @@ from app.model.words import indexed
 
 _MAX_ID = 2**53
 """Ids are read by programs, too, whose integers end here."""
+_MAX_MS = 253_402_300_799_000
+"""The end of the year 9999."""
 MAX_CANDIDATES = 50
 
 _INSERT = (
@@ -264,6 +266,10 @@ def checked(graft: Graft) -> Graft:
         if message.parent_id is None and seen:
             raise ValueError(f"its message {message.id} has no parent, as only the first may")
         seen.add(message.id)
+        if not _are_times(message.created_ms, message.starred_ms, message.pinned_ms):
+            raise ValueError(f"a time of its message {message.id} is none")
+    if not _are_times(graft.created_ms, graft.updated_ms, graft.pinned_ms, graft.archived_ms):
+        raise ValueError("one of its times is none")
     if graft.root_id not in seen:
         raise ValueError("the message that it begins with is not there")
     parents = {message.id: message.parent_id for message in graft.messages}
@@ -273,3 +279,7 @@ def checked(graft: Graft) -> Graft:
         if parent in seen and (child is None or parents.get(child) == parent)
     }
     return structs.replace(graft, choices=choices)
+
+
+def _are_times(*found: int | None) -> bool:
+    return all(ms is None or 0 <= ms <= _MAX_MS for ms in found)

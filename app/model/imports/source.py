@@ -6,15 +6,18 @@ parsed in C, with no more in memory than one conversation; a file that breaks of
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import itertools
 import json
 import logging
 import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import ijson
 import msgspec
@@ -49,6 +52,7 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 _FIRST_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_SLOW: Any = ijson.get_backend("python").basic_parse
 _LONGEST_ESCAPE = len(rb"\ud83d\ude00")
 
 
@@ -86,8 +90,8 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
             if file.seekable():
                 file.seek(0)
             yield from _in_file(_Counted(file, advance), path.name, str(path), now_ms, nothing_attached)
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
-        # An archive may be encrypted, or packed in a way that Python does not know.
+    except Exception as error:  # noqa: BLE001 (whatever it is, the other files must come)
+        # An archive may be damaged, encrypted, or packed in a way that Python does not know.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Problem(str(path), f"it can't be read ({why})")
 
@@ -105,7 +109,10 @@ def _in_archive(
     def attached(file_id: str) -> AttachedFile | None:
         for name in names:
             if Path(name).name.startswith(file_id) and archive.getinfo(name).file_size <= _MAX_ATTACHED_BYTES:
-                return AttachedFile(Path(name).name, archive.read(name))
+                try:
+                    return AttachedFile(Path(name).name, archive.read(name))
+                except Exception:  # noqa: BLE001 (a damaged picture is no reason to lose what was said about it)
+                    _log.warning("%s: %s can't be read", where, name)
         return None
 
     for name in telling:
@@ -116,7 +123,7 @@ def _in_archive(
 def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
     head = file.peek(_HEAD_BYTES)
     if head.startswith(b"\xef\xbb\xbf"):
-        file.read(3)
+        file.skip(3)
         head = head[3:]
     begin = head.lstrip()[:1]
     suffix = Path(name).suffix.lower()
@@ -202,15 +209,23 @@ def _damage_in_words(num_bytes: int, why: str, num_before: int) -> str:
 def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
     number = 0
     try:
-        for item in _values(file, num_levels):
-            number += 1
-            yield item
+        try:
+            for item in _values(file, num_levels):
+                number += 1
+                yield item
+        except ijson.JSONError as error:
+            if "overflow" not in str(error) or not file.begin_again():
+                raise
+            # A number that is too large for C's is none for Python's, which take some time.
+            for item in itertools.islice(_values(file, num_levels, _SLOW), number, None):
+                number += 1
+                yield item
     except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
         why = " ".join(str(error).split())[:120]
         yield Problem(where, _damage_in_words(file.num_bytes, why, number))
 
 
-def _values(file: _Counted, num_levels: int) -> Iterator[Json]:
+def _values(file: _Counted, num_levels: int, parse: Any = ijson.basic_parse) -> Iterator[Json]:
     """Yield the values that stand `num_levels` deep: 0: all there are; 1: of a list; 2: of the list `conversations`.
 
     However deep they are, a level costs no more than another one.
@@ -220,8 +235,9 @@ def _values(file: _Counted, num_levels: int) -> Iterator[Json]:
     keys: list[str] = []
     stack: list[Json] = []
     events: Iterator[tuple[str, Json]]
-    events = ijson.basic_parse(_Mended(file), use_float=True, multiple_values=num_levels == 0)
-    for event, value in events:
+    events = parse(_Mended(file), use_float=parse is not _SLOW, multiple_values=num_levels == 0)
+    for event, found in events:
+        value: Json = float(found) if isinstance(found, Decimal) else found
         if not stack and above < num_levels:
             # Outside of what is wanted.
             match event:
@@ -285,7 +301,7 @@ def _lines(file: _Counted, where: str) -> Iterator[Json | Problem]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             try:
                 # It takes half characters, too, which are mended later.
-                yield json.loads(line)
+                yield json.loads(line.decode("utf-8", "replace"))
             except (ValueError, RecursionError) as error:
                 yield Problem(f"{where}, line {number}", f"it is no JSON ({' '.join(str(error).split())[:120]})")
 
@@ -297,6 +313,7 @@ class _Counted:
         self._file = file
         self._advance = advance
         self._ahead = b""
+        self._begin = 0
         self.num_bytes = 0
 
     def peek(self, size: int) -> bytes:
@@ -312,6 +329,19 @@ class _Counted:
         self._advance(len(data))
         return data
 
+    def skip(self, size: int) -> None:
+        """Read on from there, whenever it begins."""
+        self._begin = len(self.read(size))
+
+    def begin_again(self) -> bool:
+        """Read it from its beginning once more; return whether that can be."""
+        if not self._file.seekable():
+            return False
+        self._file.seek(self._begin)
+        self._ahead, self._advance = b"", _say_nothing
+        self.num_bytes = self._begin
+        return True
+
     def lines(self) -> Iterator[bytes]:
         rest = b""
         while chunk := self.read(_CHUNK_BYTES):
@@ -326,20 +356,30 @@ class _Counted:
             yield rest
 
 
+def _say_nothing(_num_bytes: int) -> None:
+    pass
+
+
 class _Mended:
-    """A file of JSON in which half characters (lone surrogates, as escapes) are U+FFFD: its parser makes them `?`."""
+    """A file of JSON in which what is no character is U+FFFD: bytes that are no UTF-8, at which its parser gives up,
+    and halves of characters (lone surrogates, as escapes), of which it makes `?`.
+    """
 
     def __init__(self, file: _Counted) -> None:
         self._file = file
         self._rest = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def read(self, size: int = -1) -> bytes:
         # ijson asks for nothing once, to see what kind of file it is.
         if size == 0:
             return b""
         chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
-        data = self._rest + chunk
+        data = self._rest + self._decoder.decode(chunk, final=not chunk).encode()
         self._rest = b""
+        if chunk and not data:
+            # Less than a character.
+            return self.read(size)
         if b"\\u" not in data and not data.endswith(b"\\"):
             return data
         # An escape may be cut by the chunk's end, or parted from its other half; it is mended with the next chunk.

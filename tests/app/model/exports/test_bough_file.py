@@ -127,6 +127,8 @@ def test_the_file_is_read_by_eye_a_message_a_line_with_characters_as_they_are(tm
         ('"parent_id":2', '"parent_id":77'),
         ('"id":2', '"id":3'),
         ('"role":"user"', '"role":"king"'),
+        ('"starred_ms":null', f'"starred_ms":{2**70}'),
+        ('"pinned_ms":null', f'"pinned_ms":{2**62}'),
         ('"name":"n",', ""),
     ],
 )

@@ -84,6 +84,40 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
     assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 1
 
 
+@pytest.mark.parametrize("name", ["file-CAT-cat.png", "conversations.json"])
+def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, tmp_path: Path, name: str) -> None:
+    picture = {"asset_pointer": "file-service://file-CAT"}
+    chats = [
+        {"mapping": {"a": {"message": {"author": {"role": "user"}, "content": {"parts": [said, "a" * 800, picture]}}}}}
+        for said in map(str, range(300))
+    ]
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=0) as archive:
+        archive.writestr("conversations.json", json.dumps(chats))
+        archive.writestr("file-CAT-cat.png", bytes(3_000))
+        begin = archive.getinfo(name).header_offset + 30 + len(name)
+        size = archive.getinfo(name).compress_size
+    data = bytearray(path.read_bytes())
+    # A block that is not packed says its length twice, once with all bits turned; there is no such thing in JSON.
+    turned = bytes(range(256))[::-1]
+    blocks = [
+        at
+        for at in range(begin, begin + size)
+        if data[at] == 0 and data[at + 1 : at + 3] == data[at + 3 : at + 5].translate(turned)
+    ]
+    damaged = blocks[len(blocks) // 2] + 3 if name == "conversations.json" else begin + size // 2
+    data[damaged] ^= 0xFF
+    path.write_bytes(data)
+    summary = brought_in(store, path)
+    if name == "conversations.json":
+        (problem,) = summary.problems
+        assert problem.why.startswith("it can't be read (Error -3 ")
+        assert 30 < summary.num_conversations < 300
+    else:
+        assert (summary.num_conversations, summary.problems) == (300, [])
+        assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 300
+
+
 def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_path: Path) -> None:
     part = _imported(store, tmp_path, [samples.CLAUDE])
     assert _told(part) == [

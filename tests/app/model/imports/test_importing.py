@@ -242,7 +242,8 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
         ("a.json", b"", "neither JSON nor text of ours"),
         ("a.json", b"[]", "there are no conversations in it"),
         ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor text in UTF-8"),
-        ("a.json", b'["\xff"]', "its JSON breaks off or is damaged"),
+        ("a.json", b'["\xff"]', "no conversation in a form"),
+        ("a.json", b"[" + b"1" * 5000 + b"]", "its JSON breaks off or is damaged"),
         ("a.json", b'{"a": ' * 3, "its JSON breaks off or is damaged"),
         ("a.md", b"# A heading\n\nand text", "no transcript of Bough's"),
         ("a.md", b"", "no transcript of Bough's"),
@@ -260,6 +261,27 @@ def test_what_is_no_export_is_told_in_a_line(store: Store, tmp_path: Path, name:
         assert why in problem.why
     assert "\n" not in problem.why
     assert store.conversations() == []
+
+
+@pytest.mark.parametrize("odd", [b"1" * 40, b"1e999", b"-1e999", b'"\xff \xe2\x82"', b'"\xed\xa0\x80"'])
+@pytest.mark.parametrize("name", ["in.json", "in.jsonl"])
+def test_a_value_that_no_program_should_write_stops_nothing(
+    store: Store, tmp_path: Path, odd: bytes, name: str
+) -> None:
+    lines = [json.dumps(record | {"odd": "@", "created_at": "@"}).encode() for record in _records(3)]
+    text = b"\n".join(lines) if name == "in.jsonl" else b"[" + b",".join(lines) + b"]"
+    (tmp_path / name).write_bytes(text.replace(b'"@"', odd))
+    summary = brought_in(store, tmp_path / name)
+    assert (summary.num_conversations, summary.problems) == (3, [])
+
+
+def test_what_is_no_utf8_is_mended_wherever_the_file_is_read_in_pieces(store: Store, tmp_path: Path) -> None:
+    said = b"\xe6\xbc\xa2\xff\xf0\x9f\x98\x80x" * 20_000
+    for before in range(4):
+        data = b'[{"messages": [{"role": "user", "content": "' + b"a" * before + said + b'"}]}]'
+        (tmp_path / "in.json").write_bytes(data)
+        (conversation_id,) = brought_in(store, tmp_path / "in.json").conversation_ids
+        assert store.messages(conversation_id)[-1].text == "a" * before + "漢\ufffd😀x" * 20_000
 
 
 def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
