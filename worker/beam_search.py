@@ -14,6 +14,7 @@ as soon as they are made.
 from __future__ import annotations
 
 import heapq
+import logging
 from array import array
 from bisect import insort
 from collections.abc import Iterator, Sequence
@@ -24,23 +25,18 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
+from worker.admission import LOOK_EVERY, Admission
 from worker.answer import Answer
 from worker.batch import Batch
 from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
+from worker.prefill import Prefill
 from worker.prompt_cache import MOST_MARKS, PromptCache, States
 from worker.token_tree import as_ids, num_common
 from worker.written import Origin
 
-_PREFILL_CHUNK = 512
-_STRIDE = 1024
-"""Tokens of a prompt after which a place is one to come back to, as in the engine."""
-
-_ROOM = 256
-"""Tokens that rows are expected to grow by at least, where it is asked whether there is memory for them."""
-_LOOK_EVERY = 32
-"""Steps after which it is asked again."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -93,6 +89,8 @@ class BeamSearch:
         """As in `Beam`, of all beams that have ever been among those."""
         self._batch: Batch | None = None
         """Its rows are the beams that the last step read; None: they lie in the cache."""
+        self._prefill = Prefill(model, cache)
+        self._admission = Admission(model, cache)
         self._is_apart = not model.can_batch
         self._num_drawn = 0
         """Tokens of each beam that goes on."""
@@ -196,30 +194,16 @@ class BeamSearch:
 
         Returns the logits after it, shape [1, vocabulary], and how many of its tokens were kept.
         """
-        cache = self._cache
-        places = {len(sequence) - 1}
-        if cache.needs_keeping(len(sequence)):
-            places |= {*range(_STRIDE, len(sequence), _STRIDE), cache.fork(sequence)}
         try:
-            num_kept = done = cache.rewind_to(sequence)
-            while True:
-                end = min(done + _PREFILL_CHUNK, len(sequence))
-                end = min([place for place in places if done < place < end], default=end)
-                token_ids = sequence[done:end]
-                cache.make_room(len(token_ids))
-                logits = self._model.forward(mx.array([token_ids]), cache.layers)
-                mx.eval(logits, [layer.state for layer in cache.layers])
-                cache.extend(token_ids)
-                done = end
-                if done in places or done == len(sequence):
-                    cache.keep()
-                if done == len(sequence):
-                    return logits, num_kept
-                mx.clear_cache()
+            num_kept, *_ = self._prefill.read(sequence, in_company=lambda: False)
+            logits = self._prefill.forward(sequence[-1:])
+            mx.eval(logits, [layer.state for layer in self._cache.layers])
+            self._cache.keep()
         except BaseException:
             # What the working layers hold after a step that broke is anyone's guess.
-            cache.give_up_path()
+            self._cache.give_up_path()
             raise
+        return logits, num_kept
 
     def _read(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
         """Read the last token of each beam; return the logits after them, shape [beams, vocabulary]."""
@@ -227,7 +211,8 @@ class BeamSearch:
         if not self._is_apart:
             try:
                 return self._read_together(beams, parents)
-            except Exception:  # noqa: BLE001 (whatever several at once do not bear)
+            except Exception as error:  # noqa: BLE001 (whatever several at once do not bear)
+                log.warning("Several beams at once broke, they go on one after another: %r", error)
                 self._is_apart = True
         self._batch = None
         self._cache.reserve(0)
@@ -245,7 +230,7 @@ class BeamSearch:
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
         logits = self._model.forward(last, self._batch.layers)
         mx.eval(logits)
-        if self._num_drawn % _LOOK_EVERY == 1:
+        if self._num_drawn % LOOK_EVERY == 1:
             self._cache.reserve(self._batch.num_bytes)
         length = len(self._sequence) + self._num_drawn
         if self._cache.needs_keeping(length):
@@ -256,10 +241,9 @@ class BeamSearch:
         return logits
 
     def _has_memory(self) -> bool:
-        if self._batch is not None and self._num_drawn % _LOOK_EVERY:
+        if self._batch is not None and self._num_drawn % LOOK_EVERY:
             return True
-        longest = len(self._sequence) + self._num_drawn + _ROOM
-        return (self._width + 1) * self._model.num_bytes_at(longest) <= self._cache.limit_bytes
+        return self._admission.admits(self._width, len(self._sequence) + self._num_drawn)
 
     # --- what is kept --------------------------------------------------------------------------------------
 

@@ -354,6 +354,7 @@ class Engine:
             self._running.clear()
             yield from self._fail(request, error)
         else:
+            log.warning("Several answers at once broke, they go on one after another: %r", error)
             self._begin_again()
 
     def _begin_again(self) -> None:

@@ -422,7 +422,7 @@ def test_the_tree_is_told_how_likely_each_token_was(llama: LocalModel) -> None:
 
 @pytest.mark.parametrize("number", [1, 4])
 def test_what_several_at_once_do_not_bear_is_read_one_after_another(
-    llama: LocalModel, number: int, monkeypatch: pytest.MonkeyPatch
+    llama: LocalModel, number: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     beams = llama.beams(width=4, samples=4, max_tokens=8)
     expected = beams("The quick brown")
@@ -439,6 +439,8 @@ def test_what_several_at_once_do_not_bear_is_read_one_after_another(
     state = beams("The quick brown")
     assert state == expected
     assert state.weights == pytest.approx(expected.weights, abs=1e-3)
+    (told,) = caplog.messages
+    assert "on purpose" in told
 
 
 def test_where_there_is_no_memory_for_all_rows_they_are_read_one_after_another(

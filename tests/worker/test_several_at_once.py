@@ -402,7 +402,12 @@ def test_a_model_that_can_not_be_batched_answers_one_after_another(
     "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
 )
 def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
-    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, number: int, error: Exception
+    new_engine: NewEngine,
+    llama: LanguageModel,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+    error: Exception,
 ):
     requests = [
         Generate(
@@ -430,6 +435,9 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
     engine = new_engine(llama)
     events = list(events_of(engine, *requests))
     assert num_batched == number  # after that there was no batch any more
+    (told,) = caplog.messages
+    assert str(error) in told
+    caplog.clear()
     assert not [event for event in events if isinstance(event, Failed)]
     for name, finished in ended(events).items():
         assert finished.choices == expected[name].choices
