@@ -24,6 +24,7 @@ from app.preferences import Preferences
 
 if TYPE_CHECKING:
     from app.archive import Archive
+    from app.draft_models import DraftModels
 
 
 class Program(QObject):
@@ -48,6 +49,7 @@ class Program(QObject):
         self.notices = Notices()
         self.conversations = Conversations(store, answers, session, kept_files, self.notices)
         self._archive = Late(self._make_archive)
+        self._drafts = Late(self._make_drafts)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
         session.changed.connect(self._on_session_changed)
@@ -66,6 +68,15 @@ class Program(QObject):
         from app.archive import Archive
 
         return Archive(self.store.path)
+
+    @property
+    def drafts(self) -> DraftModels:
+        return self._drafts.get()
+
+    def _make_drafts(self) -> DraftModels:
+        from app.draft_models import DraftModels
+
+        return DraftModels(self.session, self.preferences, self.archive.run)
 
     def close(self) -> None:
         """End what is under way beside the windows."""

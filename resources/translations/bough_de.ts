@@ -1007,6 +1007,17 @@
     </message>
 </context>
 <context>
+    <name>DraftModels</name>
+    <message>
+        <source>not there any more</source>
+        <translation>nicht mehr da</translation>
+    </message>
+    <message>
+        <source>other tokens than {model}</source>
+        <translation>andere Token als {model}</translation>
+    </message>
+</context>
+<context>
     <name>DropPage</name>
     <message numerus="yes">
         <source>Drop to import %n file(s)</source>
@@ -3438,6 +3449,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <translation>ein neueres Bough hat es geschrieben; importieren Sie es mit jener Version</translation>
     </message>
     <message>
+        <source>a time of its message {id} is none</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>by signal SIGALRM (a hook did not return; the terminal says which)</source>
         <translation>durch das Signal SIGALRM (ein Hook kam nicht zurück; das Terminal sagt, welcher)</translation>
     </message>
@@ -3556,6 +3571,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>messages whose parent is not in the file; they stand at the top</source>
         <translation>Nachrichten, deren vorangehende nicht in der Datei ist; sie stehen ganz oben</translation>
+    </message>
+    <message>
+        <source>one of its times is none</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>pictures and files that are not in the file; placeholders name them</source>

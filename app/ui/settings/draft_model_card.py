@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from app.program import Program
 from app.ui.header import model_label
 from app.ui.parts.one_of import OneOf, quiet_label
+from app.ui.settings.draft_model_commands import why_it_does_not_fit
 from app.ui.settings.settings_page import card
 
 
@@ -36,6 +37,7 @@ class DraftModelCard(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(card(self.tr("Draft model"), explanation, self._state, self._place, row))
+        program.drafts.changed.connect(self._show_misfits)
         program.session.changed.connect(self._show)
         program.settings_changed.connect(self._show)
         self._show()
@@ -52,6 +54,8 @@ class DraftModelCard(QWidget):
             names.append(session.draft)
         if names != self._names or not self._choices.buttons:
             self._fill(names)
+            self.look()
+        self._show_misfits()
         with QSignalBlocker(self._choices):
             self._choices.choose(names.index(session.draft))
         model = model_label(session.name)
@@ -74,6 +78,19 @@ class DraftModelCard(QWidget):
             choices.add(model_label(name) if name else self.tr("None"), name)
         choices.changed.connect(self._load)
         self._place.addWidget(choices)
+
+    def look(self) -> None:
+        """Find out which of them can't guess."""
+        if self.isVisible():
+            self._program.drafts.look()
+
+    def _show_misfits(self) -> None:
+        for number, name in enumerate(self._names):
+            if name:
+                why_not = why_it_does_not_fit(self._program, name)
+                self._choices.buttons[number].setEnabled(not why_not)
+                why_not = why_not[:1].upper() + why_not[1:]
+                self._choices.explain(number, f"{why_not} · {name}" if why_not else name)
 
     def _load(self) -> None:
         self._program.set_draft_model(self._names[self._choices.chosen])

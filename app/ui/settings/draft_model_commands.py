@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QCoreApplication, QObject
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from app.program import Program
@@ -13,6 +15,9 @@ from app.ui import dialogs
 from app.ui.header import model_label
 from app.ui.menus import Menus
 from app.ui.parts.plain import as_label, as_tool_tip
+
+if TYPE_CHECKING:
+    from app.draft_models import DraftModels
 
 
 class DraftModelCommands(QObject):
@@ -22,6 +27,10 @@ class DraftModelCommands(QObject):
         super().__init__(window)
         self._program = program
         self._window = window
+        self._offered: dict[str, QAction] = {}
+        """The actions that choose a model, by its name."""
+        self._drafts: DraftModels | None = None
+        """What is known of them; None until a menu is opened."""
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -34,16 +43,45 @@ class DraftModelCommands(QObject):
         session = self._program.session
         menu.addAction(menus["no_draft_model"])
         menus["no_draft_model"].setChecked(not session.draft)
+        self._offered = {}
         for name in self._program.settings.possible_drafts(session.name):
             choose = partial(self._program.set_draft_model, name)
-            action = menu.addAction(as_label(model_label(name)), choose)
+            action = self._offered[name] = menu.addAction(as_label(model_label(name)), choose)
             action.setToolTip(as_tool_tip(name))
             action.setCheckable(True)
             action.setChecked(name == session.draft)
+        self._show_misfits()
         menu.addSeparator()
         menu.addAction(menus["open_draft_model"])
+
+    def look(self) -> None:
+        """Find out which of them can't guess, for a menu that is about to show."""
+        if self._drafts is None:
+            self._drafts = self._program.drafts
+            self._drafts.changed.connect(self._show_misfits)
+        self._drafts.look()
+
+    def _show_misfits(self) -> None:
+        for name, action in self._offered.items():
+            why_not = "" if self._drafts is None else why_it_does_not_fit(self._program, name)
+            action.setEnabled(not why_not)
+            label = as_label(model_label(name))
+            action.setText(f"{label} ({why_not})" if why_not else label)
 
     def _open(self) -> None:
         folder = dialogs.ask_draft_model_folder(self._window)
         if folder is not None:
             self._program.set_draft_model(str(folder))
+
+
+def why_it_does_not_fit(program: Program, name: str) -> str:
+    """Return in a few words why a model can't guess for the one that is loaded; empty where nothing is known."""
+    match program.drafts.misfit(name):
+        case "gone":
+            return QCoreApplication.translate("DraftModels", "not there any more")
+        case "other_tokens":
+            return QCoreApplication.translate("DraftModels", "other tokens than {model}").format(
+                model=model_label(program.session.name)
+            )
+        case None:
+            return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
+from typing_extensions import override
 
 from app.numbers import counted
 from app.program import Program
@@ -47,6 +48,10 @@ class ModelsPage(SettingsPage):
         """The models that there are to choose from."""
         assert self._choices is not None
         return self._choices
+
+    @override
+    def look_again(self) -> None:
+        self.drafts.look()
 
     def _show_models(self) -> None:
         names = ["guide", *self._program.settings.recent_models]

@@ -141,6 +141,44 @@ def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
     assert figures.accepted_tokens > 20
 
 
+def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(person: Person, large: str, models: Path) -> None:
+    shutil.copytree(models / "large", models / "moved away")
+    names = tuple(str(models / name) for name in ("small", "unfit", "moved away"))
+    program = person.controller.program
+    program.preferences.change(recent_drafts=names, recent_models=(large,))
+    shutil.rmtree(models / "moved away")
+    person.window.menus.menu("Models").aboutToShow.emit()
+    menu = person.window.menus.menu("Draft model")
+    told = {"small": True, "unfit (other tokens than large)": False, "moved away (not there any more)": False}
+
+    def offered() -> dict[str, bool]:
+        return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}
+
+    person.bot.waitUntil(lambda: offered() == told, timeout=PATIENCE_MS)
+    # It stays so when the menu is opened again, and the settings say the same.
+    assert not _entries(person)["unfit (other tokens than large)"]
+    person.window.action("settings").trigger()
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    settings.show_page(settings.models)
+    buttons = settings.models.drafts.choices.buttons
+    assert [button.isEnabled() for button in buttons] == [True, True, False, False]
+    assert buttons[2].accessibleDescription() == f"Other tokens than large · {names[1]}"
+    # What may guess for one model may not for another, and what comes back may again.
+    shutil.copytree(models / "large", models / "moved away")
+    program.load_model(names[1])
+    _wait_until_loaded(person)
+    settings.models.look_again()
+    small, large_one = "small (other tokens than unfit)", "large (other tokens than unfit)"
+    person.bot.waitUntil(lambda: {small, large_one} < _entries(person).keys(), timeout=PATIENCE_MS)
+    settings.close()
+    program.load_model(large)
+    _wait_until_loaded(person)
+    person.window.menus.menu("Models").aboutToShow.emit()
+    person.bot.waitUntil(lambda: offered().get("moved away") is True, timeout=PATIENCE_MS)
+    program.preferences.change(recent_drafts=(), recent_models=(large,))
+
+
 def test_the_settings_offer_what_guessed_before_and_show_what_does(person: Person, large: str, models: Path) -> None:
     assert large
     program = person.controller.program
