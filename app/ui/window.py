@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -30,7 +30,7 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message.message_commands import MessageCommands
 from app.ui.message.reading_commands import ReadingCommands
-from app.ui.parts.enter_key import press_by_enter
+from app.ui.parts.enter_key import EnterKey
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
@@ -231,6 +231,8 @@ class MainWindow(QMainWindow):
         self.sidebar.section_menu_asked.connect(self._conversation_commands.show_section_menu)
         self.sidebar.moved.connect(self._conversation_commands.move)
         self.sidebar.delete_asked.connect(controller.program.conversations.delete)
+        EnterKey(self)
+        self.composer.paged.connect(self.transcript.keyPressEvent)
         self.sidebar.writing_asked.connect(self.composer.text.setFocus)
         self.sidebar.new_asked.connect(self._conversation_commands.begin)
         self.sidebar.settings_asked.connect(self._menus["settings"].trigger)
@@ -370,16 +372,6 @@ class MainWindow(QMainWindow):
             self._controller.program.load_model("guide")
         elif name == "open_settings":
             self._program_commands.show_memory_settings()
-
-    @override
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        # What nothing that has the focus took.
-        if press_by_enter(event, self):
-            return
-        if event.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown} and self.transcript.isVisible():
-            self.transcript.keyPressEvent(event)
-        else:
-            super().keyPressEvent(event)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

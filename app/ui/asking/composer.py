@@ -34,6 +34,8 @@ class Composer(QWidget):
     stop_asked = Signal()
     files_given = Signal(object)
     """Files that were pasted or dropped here, as a list of paths."""
+    paged = Signal(QKeyEvent)
+    """A key that turns pages, where there is only one of what is written."""
     removed = Signal(int)
     """A file that is not to go with the message, by its number."""
     refused = Signal(str)
@@ -258,6 +260,6 @@ class Composer(QWidget):
             is_paging = event.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown} and not event.modifiers()
             if is_paging and not self.text.verticalScrollBar().maximum():
                 # All that is written is in sight; the conversation is not.
-                event.ignore()
+                self.paged.emit(event)
                 return True
         return super().eventFilter(watched, event)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.enter_key import press_by_enter
+from app.ui.parts.enter_key import EnterKey
 from app.ui.parts.one_of import quiet_label
 from app.ui.theme import scaled
 
@@ -27,6 +27,7 @@ class Popover(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(title)
         self.setWindowTitle(title)
+        EnterKey(self)
         self._width_px = width_px
         self._anchor: QWidget | None = None
         page = QWidget()
@@ -110,7 +111,7 @@ class Popover(QFrame):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close()
-        elif not press_by_enter(event, self):
+        else:
             super().keyPressEvent(event)
 
     @override

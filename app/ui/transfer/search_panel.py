@@ -163,7 +163,8 @@ class SearchPanel(Overlay):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+        is_here = watched is self.field or watched is self.list
+        if is_here and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             if event.key() in _ENTER_KEYS:
                 self._go_to(self.list.currentIndex())
                 return True

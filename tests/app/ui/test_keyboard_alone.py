@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QRadioButton, QWidget
 
 from app.ui.parts.overlay import Overlay
 from app.ui.parts.popover import Popover
@@ -134,3 +134,54 @@ def test_side_by_side_and_compared_versions_are_left_by_escape(person: Person) -
     assert not page.isVisible()
     assert _focus(person).isVisible()
     assert person.controller.path[-1].id == answer.id
+
+
+def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_panel(person: Person) -> None:
+    # A search that was closed takes no key any more.
+    person.window.action("search_all").trigger()
+    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    answer = person.ask("What is a branch?")
+    regenerate = person.button(person.view(answer.id), "Regenerate")
+    person.bot.waitUntil(regenerate.isVisible, timeout=PATIENCE_MS)
+    regenerate.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(_focus(person), Qt.Key.Key_Return)
+    assert len(person.controller.siblings(person.answer().id)) == 2
+    _keys(person, "Ctrl+J")
+    panel = QApplication.activePopupWidget()
+    assert panel is not None
+    choice = panel.findChildren(QRadioButton)[1]
+    choice.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(choice, Qt.Key.Key_Enter)
+    assert choice.isChecked()
+    panel.close()
+
+
+def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
+    person.ask("What is a branch?")
+    answer = person.controller.path[-1]
+    person.controller.replace(answer.id, "A paragraph.\n\n" * 200)
+    bar = person.window.transcript.verticalScrollBar()
+    person.window.transcript.scroll_to_end()
+    _keys(person, "Ctrl+L")
+    end = bar.value()
+    _keys(person, "PgUp")
+    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest and bar.value() < end, timeout=PATIENCE_MS)
+    _keys(person, "PgDown")
+    person.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
+    assert _focus(person) is person.window.composer.text
+    # In a text that is longer than its field they turn that one's pages.
+    person.window.composer.text.setPlainText("line\n" * 100)
+    _keys(person, "Ctrl+End", "PgUp")
+    assert bar.value() == bar.maximum()
+    assert person.window.composer.text.textCursor().blockNumber() < 99
+
+
+def test_who_opens_a_conversation_with_the_pointer_writes_in_it(person: Person) -> None:
+    person.ask("What is a branch?")
+    person.controller.new_conversation()
+    rows = person.window.sidebar.list
+    rows.setFocus()
+    opened = rows.rows.index(0, 0, rows.rows.index(0, 0))
+    QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=rows.visualRect(opened).center())
+    assert person.controller.conversation is not None
+    assert _focus(person) is person.window.composer.text
