@@ -14,8 +14,7 @@ from worker.drawn import Draw, Drawn, report
 from worker.masks import Mask, both
 from worker.prompt_cache import MOST_MARKS, States
 from worker.sampler import Sampler
-
-_NEAR = 64  # tokens at the end, where two sequences mostly differ
+from worker.token_tree import num_common
 
 
 class Steer(Mask, Protocol):
@@ -123,16 +122,16 @@ class Branch:
         self._recent = self._sampler.advance(self._recent, mx.array(list(token_ids)))
         self._logits = self._draw = None
 
-    def num_beyond(self, sequence: Sequence[int]) -> int:
+    def num_beyond(self, sequence: list[int]) -> int:
         """Return how many tokens its layers hold behind what they have in common with a sequence."""
-        return len(self.ids) - _num_common(self.ids, sequence)
+        return len(self.ids) - num_common(self.ids, sequence)
 
-    def num_astray(self, sequence: Sequence[int]) -> int | None:
+    def num_astray(self, sequence: list[int]) -> int | None:
         """Return how many tokens its layers would have to forget before `go_to`.
 
         None: that is not all, as nobody knows what comes behind `sequence`.
         """
-        common = _num_common(self.ids, sequence)
+        common = num_common(self.ids, sequence)
         if common < len(sequence) or (self._drawn_from is not None and self._drawn_after == common):
             return len(self.ids) - common
         return None
@@ -291,14 +290,3 @@ class Branch:
         del self._unread[:num_tokens]
         self.ids += read
         return read
-
-
-def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return with how many tokens both begin."""
-    length = min(len(one), len(other))
-    if one[:length] == other[:length]:
-        return length
-    # Mostly it is the last few that differ.
-    start = max(0, length - _NEAR)
-    start = start if one[:start] == other[:start] else 0
-    return next(place for place in range(start, length) if one[place] != other[place])

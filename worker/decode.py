@@ -223,7 +223,7 @@ class Decoder:
             if self._cache.needs_keeping(length):
                 branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
-    def go_to(self, branch: Branch, sequence: Sequence[int], num_left: int) -> bool:
+    def go_to(self, branch: Branch, sequence: list[int], num_left: int) -> bool:
         """Have a branch go on from another sequence; return whether that needs nothing but the steps to come.
 
         Where it does not, the branch has to leave, and to be begun again from that sequence.
@@ -241,7 +241,7 @@ class Decoder:
         branch.go_to(sequence, num_left)
         return True
 
-    def forget_beyond(self, branch: Branch, sequence: Sequence[int]) -> None:
+    def forget_beyond(self, branch: Branch, sequence: list[int]) -> None:
         """Let a branch that has ended hold nothing but the beginning of a sequence, where that can be done at once."""
         self._drop_guesses()
         num_back = branch.num_beyond(sequence)

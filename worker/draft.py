@@ -18,6 +18,7 @@ from worker.constraint import Constraint
 from worker.decode import MOST_GUESSES
 from worker.language_model import LanguageModel
 from worker.prompt_cache import PromptCache
+from worker.token_tree import as_ids, num_common
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class Drafting:
             self._most = max(1, self._most // 2)
 
 
-class LookUp:
+class PromptLookUp:
     """Guesses that what followed the last tokens elsewhere follows again: in other answers, then in the prompt.
 
     This is prompt look-up decoding (Saxena, 2023), with the token tree as what is looked through.
@@ -189,15 +190,9 @@ class DraftModel:
 
     def _read(self, sequence: Sequence[int]) -> Iterator[None]:
         cache = self.cache
-        held = cache.token_ids
-        num_common = len(held)
-        if list(held) != list(sequence[: len(held)]) or len(held) >= len(sequence):
-            num_common = next(
-                (place for place, (one, other) in enumerate(zip(held, sequence, strict=False)) if one != other),
-                min(len(held), len(sequence)),
-            )
-            num_common = min(num_common, len(sequence) - 1)
-        if num_common < len(held) and not cache.take_back(len(held) - num_common):
+        num_held = len(cache.token_ids)
+        num_same = min(num_common(cache.token_ids, as_ids(sequence)), len(sequence) - 1)
+        if num_same < num_held and not cache.take_back(num_held - num_same):
             cache.rewind_to(sequence)
         while len(cache.token_ids) < len(sequence) - 1:
             done = len(cache.token_ids)

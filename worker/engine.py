@@ -16,7 +16,7 @@ from worker.admission import LOOK_EVERY, Admission
 from worker.beginning import read_of
 from worker.branch import Branch
 from worker.decode import MOST_GUESSES, Decoder
-from worker.draft import Draft, DraftModel, LookUp
+from worker.draft import Draft, DraftModel, PromptLookUp
 from worker.drawn import Drawn
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
@@ -83,7 +83,7 @@ class Engine:
         return self._prefill.pace.tokens_per_s
 
     def plan(self, command: Plan) -> list[PromptPlan]:
-        """Return what each prompt would cost now. Computes nothing."""
+        """Return what each prompt would cost now. Computes nothing. Raises `BadRequestError`."""
         plans: list[PromptPlan] = []
         begun = array("I", read_of(command.continuation, self._prompts, self.model))
         for prompt_ids in self._prompts.planned(command):
@@ -227,7 +227,7 @@ class Engine:
             return None
         match turn.request.command.draft:
             case "tree":
-                return LookUp(self.cache.beside(turn.sequence, _MOST_BESIDE), turn.sequence)
+                return PromptLookUp(self.cache.beside(turn.sequence, _MOST_BESIDE), turn.sequence)
             case "model" | "auto":
                 return self._draft_model
             case "off":

@@ -27,7 +27,6 @@ from worker.protocol import (
     FinishReason,
     Generate,
     HookUse,
-    Origin,
     PrefillProgress,
     RequestId,
     Timing,
@@ -36,15 +35,9 @@ from worker.protocol import (
 from worker.sampler import Sampler
 from worker.steering import Steering, Taken
 from worker.writing import Writing
-from worker.written import Origin as WrittenAs
+from worker.written import Origin
 
 _MOST_CHOICES = 64
-_WRITTEN_AS: dict[Origin, WrittenAs] = {
-    "sampled": WrittenAs.SAMPLED,
-    "forced": WrittenAs.FORCED,
-    "healed": WrittenAs.HEALED,
-    "draft": WrittenAs.DRAFT,
-}
 
 
 @dataclass
@@ -166,7 +159,7 @@ class Request:
         num_kept = answer.num_kept_tokens - (answer.reason != "stop")
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
-    def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[WrittenAs]]:
+    def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Origin]]:
         """Return what the token tree is to know of a segment that has ended.
 
         They are all its tokens with what comes before them, how many come before, and of each how likely it was,
@@ -174,7 +167,7 @@ class Request:
         """
         answer = self.writings[choice].answer
         sequence = self.sequence_of(choice)
-        origins = [_WRITTEN_AS[origin] for origin in answer.origins]
+        origins = [Origin[origin.upper()] for origin in answer.origins]
         return sequence, len(sequence) - len(answer.token_ids), answer.logprobs, origins
 
     def next_segment(self, choice: int) -> list[int] | None:

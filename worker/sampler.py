@@ -65,7 +65,8 @@ class Sampler:
         """Choose one token from `logits`, shape [1, vocabulary]; return its id, shape [1], not yet computed.
 
         `position` counts tokens from the start of the whole sequence; `visit` counts the draws at this position in
-        this answer. `mask`, shape [vocabulary], says which tokens may be chosen; `temperature`: if not the request's.
+        this answer. `mask`, shape [vocabulary] or [1, vocabulary], says which tokens may be chosen; `temperature`: if
+        not the request's.
         """
         sampling = self._sampling
         temperature = sampling.temperature if temperature is None else temperature

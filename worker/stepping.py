@@ -82,6 +82,7 @@ from worker.masks import both
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
 from worker.sampler import Sampler
 from worker.steering import Steering
+from worker.token_tree import num_common
 from worker.vocabulary import Vocabulary
 from worker.writing import Plan, Writing
 
@@ -248,7 +249,7 @@ class Stepping:
         while self.reason is None and self._writing.token_ids == before:
             forks += self._take(self._draw(given), given, shown)
         after = self.token_ids
-        num_same = _num_common(before, after)
+        num_same = num_common(before, after)
         return Advance(
             len(before) - num_same,
             tuple(after[num_same:]),
@@ -299,11 +300,3 @@ def _play(event: Event, shown_by: dict[int, _Shown]) -> None:
             shown_by[event.choice] = replace(shown_by[event.parent])
         case _:
             pass
-
-
-def _num_common(one: list[int], other: list[int]) -> int:
-    """Return with how many tokens both begin."""
-    if other[: len(one)] == one:
-        return len(one)
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (own, its) in pairs if own != its), min(len(one), len(other)))

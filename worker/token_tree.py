@@ -28,6 +28,7 @@ class Kept(Protocol):
 
 
 K = TypeVar("K", bound=Kept)
+Ids = TypeVar("Ids", "array[int]", "list[int]")
 
 
 class Run(Generic[K]):
@@ -220,17 +221,16 @@ def as_ids(ids: Sequence[int]) -> array[int]:
     return ids if isinstance(ids, array) else array("I", ids)
 
 
-def num_common(run: array[int], ids: array[int], start: int = 0) -> int:
-    """Count with how many tokens of `run` the part of `ids` from `start` begins."""
+def num_common(run: Ids, ids: Ids, start: int = 0) -> int:
+    """Count with how many tokens of `run` the part of `ids` from `start` begins. Both are arrays, or both lists."""
     most = min(len(run), len(ids) - start)
-    mine, theirs = memoryview(run)[:most], memoryview(ids)[start : start + most]
-    # Bytes are compared at the speed of memory: strides that double, and the one that differs in halves.
+    # Stretches are compared in C: strides that double, and the one that differs in halves.
     low, high = 0, min(_STRIDE, most)
-    while low < most and mine[low:high].tobytes() == theirs[low:high].tobytes():
+    while low < most and run[low:high] == ids[start + low : start + high]:
         low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        if mine[low:middle].tobytes() == theirs[low:middle].tobytes():
+        if run[low:middle] == ids[start + low : start + middle]:
             low = middle
         else:
             high = middle

@@ -19,6 +19,7 @@ from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
 from worker.lineage import Lineage
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
+from worker.token_tree import num_common
 from worker.vocabulary import Vocabulary
 
 
@@ -228,11 +229,9 @@ class Writing:
 
     def _refit(self, constraint: Constraint, left: Sequence[int]) -> bool:
         """Have a form take `left`, which has taken the beginning that the model was first given."""
-        first = self._given_ids[: self._num_kept]
-        num_common = next((at for at, (one, other) in enumerate(zip(first, left, strict=False)) if one != other), None)
-        num_common = min(len(first), len(left)) if num_common is None else num_common
-        constraint.rewind(len(first) - num_common)
-        return constraint.consume(left[num_common:])
+        num_same = num_common(self._given_ids[: self._num_kept], list(left))
+        constraint.rewind(self._num_kept - num_same)
+        return constraint.consume(left[num_same:])
 
     def _num_chars_of(self, token_ids: Sequence[int]) -> int:
         return len(split_characters(self._vocabulary.bytes_of(token_ids))[0])

@@ -18,7 +18,7 @@ from tests.architectures import small_llama, write_random_model
 from tests.models import write_scripted_model
 from tests.worker.test_hooks import finished, on_screen, once
 from worker.decision import Decision, Splice
-from worker.draft import DraftModel, LookUp
+from worker.draft import DraftModel, PromptLookUp
 from worker.encoding import to_json
 from worker.engine import Engine
 from worker.hook_chain import Hook
@@ -175,7 +175,7 @@ def test_a_draft_model_that_breaks_is_gone_without(llama: LanguageModel, num_tim
 
 
 def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
-    look_up = LookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
+    look_up = PromptLookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
     assert look_up.guess([5, 5, 5], 3, None) == [5, 5, 5]
     assert look_up.guess([5, 5, 6], 3, None) == [7]
     # Behind that place there are those of the prompt alone.
