@@ -7,6 +7,7 @@ number, so that conversations that share messages go on sharing them.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
@@ -115,6 +116,15 @@ class Grafts:
             )
             self._database.write("DELETE FROM conversation WHERE id IN (SELECT value FROM json_each(?))", (given,))
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
+        self._openings = None
+
+    def throw_away(self, conversation_ids: Sequence[int]) -> None:
+        """Put imported conversations into the trash: a change for which there is room on a disk that is full."""
+        with self._database.durably():
+            self._database.write(
+                "UPDATE conversation SET trashed_ms = ? WHERE id IN (SELECT value FROM json_each(?))",
+                (time.time_ns() // 1_000_000, json.dumps(list(conversation_ids))),
+            )
         self._openings = None
 
     # --- inside --------------------------------------------------------------------------------------------

@@ -2441,8 +2441,8 @@
         <translation>Befehlspalette</translation>
     </message>
     <message>
-        <source>A command, a conversation, a model, a preset</source>
-        <translation>Ein Befehl, ein Gespräch, ein Modell, eine Vorgabe</translation>
+        <source>Command, conversation, model, preset</source>
+        <translation>Befehl, Gespräch, Modell, Vorgabe</translation>
     </message>
     <message>
         <source>What fits</source>
@@ -3126,7 +3126,7 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     </message>
     <message>
         <source>The ODT could not be made</source>
-        <translation type="unfinished"></translation>
+        <translation>Das ODT konnte nicht erstellt werden</translation>
     </message>
     <message>
         <source>The PDF could not be painted</source>
@@ -3450,7 +3450,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>a time of its message {id} is none</source>
-        <translation type="unfinished"></translation>
+        <translation>eine Zeit ihrer Nachricht {id} ist keine</translation>
     </message>
     <message>
         <source>by signal SIGALRM (a hook did not return; the terminal says which)</source>
@@ -3574,7 +3574,7 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>one of its times is none</source>
-        <translation type="unfinished"></translation>
+        <translation>eine ihrer Zeiten ist keine</translation>
     </message>
     <message>
         <source>pictures and files that are not in the file; placeholders name them</source>
@@ -3639,6 +3639,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{error} A fresh worker is starting; your next message will work.</source>
         <translation>{error} Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.</translation>
+    </message>
+    <message>
+        <source>{error} What was imported until then lies in the trash.</source>
+        <translation>{error} Was bis dahin importiert war, liegt im Papierkorb.</translation>
     </message>
     <message>
         <source>{filename} can&apos;t be written ({strerror}). Nothing was changed. See that you may write to its folder, or name another one with --data-dir.</source>

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import sys
+import threading
 from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
@@ -14,6 +16,7 @@ from app.export.formats import export
 from app.model.database import StoreError
 from app.model.exports.format_names import FORMATS
 from app.model.exports.part import Options, whole_tree
+from app.model.imports.importing import imported
 from app.model.store import Store
 
 
@@ -21,6 +24,7 @@ def main(folder: Path) -> None:
     qt_application = QGuiApplication(["full disk", "-platform", "offscreen"])
     ballast = folder / "ballast"
     ballast.write_bytes(bytes(300_000))
+    (folder / "more").write_bytes(bytes(5_000_000))
     document = folder / "out.md"
     document.write_text("as it was", encoding="utf-8")
     path = folder / "conversations.sqlite3"
@@ -52,6 +56,7 @@ def main(folder: Path) -> None:
         except OSError as error:
             errors[format_] = error.errno
     del qt_application
+    import_error, num_shown = _imported(store, folder)
     store.close()
     try:
         again = Store(path)
@@ -60,7 +65,6 @@ def main(folder: Path) -> None:
     kept_again = [message.text for message in again.messages(conversation.id)] == written
     again.close()
     ballast.unlink()
-    (folder / "rest").unlink()
     roomy = Store(path)
     roomy.add(conversation.id, last.id, "user", "there is room again")
     kept_at_last = [message.text for message in roomy.messages(conversation.id)] == [*written, "there is room again"]
@@ -74,12 +78,35 @@ def main(folder: Path) -> None:
                 "num_written": len(written),
                 "kept": [kept, kept_again, kept_at_last],
                 "export_errors": errors,
+                "import_error": import_error,
+                "num_shown": num_shown,
                 "document": document.read_text(encoding="utf-8"),
                 "files": sorted(file.name for file in folder.iterdir()),
                 "sound": sound,
             }
         )
     )
+
+
+def _imported(store: Store, folder: Path) -> tuple[str, int]:
+    """Import more than there is room for; return what is told, and how many conversations are shown then."""
+    (folder / "rest").unlink()
+    (folder / "more").unlink()
+    questions = ([{"role": "user", "content": f"{number} is a number to begin with"}] for number in range(3_000))
+    lines = (json.dumps({"messages": messages}) for messages in questions)
+    pipe = folder / "in.jsonl"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("\n".join(lines), encoding="utf-8"))
+    writer.start()
+    try:
+        for _ in imported(store, [pipe]):
+            pass
+        return "", len(store.conversations())
+    except StoreError as error:
+        return str(error), len(store.conversations())
+    finally:
+        writer.join()
+        pipe.unlink()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A disk that is really full: a file system of two megabytes, mounted in a name space of its own."""
+"""A disk that is really full: a file system of eight megabytes, mounted in a name space of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.model.exports.format_names import FORMATS
 from tests.driver import ROOT
 
 _ALONE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
-_MOUNT = "mount -t tmpfs -o size=2m tmpfs {folder}"
+_MOUNT = "mount -t tmpfs -o size=8m tmpfs {folder}"
 
 
 def _on_a_small_disk(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -38,5 +38,7 @@ def test_on_a_full_disk_nothing_is_lost_and_nothing_half_written(tmp_path: Path)
     assert said["kept"] == [True, True, True]
     assert said["export_errors"] == dict.fromkeys(FORMATS, errno.ENOSPC)
     assert said["document"] == "as it was"
+    assert said["import_error"].startswith("The disk is full, so ")
+    assert said["num_shown"] == 1
     assert not [name for name in said["files"] if name.startswith(".")]
     assert said["sound"] == "ok"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from msgspec import Struct, field
 
+from app.model.database import StoreError
 from app.model.grafts import MAX_CANDIDATES, Graft, opening, prints
 from app.model.imports.source import Found, Problem, found_in, num_bytes
 from app.model.message import Message
@@ -18,6 +21,7 @@ from app.model.store import Store
 _BATCH_MESSAGES = 4_000
 """What is written in one go: some tenths of a second, in which nobody else can write."""
 _PRINT_BYTES = 8
+_ROOM_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
 
 
@@ -80,6 +84,7 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
 
     now_ms = time.time_ns() // 1_000_000
     writer = _Writer(store, summary)
+    room = _room(store.path.parent) if is_written else None
     try:
         for path in paths:
             writer.begin_file()
@@ -92,9 +97,23 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
             writer.flush()
     except BaseException:
         # Cancelled, or the store can't be written: nothing of it stays.
+        if room is not None:
+            room.close()
         writer.take_back()
         raise
+    if room is not None:
+        room.close()
     return summary
+
+
+def _room(folder: Path) -> IO[bytes] | None:
+    """Keep some room on the disk until this is closed: taking back takes room, too. The file has no name."""
+    with contextlib.suppress(OSError):
+        room = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (whoever has it closes it)
+        with contextlib.suppress(OSError):
+            room.write(bytes(_ROOM_BYTES))
+        return room
+    return None
 
 
 def _take(store: Store, writer: _Writer, summary: Summary, found: Found, *, is_written: bool) -> None:
@@ -175,6 +194,13 @@ class _Writer:
 
     def take_back(self) -> None:
         ids = self._summary.conversation_ids
-        for start in range(0, len(ids), 500):
-            self._store.grafts.take_out(ids[start : start + 500])
+        if not ids:
+            return
+        # Deleting takes room; to be out of sight takes little.
+        self._store.grafts.throw_away(ids)
+        try:
+            for start in range(0, len(ids), 500):
+                self._store.grafts.take_out(ids[start : start + 500])
+        except StoreError as error:
+            raise StoreError(f"{error} What was imported until then lies in the trash.") from error
         ids.clear()
