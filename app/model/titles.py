@@ -12,6 +12,8 @@ _LENGTH = 48
 _LOOKED_AT = 2_000
 """Characters; what comes later says nothing of what it is all about."""
 # `re` compiles these when they are first used: with the first answer, not at the start.
+_FILE = r"(?m)^(\S[^\n]{0,200}\.\w{1,8}):\n\n(?=```)"
+"""The name of a file that was attached: see `with_attachments`."""
 _FENCE = r"(?ms)^\s*(```|~~~).*?(^\s*\1|\Z)"
 _MARKS = r"^[\s#>*+\-–—•]+|[*_`]{2,}|`"
 _HEADING = r"(?m)^\s*#{1,6}\s+(.+?)\s*#*\s*$"
@@ -29,8 +31,9 @@ _PREAMBLE = (
 def title_of(question: str, answer: str = "") -> str:
     """Return the question's first sentence without greetings, or where it says nothing else, the answer's."""
     title = _first_sentence(question) or _heading(answer) or _first_sentence(answer)
-    # A question of a greeting or of code alone is called by what it begins with.
-    return _cut(title or " ".join(question[:_LOOKED_AT].split()))
+    # A question of a file alone is called by it, one of a greeting or of code by what it begins with.
+    file = re.search(_FILE, question[:_LOOKED_AT])
+    return _cut(title or (file[1] if file is not None else " ".join(question[:_LOOKED_AT].split())))
 
 
 def says_little(question: str) -> bool:
@@ -44,7 +47,7 @@ def _heading(text: str) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    for line in re.sub(_FENCE, "\n", text[:_LOOKED_AT]).splitlines():
+    for line in re.sub(_FENCE, "\n", re.sub(_FILE, "", text[:_LOOKED_AT])).splitlines():
         for sentence in re.split(_SENTENCE_END, _plain(line)):
             rest = _without_preamble(sentence)
             if any(character.isalnum() for character in rest):

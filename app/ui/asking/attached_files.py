@@ -123,8 +123,11 @@ class AttachedFiles(QObject):
         self._counted = next(unknown, None)
         if self._counted is None:
             self._count.forget()
-        else:
+        elif self._counted.text:
             self._count.count(self._counted.text)
+        else:
+            # Of nothing nobody is asked.
+            self._on_counted(0)
 
     def _on_counted(self, num_tokens: int) -> None:
         if self._counted is not None:

@@ -29,6 +29,8 @@ from app.model.titles import says_little, title_of
         ),
         ("Help me write a letter", "Write a letter"),
         ("Highland cattle", "Highland cattle"),
+        ("my notes.txt:\n\n```text\nSome text.\n```\n\nWhat do they say?", "What do they say?"),
+        ("What is wrong here:\n\n```\nx = 1\n```", "What is wrong here:"),
     ],
 )
 def test_the_question_gives_the_name(question: str, title: str) -> None:
@@ -43,6 +45,8 @@ def test_the_question_gives_the_name(question: str, title: str) -> None:
         ("hello!", "", "hello!"),
         ("```\nx = 1\n```", "# An assignment\n\nIt sets x.", "An assignment"),
         ("???", "", "???"),
+        ("hello\n\nnotes.md:\n\n```md\nSome text.\n```", "It is about text.", "It is about text."),
+        ("notes.md:\n\n````md\nSome ``` text.\n````", "", "notes.md"),
     ],
 )
 def test_where_the_question_says_little_the_answer_gives_the_name(question: str, answer: str, title: str) -> None:

@@ -136,6 +136,18 @@ def _chips(person: Person) -> str:
     return " ".join(label.text() for label in labels if label.isVisible())
 
 
+def test_sizes_are_told_of_all_files_be_one_of_them_empty(person: Person, tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("empty.txt", "one.txt", "wide.txt")]
+    for file, data in zip(files, (b"", b"x = 1", "x = 1".encode("utf-16")), strict=True):
+        file.write_bytes(data)
+    composer = person.window.composer
+    composer.files_given.emit(files)
+    person.bot.waitUntil(lambda: _chips(person).count("tokens") == 3, timeout=PATIENCE_MS)
+    assert _chips(person).startswith("empty.txt · 0 tokens one.txt · ")
+    for _ in files:
+        _press(person, composer.attachments.buttons[0], Qt.Key.Key_Delete)
+
+
 def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(person: Person, tmp_path: Path) -> None:
     picture, text = tmp_path / "a.png", tmp_path / "a.txt"
     picture.write_bytes(b"\x89PNG\x00")
