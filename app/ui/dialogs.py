@@ -76,18 +76,22 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
 
 
 def show_about(parent: QWidget) -> None:
-    """Say what Bough is."""
+    """Say what Bough is, and which one this is."""
+    # Here, because it is asked once in a while, and the import takes its time.
+    from importlib.metadata import version
+
     box = _box(parent, QCoreApplication.translate("Dialogs", "About Bough"))
-    box.setText(
+    box.setObjectName("about")
+    box.setText(f"Bough {version('bough')}")
+    told = (
         QCoreApplication.translate(
             "Dialogs", "Bough is a chat program for local models in which a conversation is a tree."
-        )
-    )
-    box.setInformativeText(
+        ),
         QCoreApplication.translate(
             "Dialogs", "Free software under the MIT licence. Nothing you write leaves this computer."
-        )
+        ),
     )
+    box.setInformativeText("\n\n".join(told))
     box.open()
 
 

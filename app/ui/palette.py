@@ -69,7 +69,7 @@ class Palette(Overlay):
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
         self.field.setAccessibleName(self.tr("Command palette"))
-        self.field.setPlaceholderText(self.tr("A command, a conversation, a model, a preset"))
+        self.field.setPlaceholderText(self.tr("Command, conversation, model, preset"))
         self.field.textChanged.connect(self._show_fitting)
         self.field.installEventFilter(self)
         self._shown = _Choices(self)

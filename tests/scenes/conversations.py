@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
@@ -112,6 +114,19 @@ def settings(stage: Stage, number: int) -> QWidget:
     pages = dialog.findChild(QListWidget, "settings_pages")
     assert isinstance(pages, QListWidget)
     pages.setCurrentRow(number)
+    return dialog
+
+
+def draft_models(stage: Stage) -> QWidget:
+    """One that has other tokens than the model that is loaded, and one that is not there any more."""
+    folder = stage.folder / "a-model-with-a-rather-long-name-4bit"
+    folder.mkdir(exist_ok=True)
+    tokenizer = {"model": {"vocab": {f"w{number}": number for number in range(300)}}}
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    names = (str(folder), str(stage.folder / "moved-away"))
+    stage.application.program.preferences.change(recent_drafts=names)
+    dialog = settings(stage, 4)
+    stage.wait(lambda: stage.application.program.drafts.misfit(names[1]) == "gone")
     return dialog
 
 

@@ -55,6 +55,7 @@ SCENES: Mapping[str, Scene] = {
     "keys": conversations.keys,
     "about": conversations.about,
     **{f"settings {number}": partial(conversations.settings, number=number) for number in range(6)},
+    "draft models": conversations.draft_models,
 }
 
 LARGE: Mapping[str, Scene] = {"tree 10000": partial(trees.tree, num_messages=10_000)}

@@ -17,6 +17,7 @@ from app.application import Application, Places
 from app.model.message import Message
 from app.model.settings import Settings, save_settings
 from app.model.settings import Theme as ThemeName
+from app.model.unsent import Unsent
 from app.ui.message.message_view import MessageView
 from app.ui.parts.overlay import Overlay
 from tests.scenes.planting import plant
@@ -148,6 +149,12 @@ class Stage:
             window.banner.close_button.click()
         # Where there is no window manager, nobody else says so.
         window.activateWindow()
+        # What was done to a planted conversation is taken back, and what lies ready in it.
+        if self.controller.conversation is not None:
+            while self.controller.to_undo:
+                self.controller.undo()
+            self.controller.preparation.put_back(Unsent())
+        self.application.program.preferences.change(recent_drafts=())
         self.controller.new_conversation()
         self.controller.preparation.ask_as_others_do()
         self.settle()

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
 from app.model.sizes import GIB
+from app.ui.theme import scaled
 
 _INSET_PX = 28
 """Under a button's text."""
@@ -88,7 +89,7 @@ class SizeChoice(OneOf):
         self.field.setSingleStep(_STEP_GIB)
         self.field.setSuffix(" GiB")
         self.field.setValue(size)
-        self.field.setFixedWidth(_SPIN_PX)
+        self.field.setFixedWidth(scaled(_SPIN_PX))
         self.field.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
         self.field.setAccessibleName(self.tr("{}, at most").format(name))
         self._shown = self.field.value()

@@ -39,6 +39,7 @@ class GeneralPage(SettingsPage):
         self.text_size.setTickPosition(QSlider.TickPosition.TicksBelow)
         self.text_size.setValue(settings.text_percent // _STEP)
         self._percent = quiet_label("")
+        self._percent.setWordWrap(False)
         self._percent.setMinimumWidth(48)
         self.motion = OneOf(self.tr("Motion"))
         self.motion.add(self.tr("As the system says"))
