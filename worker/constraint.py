@@ -158,17 +158,12 @@ def _grammar(described: Described) -> str:
     value = described.value
     match described.kind:
         case "json_schema":
-            if isinstance(value, str):
-                try:
-                    value = json.loads(value)
-                except ValueError as error:
-                    raise ConstraintInvalidError(f"The JSON schema is no JSON: {error}.") from error
-            if isinstance(value, bool):
-                value = {} if value else {"not": {}}
-            if not isinstance(value, dict):
-                raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
-            schema = cast("dict[str, Any]", value)
-            return LLMatcher.grammar_from_json_schema(schema, defaults=json_defaults(schema))
+            try:
+                return _json_grammar(json.loads(value) if isinstance(value, str) else value)
+            except RecursionError:
+                raise ConstraintInvalidError("The JSON schema is no JSON: it is nested too deeply.") from None
+            except ValueError as error:
+                raise ConstraintInvalidError(f"The JSON schema is no JSON: {error}.") from error
         case "regex":
             return LLMatcher.grammar_from_regex(_text(value, "regular expression"))
         case "lark":
@@ -179,6 +174,16 @@ def _grammar(described: Described) -> str:
                 raise ConstraintInvalidError("A choice is a list of texts, none of them empty. Name at least one.")
             # A grammar rather than a regular expression: its alternatives may be any text.
             return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, cast("list[str]", choices))))
+
+
+def _json_grammar(value: Any) -> str:
+    """Raises `ValueError` where a value is none of JSON's."""
+    if isinstance(value, bool):
+        value = {} if value else {"not": {}}
+    if not isinstance(value, dict):
+        raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
+    schema = cast("dict[str, Any]", value)
+    return LLMatcher.grammar_from_json_schema(schema, defaults=json_defaults(schema))
 
 
 def json_defaults(schema: Mapping[str, Any]) -> Any:

@@ -392,6 +392,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda model: model.choice([]), ConstraintInvalidError, "Name at least one"),
     (lambda model: model.choice("yes"), ConstraintInvalidError, "A choice is a list of texts"),
     (lambda model: model.json("{"), ConstraintInvalidError, "is no JSON"),
+    (lambda model: model.json({"const": b"a"}), ConstraintInvalidError, "is no JSON"),
     (lambda model: model.grammar("start: a"), ConstraintInvalidError, "unknown name"),
     (
         lambda model: model.chat([{"role": "nobody", "content": ""}]),
