@@ -3121,6 +3121,10 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
         <translation>Das ging schief ({name}: {error}). Nichts wurde geändert.</translation>
     </message>
     <message>
+        <source>The JSON schema is no JSON: it is nested too deeply.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The JSON schema is no JSON: {error}.</source>
         <translation>Das JSON-Schema ist kein JSON: {error}.</translation>
     </message>
@@ -4534,15 +4538,15 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <name>_Legend</name>
     <message>
         <source>kept in memory: goes on at once</source>
-        <translation>im Speicher behalten: geht sofort weiter</translation>
+        <translation>im Speicher: geht sofort weiter</translation>
     </message>
     <message>
         <source>kept on disk: loaded first</source>
-        <translation>auf der Platte behalten: wird erst geladen</translation>
+        <translation>auf der Platte: wird erst geladen</translation>
     </message>
     <message>
         <source>not kept: read again first</source>
-        <translation>nicht behalten: wird erst wieder gelesen</translation>
+        <translation>nicht behalten: wird neu gelesen</translation>
     </message>
     <message>
         <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -13,8 +15,9 @@ from app.ui.asking.cost_words import cost_in_words
 from app.ui.asking.writing_field import WritingField
 from app.ui.parts.elided_label import ElidedLabel
 
-_LINE_PX = 24
 _HEIGHTS_PX = (72, 320)
+_AROUND_PX = 24
+"""Of the field around its lines."""
 
 
 class MessageEditor(QWidget):
@@ -47,8 +50,8 @@ class MessageEditor(QWidget):
         self.text.setAccessibleName(self.tr("New version"))
         self.text.setTabChangesFocus(True)
         self.text.installEventFilter(self)
-        lines = self.text.document().blockCount() + 1
-        self.text.setFixedHeight(min(max(lines * _LINE_PX, _HEIGHTS_PX[0]), _HEIGHTS_PX[1]))
+        self.text.textChanged.connect(self._fit)
+        self._fit()
         layout.addWidget(self.text)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -90,8 +93,38 @@ class MessageEditor(QWidget):
         """Say what asking again below the new version would cost."""
         self._hint.show_text(cost_in_words(cost))
 
+    def _fit(self) -> None:
+        """Be as high as what is written, within limits."""
+        # In lines, wrapped ones included: Qt measures plain text so.
+        num_lines = self.text.document().documentLayout().documentSize().height()
+        line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
+        least_px, most_px = _HEIGHTS_PX
+        self.text.setFixedHeight(min(max(round(num_lines) * line_px + _AROUND_PX, least_px), most_px))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # From its buttons, too.
+        if event.key() == Qt.Key.Key_Escape:
+            self.ended.emit(None)
+        else:
+            super().keyPressEvent(event)
+
     def _save(self) -> None:
         self.ended.emit(self.draft)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        # Here Esc gives the edit up, even while an answer streams that it would stop elsewhere.
+        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+        if is_escape and event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        return super().event(event)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -15,13 +15,13 @@ from app.ui.asking.cost_words import cost_in_words, tier_in_words
 from app.ui.header import model_label
 from app.ui.parts.elided_label import ElidedLabel
 from app.ui.parts.times import when
-from app.ui.theme import Theme, text_font
+from app.ui.theme import SMALL_PX, Theme, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
 from app.ui.tree.tree_scale import DOT_PX
 from app.ui.tree.tree_words import first_words, role_in_words, version_in_words
 
-_NUM_LINES = 3
 _WORDS_PX = 13
+_NUM_LINES, _NUM_COST_LINES = 3, 2
 
 
 class TreeCard(QFrame):
@@ -32,14 +32,14 @@ class TreeCard(QFrame):
         self.setObjectName("tree_card")
         self._head = ElidedLabel()
         self._head.setObjectName("role")
-        self._words = _Words(theme)
+        self._words = _Words(theme, _WORDS_PX, _NUM_LINES)
         self._from = ElidedLabel()
         self._from.setObjectName("quiet")
         self._dot = _Dot(theme)
         self._tier = QLabel()
         self._tier.setObjectName("tree_tier")
-        self._cost = ElidedLabel()
-        self._cost.setObjectName("quiet")
+        # What it costs is what the card is for: it is cut by no narrow dock.
+        self._cost = _Words(theme, SMALL_PX, _NUM_COST_LINES, is_quiet=True)
         state = QGridLayout()
         state.setContentsMargins(0, 0, 0, 0)
         state.setHorizontalSpacing(6)
@@ -57,7 +57,7 @@ class TreeCard(QFrame):
         column.addLayout(state)
 
     def set_theme(self, theme: Theme) -> None:
-        self._words.theme = theme
+        self._words.theme = self._cost.theme = theme
         self._dot.theme = theme
         self.update()
 
@@ -82,9 +82,8 @@ class TreeCard(QFrame):
         self._words.show_text(self.tr("Enter or a click shows them."))
 
     def clear(self) -> None:
-        for label in (self._head, self._from, self._cost):
+        for label in (self._head, self._words, self._from, self._cost):
             label.show_text("")
-        self._words.show_text("")
         self._tier.setText("")
         self._dot.hide()
 
@@ -92,9 +91,10 @@ class TreeCard(QFrame):
 class _Words(QWidget):
     """A few lines of text, elided at the end of the last one; there is always room for all of them."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, px: int, num_lines: int, *, is_quiet: bool = False) -> None:
         super().__init__()
         self.theme = theme
+        self._px, self._num_lines, self._is_quiet = px, num_lines, is_quiet
         self._text = ""
 
     def show_text(self, text: str) -> None:
@@ -104,7 +104,7 @@ class _Words(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(0, round(QFontMetricsF(text_font(_WORDS_PX)).lineSpacing() * _NUM_LINES) + 2)
+        return QSize(0, round(QFontMetricsF(text_font(self._px)).lineSpacing() * self._num_lines) + 2)
 
     @override
     def minimumSizeHint(self) -> QSize:
@@ -113,7 +113,8 @@ class _Words(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        draw_words(painter, QRectF(self.rect()), self._text, text_font(_WORDS_PX), self.theme.text, _NUM_LINES)
+        colour = self.theme.quiet_text if self._is_quiet else self.theme.text
+        draw_words(painter, QRectF(self.rect()), self._text, text_font(self._px), colour, self._num_lines)
         painter.end()
 
 

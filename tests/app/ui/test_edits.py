@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.model.message import Message
 from app.ui.asking.writing_field import WritingField
-from tests.app.ui.conftest import Person
+from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
 def _begin(person: Person, message: Message) -> WritingField:
@@ -84,6 +84,32 @@ def test_escape_in_an_edit_is_no_shortcut_of_the_window(person: Person) -> None:
     event.ignore()
     QApplication.sendEvent(editor, event)
     assert event.isAccepted()
+
+
+def test_an_edit_is_as_high_as_what_is_written_in_it(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    person.controller.replace(answer.id, "Some words that go on. " * 30)
+    editor = _begin(person, person.controller.path[-1])
+    person.bot.waitUntil(editor.isVisible, timeout=PATIENCE_MS)
+    assert editor.verticalScrollBar().maximum() == 0
+    low = editor.height()
+    editor.moveCursor(QTextCursor.MoveOperation.End)
+    person.bot.keyClicks(editor, " And some more of them." * 8)
+    assert editor.verticalScrollBar().maximum() == 0
+    assert low < editor.height() < person.window.transcript.height()
+
+
+def test_escape_ends_an_edit_from_its_buttons_too(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    editor = _begin(person, person.controller.path[-1])
+    person.bot.waitUntil(editor.isVisible, timeout=PATIENCE_MS)
+    person.bot.keyClick(editor, Qt.Key.Key_Tab)
+    button = person.window.focusWidget()
+    assert isinstance(button, QPushButton)
+    assert button.parentWidget() is editor.parentWidget()
+    person.bot.keyClick(button, Qt.Key.Key_Escape)
+    assert not person.view(answer.id).is_edited
+    assert person.window.focusWidget() is person.view(answer.id).text
 
 
 @pytest.mark.parametrize("text", ["10\u00a0000\u202fkm", "a\tb", "  two  spaces  ", "one\ntwo"])

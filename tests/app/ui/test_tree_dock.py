@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton, QWidget
 
 from app.model.message import MessageId
 from app.ui.comparing.compare_window import CompareWindow
@@ -43,7 +43,7 @@ def _place(dock: TreeDock, message_id: MessageId) -> QPoint:
 
 
 def _texts(dock: TreeDock) -> str:
-    return "\n".join(label.text() or label.accessibleName() for label in dock.card.findChildren(QLabel))
+    return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
 def test_key_menu_and_buttons_show_it_and_put_it_away(person: Person):
