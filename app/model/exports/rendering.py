@@ -8,7 +8,8 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from app.model.exports.parsed import MATH_BLOCK, MATH_INLINE, parsed
+from app.model.markdown_math import DISPLAY, INLINE
+from app.model.markdown_parser import NOTE_MARK, parsed
 
 _PLAIN_TAGS = {
     "paragraph": "p",
@@ -42,13 +43,20 @@ class Looks(Protocol):
 
 def rendered(text: str, looks: Looks) -> str:
     """Return Markdown as HTML; HTML in it is text."""
-    return "".join(_html(token, looks) for token in parsed(text))
+    return "".join(_html(token, looks) for token in parsed(text, {}))
 
 
 def _html(token: Token, looks: Looks) -> str:
     kind = token.type
-    if kind in MATH_INLINE or kind in MATH_BLOCK:
-        return looks.formula(token.content.strip(), is_inline=kind in MATH_INLINE)
+    if kind in {INLINE, DISPLAY}:
+        # Behind a block of its own a stop may stand.
+        return looks.formula(token.content, is_inline=kind == INLINE) + escape(token.info, quote=False)
+    if kind == NOTE_MARK:
+        return f"<sup>[{escape(token.content, quote=False)}]</sup>"
+    if kind == "footnote_reference_open":
+        return f'<div class="footnote"><sup>[{escape(token.meta["label"], quote=False)}]</sup>\n'
+    if kind == "footnote_reference_close":
+        return "</div>\n"
     name, _, side = kind.rpartition("_")
     if side in {"open", "close"}:
         return _tag(name, token, is_open=side == "open", looks=looks)

@@ -8,7 +8,7 @@ import unicodedata
 from markdown_it.token import Token
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
-from app.ui.text import markdown_math, markdown_parser
+from app.model import markdown_math, markdown_parser
 from app.ui.text.code_blocks import PARAGRAPH_ENDS
 from app.ui.text.formula_object import insert_formula
 from app.ui.text.text_formats import TextFormats, changed

@@ -8,6 +8,7 @@ from typing import Any
 from markdown_it.token import Token
 from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
 
+from app.model.markdown_parser import parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
 from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
 from app.ui.text.code_colours import CodeColours, colour_now
@@ -16,7 +17,6 @@ from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.growing_code import GrowingCode, opened_fence
 from app.ui.text.growing_table import GrowingTable
 from app.ui.text.last_block import cut_of, last_block, open_table
-from app.ui.text.markdown_parser import parsed
 from app.ui.text.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
 

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QTextBlockFormat, QTextCursor, QTextLength, QTextTable
 
-from app.ui.text import markdown_math
+from app.model import markdown_math
 from app.ui.text.block_writer import BLOCK_GAP_PX, BULLET_LEVEL, TIGHT_GAP_PX, BlockWriter
 from app.ui.text.code_blocks import CodeSpan, insert_code
 from app.ui.text.highlight import highlighted

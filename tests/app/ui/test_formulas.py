@@ -7,11 +7,11 @@ from PySide6.QtGui import QColor, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.model.markdown_math import DISPLAY, INLINE
+from app.model.markdown_parser import parsed
 from app.ui.text.copied_text import copied_text
 from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.markdown_document import MarkdownDocument
-from app.ui.text.markdown_math import DISPLAY, INLINE
-from app.ui.text.markdown_parser import parsed
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 

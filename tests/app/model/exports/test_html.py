@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given, settings
 
 from app.model.exports.colours import code_looks, contrast, theme
@@ -92,7 +93,7 @@ def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it
 _KNOWN_TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "h4", "h5", "h6", "article", "div", "p",
     "details", "summary", "span", "svg", "path", "rect", "code", "pre", "a", "img", "ul", "ol", "li", "blockquote",
-    "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "br", "hr", "g",
+    "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "sup", "br", "hr", "g",
 }  # fmt: skip
 
 
@@ -108,6 +109,27 @@ def test_code_and_formulas_are_whole_and_html_is_text() -> None:
     assert "$\\nosuch{$" in shown
     assert [tag for tag, _ in page.tags].count("svg") == 2
     assert any((found.get("class") or "").startswith("c-") for _, found in page.tags)
+
+
+@pytest.mark.parametrize("depth", [15, 60, 2_000])
+def test_what_stands_deep_in_lists_and_quotes_is_there(depth: int) -> None:
+    lists = "".join(f"{'  ' * level}- item {level}\n" for level in range(min(depth, 300)))
+    shown = _Page(_page(_of(("user", "q"), ("assistant", f"{'>' * depth} at the bottom\n\n{lists}")))).texts["m3"]
+    assert "at the bottom" in shown
+    assert all(f"item {level}\n" in shown for level in range(min(depth, 300)))
+
+
+def test_footnotes_stand_where_they_are_written() -> None:
+    text = "So it is[^1], they say[^b].\n\n[^1]: Word\n\n[^b]: https://example.org/path\n    and *more*\n\nThe end."
+    shown = _Page(_page(_of(("user", "q"), ("assistant", text)))).texts["m3"].split()
+    assert " ".join(shown) == "So it is[1], they say[b]. [1] Word [b] https://example.org/path and more The end."
+
+
+def test_what_stands_behind_a_formula_stays_and_many_that_never_end_are_soon_read() -> None:
+    text = "$$x$$.\n\n" + "\\(a " * 20_000
+    shown = _Page(_page(_of(("user", "q"), ("assistant", text)))).texts["m3"]
+    assert "$$x$$." in shown
+    assert shown.count("(a") == 20_000
 
 
 def test_nothing_is_fetched_and_nothing_is_run() -> None:
