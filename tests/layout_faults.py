@@ -13,8 +13,20 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QScrollArea, QToolButton, QWidget
+from PySide6.QtCore import QMargins, Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractSpinBox,
+    QApplication,
+    QCheckBox,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QRadioButton,
+    QScrollArea,
+    QToolButton,
+    QWidget,
+)
 
 from app.application import make_qt_application
 from app.tour.screen import OFFSCREEN, offscreen_of
@@ -107,13 +119,21 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         needed = widget.heightForWidth(width)
         if widget.height() < needed - 1:
             yield f"{text!r} needs {needed} px of height and has {widget.height()}"
-    elif text and width < widget.fontMetrics().horizontalAdvance(text) - 1:
-        yield f"{text!r} needs {widget.fontMetrics().horizontalAdvance(text)} px and has {width}"
+    elif text and width < _width_of(widget, text) - 1:
+        yield f"{text!r} needs {_width_of(widget, text)} px and has {width}"
     parent = widget.parentWidget()
     if text and parent is not None and not widget.isWindow() and not isinstance(parent.parentWidget(), QScrollArea):
         seen = widget.geometry().intersected(parent.rect())
         if seen.size() != widget.size():
             yield f"{text!r} is cut off by what it lies in"
+
+
+def _width_of(widget: QWidget, text: str) -> int:
+    """How wide a widget must be that its text is not cut off, with what stands around that."""
+    if isinstance(widget, QPushButton | QRadioButton | QCheckBox):
+        return widget.sizeHint().width()
+    margins = widget.textMargins() if isinstance(widget, QLineEdit) else QMargins()
+    return widget.fontMetrics().horizontalAdvance(text) + margins.left() + margins.right()
 
 
 def _overlaps(widget: QWidget) -> Iterator[str]:
@@ -131,7 +151,11 @@ def _text_of(widget: QWidget) -> str:
         return ""
     if isinstance(widget, QLabel | QAbstractButton):
         return widget.text().replace("&&", "&")
-    return widget.placeholderText() if isinstance(widget, QLineEdit) and not widget.text() else ""
+    if isinstance(widget, QLineEdit):
+        # What is written may be longer than the field; a number may not.
+        is_number = isinstance(widget.parentWidget(), QAbstractSpinBox)
+        return widget.text() if is_number else ("" if widget.text() else widget.placeholderText())
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Nothing is cut off and nothing overlaps, on common screens and on those of twice as many points, in each language."""
+"""Nothing is cut off and nothing overlaps: on common screens, and with large text in a low window; in each language."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from tests.driver import ROOT
 
 
-@pytest.mark.parametrize(("scale", "language"), [("1", "en"), ("2", "de")])
-def test_in_no_scene_anything_is_cut_off_or_overlaps(scale: str, language: str) -> None:
+@pytest.mark.parametrize(("scale", "language", "percent"), [("1", "en", "100"), ("2", "de", "150")])
+def test_in_no_scene_anything_is_cut_off_or_overlaps(scale: str, language: str, percent: str) -> None:
     found = subprocess.run(
-        [sys.executable, "-m", "tests.layout_faults", language, "100"],
+        [sys.executable, "-m", "tests.layout_faults", language, percent],
         cwd=ROOT,
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "QT_SCALE_FACTOR": scale},
         capture_output=True,
