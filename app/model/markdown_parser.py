@@ -14,6 +14,7 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 
+from app.model.bare_links import bare_link_plugin
 from app.model.markdown_math import formula_plugin
 
 NOTE_MARK = "note_mark"
@@ -33,6 +34,7 @@ def _new_parser(depth: int = _DEPTHS[0]) -> MarkdownIt:
     parser.inline.ruler.disable(["footnote_inline", "footnote_ref"])
     parser.inline.ruler.after("image", NOTE_MARK, _note_mark)
     formula_plugin(parser)
+    bare_link_plugin(parser)
     return parser
 
 
