@@ -92,8 +92,10 @@ class Request:
         self.sequence = self._prompt_ids + kept_ids
         """What the model reads before the first new token."""
         room = prompts.room(len(self.sequence))
-        max_tokens = min(room, command.max_tokens or room)
-        self.writings = [Writing(model.vocabulary, plans, given_ids, given_text, max_tokens) for _ in range(command.n)]
+        max_tokens = room if command.max_tokens is None else command.max_tokens
+        self.writings = [
+            Writing(model.vocabulary, plans, given_ids, given_text, max_tokens, room) for _ in range(command.n)
+        ]
         allowed = self.writings[0].answer.mask.mask()
         if allowed is not None and not allowed.any():
             raise does_not_fit()

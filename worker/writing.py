@@ -6,6 +6,7 @@ a form of its own; where one was cut, the next goes on from the cut.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -56,11 +57,16 @@ class Writing:
         given_ids: Sequence[int],
         given_text: str | None,
         max_tokens: int,
+        room: int = sys.maxsize,
     ) -> None:
-        """`given_ids`: what it goes on from; where they are `given_text`, its seam may lie anywhere."""
+        """`given_ids`: what it goes on from; where they are `given_text`, its seam may lie anywhere.
+
+        `room`: how many tokens the context has room for behind those that the model reads first.
+        """
         self._vocabulary = vocabulary
         self._plans = plans
         self._max_tokens = max_tokens
+        self._room = room
         self._ended: list[Answer] = []
         self._given_ids = list(given_ids)
         self._given_text = given_text
@@ -139,7 +145,12 @@ class Writing:
     @property
     def num_left_in_all(self) -> int:
         """How many tokens it may still have, whatever its segments may have."""
-        return self._max_tokens - self.num_tokens
+        answer = self._answer
+        return self._num_left_behind(len(answer.kept_ids) + len(answer.token_ids))
+
+    def _num_left_behind(self, num_read: int) -> int:
+        """The same once the model has read so many tokens of the turn: what was cut may be more than was drawn."""
+        return min(self._max_tokens - self.num_tokens, self._room + self._num_kept - num_read)
 
     @property
     def token_ids(self) -> Sequence[int]:
@@ -187,7 +198,7 @@ class Writing:
         text = answer.end("length") if answer.reason is None and self.num_left == 0 else ""
         if answer.reason is not None:
             is_last = len(self._ended) + 1 == len(self._plans)
-            self._is_over = is_last or self.num_tokens >= self._max_tokens
+            self._is_over = is_last or self._num_left_behind(len(answer.turn_ids)) <= 0
         return text
 
     def rewind(self, num_tokens: int) -> TakenBack:

@@ -12,6 +12,9 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_lfm2, write_random_model
 from tests.driver import Event, StdioWorker, shown_text
+from worker.drawn import Drawn
+from worker.vocabulary import Vocabulary
+from worker.writing import Plan, Writing
 
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
 LEAF = {
@@ -94,6 +97,24 @@ def test_all_segments_together_keep_the_whole_limit(worker: StdioWorker):
     (answer,) = checked(ask(worker, [{"max_tokens": 4}, {"max_tokens": 4}, {"max_tokens": 4}], max_tokens=6))
     assert len(answer["segments"]) == 2
     assert answer["reason"] == "length"
+
+
+@pytest.mark.parametrize("room", [1, 2, 3, 6])
+def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: Tokenizer, room: int):
+    vocabulary = Vocabulary(byte_level)
+    # A token whose first two letters are two.
+    plain = set(range(len(vocabulary))) - vocabulary.control_ids
+    words = [vocabulary.text_of([token_id]) for token_id in plain]
+    word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
+    plans = [Plan([word[2:]], None), Plan([], None)]
+    writing = Writing(vocabulary, plans, [], None, max_tokens=100, room=room)
+    writing.take(Drawn(*vocabulary.encode(word)))
+    assert (writing.answer.reason, writing.is_over) == ("stop", room <= 2)
+    if not writing.is_over:
+        writing.go_on()
+    while not writing.is_over:
+        writing.take(Drawn(*vocabulary.encode("x")))
+    assert len(writing.choice(0).turn_token_ids) == max(room, 2)
 
 
 def test_a_cancel_ends_all_segments(worker: StdioWorker):
