@@ -108,12 +108,13 @@ def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: T
     word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
     plans = [Plan([word[2:]], None), Plan([], None)]
     writing = Writing(vocabulary, plans, [], None, max_tokens=100, room=room)
-    writing.take(Drawn(*vocabulary.encode(word)))
+    (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
+    writing.take(Drawn(word_id))
     assert (writing.answer.reason, writing.is_over) == ("stop", room <= 2)
     if not writing.is_over:
         writing.go_on()
     while not writing.is_over:
-        writing.take(Drawn(*vocabulary.encode("x")))
+        writing.take(Drawn(letter_id))
     assert len(writing.choice(0).turn_token_ids) == max(room, 2)
 
 
