@@ -88,6 +88,11 @@ class Banner(QWidget):
         self._notice = None
         self.setVisible(False)
 
+    def pass_by(self) -> None:
+        """Take a notice away that somebody has read who goes on with something else; what is wrong is wrong still."""
+        if self._notice is not None and self._notice.kind != "danger":
+            self.dismiss()
+
     def withdraw(self, action: str) -> None:
         """Take a notice away that offers what would now do something else."""
         if self._notice is not None and self._notice.action == action:

@@ -121,6 +121,8 @@ class MainWindow(QMainWindow):
         self.transcript = Transcript(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
+        # Before it is sent: what comes of that may be told anew.
+        self.composer.sent.connect(self.banner.pass_by)
         self._pages = QStackedWidget()
         # Each of them scrolls: in a low window there is room for what stands around them.
         self._pages.setMinimumHeight(_LEAST_PAGE_PX)

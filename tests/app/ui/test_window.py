@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QLabel, QPlainTextEdit
 
 from app.model.message import Message, Sampling
+from app.notices import Notice
 from app.ui.asking.asking_panel import AskingPanel
 from app.ui.menus import key_of
 from app.ui.shortcuts_window import ShortcutsWindow
@@ -299,6 +300,17 @@ def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None
     assert person.controller.conversation is not None
     assert person.controller.conversation.id == conversation.id
     assert "What is a branch?" in person.texts
+
+
+def test_what_was_told_is_gone_with_the_next_message_but_not_what_is_wrong(person: Person) -> None:
+    banner, notices = person.window.banner, person.controller.program.notices
+    notices.tell(Notice("A fresh worker is starting.", "warning"))
+    assert banner.isVisible()
+    person.ask("What is a branch?")
+    assert not banner.isVisible()
+    notices.tell(Notice("Nothing can be stored.", "danger"))
+    person.ask("What is a fork?")
+    assert banner.isVisible()
 
 
 def test_a_folder_that_is_no_model_is_refused_and_the_guide_goes_on(person: Person, tmp_path: Path) -> None:
