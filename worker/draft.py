@@ -143,12 +143,11 @@ class PromptLookUp:
 class DraftModel:
     """A smaller model with the same vocabulary, which says what it would say."""
 
-    def __init__(self, model: LanguageModel, cache: PromptCache, name: str = "", num_ids: int | None = None) -> None:
+    def __init__(self, model: LanguageModel, cache: PromptCache, num_ids: int | None = None) -> None:
         """`num_ids`: how many the model has that it guesses for; None: as many as this one."""
         self._num_ids = model.vocab_size if num_ids is None else min(num_ids, model.vocab_size)
         self.model = model
         self.cache = cache
-        self.name = name
 
     def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
         guesses: list[int] = []

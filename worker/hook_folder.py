@@ -2,6 +2,7 @@
 
 A hook is a Python file that defines a class `Hook`, made anew for each answer and called with each `Step`, or a
 function `hook(step)`. A file is run when an answer names it, and not before. It runs with all that the worker may do.
+Where an answer forks, a `Hook` is copied with all that it remembers; a function is the same one for both.
 """
 
 from __future__ import annotations

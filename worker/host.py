@@ -174,7 +174,7 @@ class ModelHost:
                 yield f"{step.folder.architecture} keeps windows or states, so it can't serve as a draft model."
             else:
                 limit_bytes = default_limit_bytes(model.weights_bytes + step.weights_bytes) // _DRAFT_PART
-                yield DraftModel(step, PromptCache(step.new_layers, limit_bytes), command.draft_model, model.vocab_size)
+                yield DraftModel(step, PromptCache(step.new_layers, limit_bytes), model.vocab_size)
 
     def _new_cache(self, model: LanguageModel, identity: str, options: CacheOptions) -> PromptCache:
         limit_bytes = default_limit_bytes(model.weights_bytes) if options.limit_bytes is None else options.limit_bytes
