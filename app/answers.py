@@ -38,6 +38,8 @@ _NO_WORKER = "No model is running, so there is no answer. Your message is kept. 
 class Answers(QObject):
     """Asks for answers and writes what comes into their messages, on screen and in the store."""
 
+    asked = Signal()
+    """More answers are on their way."""
     text_appended = Signal(int, str)
     """The text that a message has grown by."""
     text_retracted = Signal(int)
@@ -85,6 +87,7 @@ class Answers(QObject):
             self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
         self._waiting.append([message.id for message in messages])
         self._send_ready()
+        self.asked.emit()
 
     def stop(self, message_id: MessageId) -> None:
         """End an answer; what is there of it stays."""
@@ -145,6 +148,11 @@ class Answers(QObject):
         """Return the same of many messages; most of them have ended long ago."""
         growing = self._streams.keys() | self._unsaved.keys()
         return [self.current(message) if message.id in growing else message for message in messages]
+
+    @property
+    def conversation_ids(self) -> frozenset[int]:
+        """The conversations in which answers are on their way."""
+        return frozenset(stream.conversation_id for stream in self._streams.values())
 
     @property
     def are_any_asked(self) -> bool:

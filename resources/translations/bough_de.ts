@@ -788,6 +788,10 @@
 <context>
     <name>ConversationModel</name>
     <message>
+        <source>{name} · answering</source>
+        <translation>{name} · antwortet</translation>
+    </message>
+    <message>
         <source>Conversations</source>
         <translation>Gespräche</translation>
     </message>
@@ -3122,7 +3126,7 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     </message>
     <message>
         <source>The JSON schema is no JSON: it is nested too deeply.</source>
-        <translation type="unfinished"></translation>
+        <translation>Das JSON-Schema ist kein JSON: es ist zu tief verschachtelt.</translation>
     </message>
     <message>
         <source>The JSON schema is no JSON: {error}.</source>

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate, QStyleOpti
 from typing_extensions import override
 
 from app.controller import Controller
-from app.ui.sidebar.conversation_model import ID, KEY, ConversationModel
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, KEY, ConversationModel
 from app.ui.sidebar.sections import sections
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
@@ -61,6 +61,9 @@ class ConversationList(QTreeView):
         self.rows.renamed.connect(self._conversations.rename)
         self._conversations.changed.connect(self.refresh)
         controller.branch_changed.connect(self.select_open)
+        answers = controller.program.answers
+        for changed in (answers.asked, answers.ended):
+            changed.connect(self._mark_answered)
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
@@ -81,6 +84,9 @@ class ConversationList(QTreeView):
             self._make_current(current_id)
         else:
             self.select_open()
+
+    def _mark_answered(self) -> None:
+        self.rows.show_answered(self._controller.program.answers.conversation_ids)
 
     @property
     def current_id(self) -> int | None:
@@ -208,13 +214,19 @@ class _RowDelegate(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
         if index.data(ID) is not None:
+            if index.data(IS_ANSWERED):
+                self._show_icon(option, "more", self.theme.accent)
+                option.decorationPosition = QStyleOptionViewItem.Position.Right  # pyright: ignore[reportAttributeAccessIssue]
             return
         is_open = isinstance(index, QModelIndex) and self._view.isExpanded(index)
         option.font = text_font(SMALL_PX)  # pyright: ignore[reportAttributeAccessIssue] (Qt's fields are set so)
-        option.icon = icon("down" if is_open else "right", self.theme.quiet_text)  # pyright: ignore[reportAttributeAccessIssue]
+        self._show_icon(option, "down" if is_open else "right", self.theme.quiet_text)
+        option.palette.setColor(QPalette.ColorRole.Text, QColor(self.theme.quiet_text))  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _show_icon(self, option: QStyleOptionViewItem, name: str, colour: str) -> None:
+        option.icon = icon(name, colour)  # pyright: ignore[reportAttributeAccessIssue]
         option.decorationSize = QSize(_ICON_PX, _ICON_PX)  # pyright: ignore[reportAttributeAccessIssue]
         option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration  # pyright: ignore[reportAttributeAccessIssue]
-        option.palette.setColor(QPalette.ColorRole.Text, QColor(self.theme.quiet_text))  # pyright: ignore[reportAttributeAccessIssue]
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:

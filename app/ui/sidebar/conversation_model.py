@@ -28,6 +28,8 @@ ID = Qt.ItemDataRole.UserRole
 """A conversation's id; None for a section."""
 KEY = Qt.ItemDataRole.UserRole + 1
 """A section's key; of a conversation, the one that it is in."""
+IS_ANSWERED = Qt.ItemDataRole.UserRole + 2
+"""Whether an answer is on its way in a conversation."""
 _MIME_TYPE = "application/x-bough-conversation"
 _NOWHERE = QModelIndex()
 
@@ -44,6 +46,7 @@ class ConversationModel(QAbstractItemModel):
         self._sections: list[tuple[int, Section]] = []
         """Each with a number that no other one ever had."""
         self._numbers = itertools.count(1)
+        self._answered: frozenset[int] = frozenset()
 
     # --- what is shown -------------------------------------------------------------------------------------
 
@@ -84,6 +87,14 @@ class ConversationModel(QAbstractItemModel):
             self._sections[place] = (number, new)
             self.endInsertRows()
         self._sections[place] = (number, new)
+
+    def show_answered(self, conversation_ids: frozenset[int]) -> None:
+        """Mark the conversations in which answers are on their way."""
+        changed, self._answered = conversation_ids ^ self._answered, conversation_ids
+        for conversation_id in changed:
+            place = self.place_of(conversation_id)
+            if place.isValid():
+                self.dataChanged.emit(place, place)
 
     def place_of(self, conversation_id: int) -> QModelIndex:
         """Return where a conversation is; an invalid index where it is not."""
@@ -131,14 +142,22 @@ class ConversationModel(QAbstractItemModel):
             is_text = role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole}
             return section.title if is_text else None
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole | Qt.ItemDataRole.AccessibleTextRole:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return conversation.name
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return self._with_state(conversation)
             case Qt.ItemDataRole.ToolTipRole:
-                return as_tool_tip(conversation.name)
+                return as_tool_tip(self._with_state(conversation))
+            case int() if role == IS_ANSWERED:
+                return conversation.id in self._answered
             case int() if role == ID:
                 return conversation.id
             case _:
                 return None
+
+    def _with_state(self, conversation: Conversation) -> str:
+        name = conversation.name
+        return self.tr("{name} · answering").format(name=name) if conversation.id in self._answered else name
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:

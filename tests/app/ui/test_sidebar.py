@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
-from app.ui.sidebar.conversation_model import ID, ConversationModel
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, ConversationModel
 from app.ui.sidebar.sections import Section, sections
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -237,3 +237,18 @@ def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(perso
     person.window.sidebar.list.refresh()
     assert rows.parent(QModelIndex()) == QModelIndex()
     assert person.window.sidebar.list.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+
+
+def test_a_conversation_says_that_it_answers_while_another_one_is_read(person: Person) -> None:
+    rows = person.window.sidebar.list.rows
+    person.type("What is a branch?")
+    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
+    asked = person.controller.conversation
+    assert asked is not None
+    person.controller.new_conversation()
+    place = rows.place_of(asked.id)
+    assert place.data(IS_ANSWERED)
+    assert place.data() == "What is a branch?"
+    assert place.data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch? · answering"
+    person.bot.waitUntil(lambda: not rows.place_of(asked.id).data(IS_ANSWERED), timeout=PATIENCE_MS)
+    assert rows.place_of(asked.id).data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch?"
