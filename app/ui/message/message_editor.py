@@ -6,7 +6,7 @@ import math
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
@@ -53,12 +53,9 @@ class MessageEditor(QWidget):
         self.text.textChanged.connect(self._fit)
         self._fit()
         layout.addWidget(self.text)
-        row = QHBoxLayout()
-        row.setSpacing(8)
         self._hint = ElidedLabel()
         self._hint.setObjectName("quiet")
         self._hint.show_text(self.tr("The old version stays beside it."))
-        row.addWidget(self._hint, 1)
         cancel = QPushButton(self.tr("Cancel"))
         cancel.clicked.connect(lambda: self.ended.emit(None))
         save = QPushButton(self.tr("Ask again") if message.role == "user" else self.tr("Save as new version"))
@@ -67,10 +64,16 @@ class MessageEditor(QWidget):
         replace = QPushButton(self.tr("Replace"))
         replace.setToolTip(self.tr("Put it in the old version's place (Ctrl+Enter); Undo brings that back"))
         replace.clicked.connect(self._replace)
-        row.addWidget(cancel)
-        row.addWidget(replace)
-        row.addWidget(save)
-        layout.addLayout(row)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(8)
+        self._buttons.addStretch(1)
+        for button in (cancel, replace, save):
+            self._buttons.addWidget(button)
+        self._foot = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._foot.setSpacing(8)
+        self._foot.addWidget(self._hint, 1)
+        self._foot.addLayout(self._buttons)
+        layout.addLayout(self._foot)
 
     @property
     def draft(self) -> str | None:
@@ -92,6 +95,7 @@ class MessageEditor(QWidget):
     def show_cost(self, cost: Cost) -> None:
         """Say what asking again below the new version would cost."""
         self._hint.show_text(cost_in_words(cost))
+        self._fit_foot()
 
     def _fit(self) -> None:
         """Be as high as what is written, within limits."""
@@ -101,10 +105,18 @@ class MessageEditor(QWidget):
         least_px, most_px = _HEIGHTS_PX
         self.text.setFixedHeight(min(max(round(num_lines) * line_px + _AROUND_PX, least_px), most_px))
 
+    def _fit_foot(self) -> None:
+        """What it costs stands over the buttons where there is no room for it beside them."""
+        needed = self._hint.fontMetrics().horizontalAdvance(self.hint) + self._foot.spacing()
+        has_room = needed + self._buttons.sizeHint().width() <= self.width()
+        across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
+        self._foot.setDirection(across if has_room else down)
+
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+        self._fit_foot()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

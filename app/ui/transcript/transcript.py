@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
@@ -18,6 +19,7 @@ from app.ui.transcript.message_list import MessageList
 from app.ui.transcript.message_selection import MessageSelection
 
 if TYPE_CHECKING:
+    from app.ui.message.message_editor import MessageEditor
     from app.ui.message.message_view import MessageView
 
 _TICK_MS = 33
@@ -213,7 +215,7 @@ class Transcript(MessageList):
         super().connect_view(view)
         self.selection.watch(view)
         view.action_asked.connect(self.action_asked)
-        view.edit_begun.connect(self.edit_begun)
+        view.edit_begun.connect(self._on_edit_begun)
         view.more_asked.connect(self.more_asked)
         view.edited.connect(self._controller.edit)
         view.replaced.connect(self._controller.replace)
@@ -221,6 +223,18 @@ class Transcript(MessageList):
         view.refused.connect(self.refused)
         view.token_chosen.connect(self._controller.fork_at_token)
         view.go_on_asked.connect(self._controller.go_on_from_here)
+
+    def _on_edit_begun(self, editor: MessageEditor) -> None:
+        self.edit_begun.emit(editor)
+        # Once it has its height.
+        QTimer.singleShot(0, editor, partial(self._reveal_editor, editor))
+
+    def _reveal_editor(self, editor: MessageEditor) -> None:
+        """In a low window its field is what is to be seen of a message."""
+        view = self.view(editor.message.id)
+        if view is not None and editor.text.hasFocus():
+            top = editor.mapTo(view, QPoint(0, 0)).y()
+            self.reveal(editor.message.id, (top, top + editor.height()))
 
     @property
     @override

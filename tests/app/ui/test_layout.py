@@ -10,6 +10,8 @@ from typing_extensions import override
 from app.notices import Notice
 from app.ui.asking.asking_panel import AskingPanel
 from app.ui.message.message_actions import MessageActions
+from app.ui.message.message_editor import MessageEditor
+from app.ui.parts.elided_label import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -160,6 +162,30 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
     window.resize(1100, 760)
     person.bot.waitUntil(lambda: is_settled() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
     banner.dismiss()
+    person.controller.program.preferences.change(text_percent=100)
+
+
+def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(person: Person) -> None:
+    window = person.window
+    person.ask("What is a branch?")
+    person.controller.program.preferences.change(text_percent=150)
+    window.resize(640, 420)
+    person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
+    question = person.controller.path[-2]
+    window.transcript.reveal(question.id)
+    person.press(question.id, "e")
+    editor = person.view(question.id).findChild(MessageEditor)
+    assert editor is not None
+    person.bot.waitUntil(
+        lambda: editor.text.visibleRegion().boundingRect().height() == editor.text.height(), timeout=PATIENCE_MS
+    )
+    hint = editor.findChild(ElidedLabel)
+    assert hint is not None
+    before = editor.hint
+    editor.text.setPlainText("What is a branch of a tree?")
+    person.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: hint.text() == editor.hint, timeout=PATIENCE_MS)
+    person.bot.keyClick(editor.text, Qt.Key.Key_Escape)
     person.controller.program.preferences.change(text_percent=100)
 
 
