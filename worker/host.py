@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -47,6 +48,8 @@ from worker.protocol import (
     Validated,
 )
 from worker.request import Ticket
+
+log = logging.getLogger(__name__)
 
 _DRAFT_PART = 4
 """The part of the memory for what is kept that a draft model has of its own: one of so many."""
@@ -211,7 +214,11 @@ class ModelHost:
 
     def save_some(self) -> bool:
         """Write a file of what was read and is not on disk; return whether there may be more."""
-        return self._engine is not None and self._engine.cache.save_some()
+        try:
+            return self._engine is not None and self._engine.cache.save_some()
+        except Exception as error:  # noqa: BLE001 (whatever it was: nobody waits for it, and it is in memory still)
+            log.warning("What was read is not saved now: %r", error)
+            return False
 
     def save(self, limit_s: float) -> None:
         """Write what was read and is not on disk, as far as there is time."""

@@ -6,8 +6,22 @@ import queue
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.driver import StdioWorker
-from worker.protocol import CacheStats, CacheStatsReport, Command, Event, Finished, Generate, LoadModel
+from worker.protocol import (
+    CacheStats,
+    CacheStatsReport,
+    Command,
+    Done,
+    Event,
+    Finished,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    Shutdown,
+)
+from worker.saving import Saving
 from worker.server import EndOfInput, Incoming, Server
 
 PROMPT: dict[str, Any] = {"token_ids": list(range(40, 140))}
@@ -81,6 +95,30 @@ def test_who_asks_all_the_time_does_not_keep_it_from_being_written(random_llama:
     last = [event for event in events if isinstance(event, CacheStatsReport)][-1]
     assert (last.request_id, last.disk_tokens) == ("stats", last.tokens)
     assert inbox.num_asked > 0
+
+
+def test_what_can_not_be_saved_keeps_nobody_from_going_on(
+    random_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    def broken(_: Saving) -> bool:
+        raise RuntimeError("[malloc] on purpose")
+
+    monkeypatch.setattr(Saving, "save_some", broken)
+    inbox = Quiet(
+        [
+            LoadModel(request_id="load", model=str(random_llama)),
+            Generate(request_id="asked", max_tokens=2, **PROMPT),
+            LoadModel(request_id="another", model="guide"),
+            Shutdown(request_id="end"),
+        ]
+    )
+    events: list[Event] = []
+    Server(inbox, events.append, tmp_path).run()
+    ends = {event.request_id: type(event) for event in events}
+    assert ends == {"load": ModelLoaded, "asked": Finished, "another": ModelLoaded, "end": Done}
+    assert caplog.messages
+    assert all("on purpose" in message for message in caplog.messages)
+    caplog.clear()
 
 
 def test_after_an_orderly_end_all_is_found_again(random_llama: Path, tmp_path: Path):
