@@ -93,7 +93,7 @@ def _done(store: Store, chosen: argparse.Namespace, places: Places) -> int:
 def _planned(chosen: argparse.Namespace, places: Places) -> Generator[Progress, None, Summary]:
     """What an import would bring; where there are no conversations yet, into none."""
     if places.store.exists():
-        with contextlib.closing(Store(places.store)) as store:
+        with contextlib.closing(Store(places.store, read_only_because="A plan only reads.")) as store:
             return (yield from planned(store, chosen.files))
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Store(Places.under(Path(folder)).store)) as store:
         return (yield from planned(store, chosen.files))
@@ -342,7 +342,9 @@ def _replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
         _complain(problem)
     for verdict in verdicts:
         if not verdict.matched:
-            _complain(f"Message {verdict.message_id}: {told(verdict)[0]}")
+            outcome, *rest = told(verdict)
+            is_other_text = verdict.is_text_spelled is False and verdict.error is None and not verdict.differences
+            _complain(f"Message {verdict.message_id}: {rest[0] if is_other_text else outcome}")
     return 0 if not problems and verdicts and all(verdict.matched for verdict in verdicts) else 1
 
 

@@ -148,6 +148,12 @@ def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, t
     good = tmp_path / "good.json"
     good.write_text(json.dumps({"messages": [{"role": "user", "content": "hello"}]}))
     assert _bough("import", good, folder=folder).returncode == 1
+    done = _bough("import", "--plan", good, folder=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        done.stdout
+        == "1 conversation with 1 message in 1 branch would be imported (chat records (OpenAI, ShareGPT): 1).\n"
+    )
     assert (folder / "conversations.sqlite3").read_bytes() == before
 
 
@@ -240,13 +246,17 @@ def test_answers_are_run_again_and_what_does_not_match_is_told(tmp_path: Path) -
         bad = store.add(
             talk.id, question.id, "assistant", written.text, state="cut", record=structs.replace(record, seed=8)
         )
+        other = store.add(talk.id, question.id, "assistant", "Another text.", state="cut", record=record)
         store.choose(talk.id, {question.id: good.id})
     done = _bough("replay", "branches", folder=data)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were drawn again.\n"
-    done = _bough("replay", "--message", str(bad.id), "--message", "99", "--json", folder=data)
+    wanted = [argument for number in (bad.id, other.id, 99) for argument in ("--message", str(number))]
+    done = _bough("replay", *wanted, "--json", folder=data)
     assert done.returncode == 1
-    (verdict,) = json.loads(done.stdout)
+    verdict, _ = json.loads(done.stdout)
     assert (verdict["message_id"], verdict["matched"], verdict["is_text_spelled"]) == (bad.id, False, True)
     assert verdict["differences"][0]["stored_id"] == record.token_ids[verdict["differences"][0]["place"]]
-    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["There is no message 99.", f"Message {bad.id}"]
+    no_message, not_matched, other_text = done.stderr.splitlines()
+    assert (no_message, not_matched.split(":")[0]) == ("There is no message 99.", f"Message {bad.id}")
+    assert other_text == f"Message {other.id}: Its stored tokens do not say its text."

@@ -17,6 +17,7 @@ _DETAILS = re.compile(
     r'<details type="(?P<kind>[\w-]+)"(?P<attributes>[^>]*)>\s*(?:<summary>.*?</summary>)?(?P<inner>.*?)</details>\s*',
     re.DOTALL,
 )
+_END = "</details>"
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -132,5 +133,7 @@ def _without_details(text: str, notes: list[str], remarks: Counter[str]) -> str:
                 notes.append(blocks.other(kind, inner, remarks))
         return ""
 
-    left = _DETAILS.sub(taken, text)
+    # Behind the last end none ends; each would be looked for down to the text's.
+    end = text.rfind(_END) + len(_END) if _END in text else 0
+    left = _DETAILS.sub(taken, text[:end]) + (text[end:].lstrip() if end else text)
     return blocks.with_reasoning("\n\n".join(thoughts), left)

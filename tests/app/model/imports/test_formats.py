@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.model.exports.part import Part, whole_tree
+from app.model.imports import open_webui
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in
 from tests.app.model.imports import samples
@@ -146,6 +147,17 @@ def test_open_webui_keeps_branches_and_unfolds_what_it_folded(store: Store, tmp_
         "6<7 note: Tool result\n\n255",
     ]
     assert _path(part) == ["Be exact.", "15·17?", "It is 255."]
+
+
+def test_what_open_webui_folded_and_never_ended_is_text_and_soon_read() -> None:
+    def said(content: str) -> list[str]:
+        history = {"messages": {"a": {"role": "assistant", "content": content}}}
+        (message,) = open_webui.conversation({"history": history}).messages
+        return [message.text, *message.notes]
+
+    opened = '<details type="reasoning">\n'
+    assert said(opened * 50_000) == [opened * 50_000]
+    assert said(f"{opened}> why\n</details>\nso\n{opened}") == [f"<think>\nwhy\n</think>\n\nso\n{opened}"]
 
 
 @pytest.mark.parametrize("sample", [samples.LIBRECHAT_TREE, samples.LIBRECHAT_LIST])
