@@ -95,6 +95,7 @@ class Chat:
             return 1
 
     def _run(self, model: str) -> int:
+        self._say(f"Loading {model}…")
         end = self._wait_for_end(LoadModel(request_id=next(self._request_ids), model=model))
         if isinstance(end, Failed):
             self._say(end.message)

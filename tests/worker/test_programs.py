@@ -51,6 +51,8 @@ def test_a_scripted_chat_answers_forks_edits_and_shows_its_tree(speaker: Path):
     assert done.returncode == 0
     assert done.stderr == ""
     shown = done.stdout
+    # A large model takes a while.
+    assert shown.startswith(f"Loading {speaker}\u2026\n")
     assert shown.count("Yes.\ufffd\n") >= 4
     assert "\x07" not in shown
     assert "0 kept · eos]" in shown
@@ -145,7 +147,7 @@ def test_a_terminal_that_shows_few_characters_shows_the_others_as_question_marks
 
 
 def test_a_chat_whose_reader_has_seen_enough_ends_without_a_word(speaker: Path):
-    command = 'printf "Hi\\nHi\\n" | "$0" -m worker chat --model "$1" | head -n 1'
+    command = 'printf "Hi\\nHi\\n" | "$0" -m worker chat --model "$1" | head -n 2'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable, str(speaker)],
         cwd=ROOT,
