@@ -203,10 +203,10 @@ class TreeCanvas(QAbstractScrollArea):
         """Scroll as little as is needed to have a spot in sight, and what is beside it."""
         place = self.picture.scale.place(spot.lane, spot.row).toPoint()
         area = self.viewport().rect().translated(self._offset())
-        side = MARGIN_PX if spot.lane == 0 else 2 * MARGIN_PX
+        side, below = MARGIN_PX if spot.lane == 0 else 2 * MARGIN_PX, self.picture.scale.below_px
         for bar, at, begin, end, margin in (
             (self.horizontalScrollBar(), place.x(), area.left(), area.right(), side),
-            (self.verticalScrollBar(), place.y(), area.top(), area.bottom(), MARGIN_PX),
+            (self.verticalScrollBar(), place.y(), area.top(), area.bottom() - below, MARGIN_PX),
         ):
             if at - margin < begin:
                 bar.setValue(at - margin)
@@ -240,7 +240,7 @@ class TreeCanvas(QAbstractScrollArea):
         width = round(size.width()) + (scale.lane_px if scale.num_lines else 0)
         for bar, needed, there in (
             (self.horizontalScrollBar(), width, room.width()),
-            (self.verticalScrollBar(), round(size.height()), room.height()),
+            (self.verticalScrollBar(), round(size.height()) + scale.below_px, room.height()),
         ):
             bar.setRange(0, max(needed - there, 0))
             bar.setPageStep(there)

@@ -37,6 +37,11 @@ class Scale(NamedTuple):
             return self
         return self._replace(lane_px=round(self.lane_px * text_scale), row_px=round(self.row_px * text_scale))
 
+    @property
+    def below_px(self) -> int:
+        """What may stand under a dot: where there is no room beside it, “here” does."""
+        return MARGIN_PX if self.num_path_lines else 0
+
     def size(self, num_lanes: int, num_rows: int) -> QSizeF:
         """Return the room that the dots of a tree take, their labels not counted."""
         corner = self.place(max(num_lanes - 1, 0), max(num_rows - 1, 0))

@@ -16,7 +16,7 @@ from app.model.message import Message
 from app.model.tree import Tree
 from app.prompt_cost import Cost
 from app.ui.theme import theme
-from app.ui.tree.tree_scale import NORMAL, SCALES
+from app.ui.tree.tree_scale import MARGIN_PX, NORMAL, SCALES
 from app.ui.tree.tree_view import TreeView
 from tests.app.ui.wheel import turn_wheel
 
@@ -112,6 +112,8 @@ def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looke
     assert looker.view.is_in_sight(current)
     looker.view.resize(300, 90)
     assert looker.view.is_in_sight(current)
+    # What may stand under its dot is in sight, too.
+    assert looker.view.rect_of(current).center().y() + 2 * MARGIN_PX <= looker.view.viewport().height()
     # It is another size, too, that it has when it is called again.
     looker.view.hide()
     looker.view.resize(300, 500)
