@@ -143,6 +143,7 @@ class Search:
             for row in self._database.rows(
                 "SELECT message.id, sum(other.id <= message.id), count(*) FROM message "
                 "JOIN message AS other ON other.parent_id = message.parent_id "
+                "AND (other.pruned_ms IS NULL OR other.id = message.id) "
                 "WHERE message.id IN (SELECT value FROM json_each(?)) GROUP BY message.id",
                 (numbers,),
             )

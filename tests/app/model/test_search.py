@@ -197,6 +197,12 @@ def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
     assert second.excerpt.endswith("…")
 
 
+def test_versions_that_were_pruned_are_not_counted(store: Store) -> None:
+    _, one, _, three = _tell(store, "question", "one", "two", "three")
+    store.prune([one.id])
+    assert [(hit.message.id, hit.version, hit.num_versions) for hit in store.search("three")] == [(three.id, 2, 2)]
+
+
 def test_a_hit_shows_what_was_thought_and_said_without_the_marks_between_them(store: Store) -> None:
     planted = plant(store, "u1")
     for thought in ("<think>\nA leaf, or none?\n</think>\n\nA leaf.", "A leaf, or none?\n</think>\n\nA leaf."):
