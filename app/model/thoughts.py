@@ -50,7 +50,8 @@ def split_thought(text: str) -> Thought | None:
             if end < 0:
                 return Thought(text[begin:].strip("\n"), len(text), is_closed=False)
             return Thought(text[begin:end].strip("\n"), _answer_start(text, end + len(closing)), is_closed=True)
-    found = _UNOPENED.search(text)
+    # Nearly all texts have none, and looking line by line takes its time.
+    found = _UNOPENED.search(text) if any(mark in text for mark in _UNOPENED_ENDS) else None
     if found is None:
         return None
     return Thought(text[: found.start("mark")].strip("\n"), _answer_start(text, found.end("mark")), is_closed=True)
@@ -59,10 +60,7 @@ def split_thought(text: str) -> Thought | None:
 def without_marks(message: Message) -> str:
     """Return a message's words, what was thought and what is said, without the marks between them."""
     text = message.text
-    # Nearly all texts have none, and looking line by line takes its time.
-    if message.role != "assistant" or not any(mark in text for mark in (*_MARKS, *_UNOPENED_ENDS)):
-        return text
-    thought = split_thought(text)
+    thought = split_thought(text) if message.role == "assistant" else None
     return text if thought is None else f"{thought.text.strip()}\n{text[thought.answer_start :]}".strip("\n")
 
 

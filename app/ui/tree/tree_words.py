@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Message, MessageId
+from app.model.thoughts import split_thought
 
 _NUM_READ = 400
 """So much of a text is looked at for its first words."""
@@ -36,9 +37,9 @@ def role_in_words(message: Message) -> str:
 def first_words(message: Message) -> str:
     """Return how a message begins, on one line: no marks of Markdown, nothing of what was thought."""
     text = message.text
-    if text.startswith("<think>"):
-        thought, _, said = text.partition("</think>")
-        text = said or thought.removeprefix("<think>")
+    thought = split_thought(text) if message.role == "assistant" else None
+    if thought is not None:
+        text = text[thought.answer_start :] or thought.text
     words = " ".join(_IN_TEXT.sub("", text[:_NUM_READ].lstrip(_MARKS)).split())
     if words:
         return words

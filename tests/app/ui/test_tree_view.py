@@ -18,6 +18,7 @@ from app.prompt_cost import Cost
 from app.ui.theme import theme
 from app.ui.tree.tree_scale import MARGIN_PX, NORMAL, SCALES
 from app.ui.tree.tree_view import TreeView
+from app.ui.tree.tree_words import first_words
 from tests.app.ui.wheel import turn_wheel
 
 _LIGHT = theme("light")
@@ -122,6 +123,22 @@ def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looke
     looker.view.show()
     looker.bot.waitUntil(lambda: looker.view.viewport().height() < 100, timeout=_PATIENCE_MS)
     looker.bot.waitUntil(lambda: looker.view.is_in_sight(current), timeout=_PATIENCE_MS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<think>\nHm.\n</think>\n\n**Yes**, it is.", "Yes, it is."),
+        ("[THINK]Hm.[/THINK]Yes.", "Yes."),
+        ("Hm, so\n</think>\n\n# Yes", "Yes"),
+        ("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.", "Yes."),
+        ("<think>\nHm, that", "Hm, that"),
+    ],
+)
+def test_of_an_answer_the_tree_says_the_first_words_behind_what_was_thought(text: str, words: str):
+    assert first_words(Message(id=1, parent_id=0, role="assistant", text=text)) == words
+    # Of a question nothing was thought.
+    assert first_words(Message(id=1, parent_id=0, role="user", text="<think> is a mark")) == "<think> is a mark"
 
 
 def test_enter_goes_there_and_letters_are_asked_of_the_message(looker: _Looker):
