@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout
 
@@ -71,8 +73,8 @@ class MessageFoot(QObject):
                 self._column.addWidget(self.cost)
             unknown = self.tr("its tokens are not known")
             words = f"{statistics(record)} · {unknown}" if lacks_tokens else statistics(record)
-            # Where they take several lines, none begins with a dot.
-            self.cost.setText(words.replace(" · ", "\u00a0· "))
+            # Where they take several lines, none begins with a dot, and no figure loses its unit.
+            self.cost.setText(re.sub(r"(?<=\d) | (?=·)", "\u00a0", words))
             self.cost.setToolTip(statistics_in_sentences(record))
             self.cost.setVisible(True)
         elif self.cost is not None:

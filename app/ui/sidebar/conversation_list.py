@@ -215,7 +215,7 @@ class _RowDelegate(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if index.data(ID) is not None:
             if index.data(IS_ANSWERED):
-                self._show_icon(option, "more", self.theme.accent)
+                self._show_icon(option, "leaf", self.theme.accent)
                 option.decorationPosition = QStyleOptionViewItem.Position.Right  # pyright: ignore[reportAttributeAccessIssue]
             return
         is_open = isinstance(index, QModelIndex) and self._view.isExpanded(index)

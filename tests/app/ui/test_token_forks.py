@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -50,6 +51,8 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     cost = tokens.view(answer.id).foot.cost
     assert cost is not None
     assert "memory" in cost.text()
+    # A figure and its unit stand in one line.
+    assert re.search(r"\d [^·]", cost.text()) is None
     assert "memory at most" in cost.toolTip()
     assert answer.record.top_logprobs == 5
     pieces = token_pieces(answer)
