@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import sqlite3
@@ -15,6 +16,8 @@ NUM_KEPT_OF_OLDER_VERSIONS = 2
 NUM_KEPT_OF_REPLACED = 2
 
 _PAGES_A_STEP = 2000
+_SURELY_LEFT_S = 24 * 3600
+"""Nobody writes as long at one copy: what is unfinished then was left by a program that was killed."""
 
 
 class StoppedError(Exception):
@@ -91,6 +94,7 @@ class Backups:
             part.unlink(missing_ok=True)
             raise
         self._remove_the_oldest(but=file)
+        self._remove_unfinished(datetime.now(UTC).timestamp() - _SURELY_LEFT_S)
         return file
 
     def without(
@@ -98,9 +102,7 @@ class Backups:
     ) -> None:
         """Take messages and conversations out of every backup, so that nothing of them is left in their bytes."""
         # First what is unfinished, of a killed program or of one that began before this was deleted: it gives that up.
-        with contextlib.suppress(OSError):
-            for file in self.folder.glob(f"{self._stem}-*.part"):
-                file.unlink(missing_ok=True)
+        self._remove_unfinished()
         messages = [(number,) for number in message_ids]
         conversations = [(number,) for number in conversation_ids]
         for file in self.files():
@@ -113,6 +115,12 @@ class Backups:
                     raise
                 # It could not be put in the store's place either.
                 _remove(file)
+
+    def _remove_unfinished(self, before_s: float = math.inf) -> None:
+        with contextlib.suppress(OSError):
+            for file in self.folder.glob(f"{self._stem}-*.part*"):
+                if file.stat().st_mtime < before_s:
+                    file.unlink(missing_ok=True)
 
     def _remove_the_oldest(self, but: Path) -> None:
         older = [file for file in self.files() if "-before-" in file.name]

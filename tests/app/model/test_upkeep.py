@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sqlite3
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -125,6 +127,21 @@ def _damage(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek((page - 1) * 4096 + 8)
         file.write(b"\xa5" * 3000)
+
+
+def test_what_a_killed_program_left_unfinished_goes_a_day_later(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    folder = path.parent / "backups"
+    folder.mkdir()
+    old, young, other = (folder / name for name in ("store-1.part", "store-1.part-journal", "other-1.part"))
+    for file in (old, young, other):
+        file.write_bytes(b"half")
+    two_days_ago = time.time() - 2 * 24 * 3600
+    os.utime(old, (two_days_ago, two_days_ago))
+    os.utime(other, (two_days_ago, two_days_ago))
+    with sql(path) as connection:
+        made = Backups(path).make(connection)
+    assert {file.name for file in folder.iterdir()} == {young.name, other.name, made.name}
 
 
 def test_a_damaged_store_pushes_no_sound_backup_out_and_is_told(path: Path) -> None:
