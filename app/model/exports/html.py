@@ -44,7 +44,7 @@ border-radius: 6px; padding: 10px; overflow-x: auto; font: 13px/1.45 ui-monospac
 code { font-family: ui-monospace, monospace; font-size: 0.9em; background: var(--sunken); } pre code { font-size: 1em; }
 blockquote { margin: 8px 0; padding-left: 16px; border-left: 3px solid var(--line); color: var(--quiet_text); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; } sup { line-height: 0; }
-.footnote { font-size: 0.9em; } .footnote > sup + p { display: inline; } th, td { border: 1px solid var(--line);
+.footnote { font-size: 0.9em; } th, td { border: 1px solid var(--line);
 padding: 4px 8px; } th { background: var(--sunken); } a { color: var(--accent); } img { max-width: 100%; }
 details { margin: 16px 0; padding-left: 16px; border-left: 2px solid var(--line); }
 details.reasoning, details.folded { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }

@@ -43,7 +43,17 @@ class Looks(Protocol):
 
 def rendered(text: str, looks: Looks) -> str:
     """Return Markdown as HTML; HTML in it is text."""
-    return "".join(_html(token, looks) for token in parsed(text, {}))
+    parts: list[str] = []
+    number = ""
+    for token in parsed(text, {}):
+        parts.append(_html(token, looks))
+        if token.type == "footnote_reference_open":
+            number = f"{_number(token.meta['label'])} "
+        elif number:
+            # In the note's first line, where that is one.
+            parts.insert(len(parts) if token.type == "paragraph_open" else -1, number)
+            number = ""
+    return "".join(parts)
 
 
 def _html(token: Token, looks: Looks) -> str:
@@ -52,9 +62,9 @@ def _html(token: Token, looks: Looks) -> str:
         # Behind a block of its own a stop may stand.
         return looks.formula(token.content, is_inline=kind == INLINE) + escape(token.info, quote=False)
     if kind == NOTE_MARK:
-        return f"<sup>[{escape(token.content, quote=False)}]</sup>"
+        return _number(token.content)
     if kind == "footnote_reference_open":
-        return f'<div class="footnote"><sup>[{escape(token.meta["label"], quote=False)}]</sup>\n'
+        return '<div class="footnote">\n'
     if kind == "footnote_reference_close":
         return "</div>\n"
     name, _, side = kind.rpartition("_")
@@ -80,6 +90,10 @@ def _html(token: Token, looks: Looks) -> str:
             return looks.picture(str(token.attrs.get("src", "")), token.content)
         case _:
             return escape(token.content, quote=False)
+
+
+def _number(label: str) -> str:
+    return f"<sup>[{escape(label, quote=False)}]</sup>"
 
 
 def _inline(tokens: Sequence[Token], looks: Looks) -> str:

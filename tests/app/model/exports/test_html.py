@@ -120,9 +120,11 @@ def test_what_stands_deep_in_lists_and_quotes_is_there(depth: int) -> None:
 
 
 def test_footnotes_stand_where_they_are_written() -> None:
-    text = "So it is[^1], they say[^b].\n\n[^1]: Word\n\n[^b]: https://example.org/path\n    and *more*\n\nThe end."
-    shown = _Page(_page(_of(("user", "q"), ("assistant", text)))).texts["m3"].split()
-    assert " ".join(shown) == "So it is[1], they say[b]. [1] Word [b] https://example.org/path and more The end."
+    notes = "[^1]: Word\n\n[^b]: https://example.org/path\n    and *more*\n\n[^c]: - an item"
+    said = f"So it is[^1], they say[^b].\n\n{notes}\n\nThe end."
+    shown = " ".join(_Page(_page(_of(("user", "q"), ("assistant", said)))).texts["m3"].split())
+    noted = "[1] Word [b] https://example.org/path and more [c] an item"
+    assert shown == f"So it is[1], they say[b]. {noted} The end."
 
 
 def test_what_stands_behind_a_formula_stays_and_many_that_never_end_are_soon_read() -> None:
