@@ -86,7 +86,7 @@ class ChatTemplate:
         if not turns:
             raise BadRequestError("`messages` is empty. Send at least one message.")
         moment = self._moment()
-        key = (turns, repr(options) if options else "", moment)
+        key = (turns, _as_text(options), moment)
         known = self._prompts.get(key)
         if known is not None:
             return known
@@ -217,6 +217,13 @@ class ChatTemplate:
     def _plain_ids(self, text: str) -> list[int]:
         # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
         return self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids if text else []
+
+
+def _as_text(options: Mapping[str, Any]) -> str:
+    try:
+        return repr(options) if options else ""
+    except RecursionError:
+        raise BadRequestError("`template_options` is nested too deeply. Send it flat.") from None
 
 
 def _marks(turns: Sequence[Turn]) -> Marks:

@@ -576,6 +576,11 @@ def test_template_options_reach_the_template_and_no_further(thinking: tuple[Chat
     for reserved in ("tokenize", "chat_template", "add_generation_prompt", "return_dict", "conversation"):
         with pytest.raises(BadRequestError, match=f"`{reserved}`"):
             template.prompt_ids([user("Hi")], {reserved: True})
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(BadRequestError, match="nested too deeply"):
+        template.prompt_ids([user("Hi")], {"option": deep})
 
 
 def test_no_messages_are_a_bad_request(chatml: tuple[ChatTemplate, Vocabulary]):
