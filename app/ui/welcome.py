@@ -7,9 +7,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.ui.parts.even_lines import narrowest_px
 from app.ui.theme import Theme, icon
 
 _TEXT_PX = 600
+_LEAST_PX = 200
 _QUESTIONS_PX = 480
 _EDGE_PX = 16
 # As they are in every language: the guide knows no other one.
@@ -81,12 +83,13 @@ class Welcome(QScrollArea):
 
     def _fit(self) -> None:
         room = self._width_px - 2 * _EDGE_PX
-        width = min(_TEXT_PX, room)
+        most = min(_TEXT_PX, room)
         for label in (self._text, self._about_guide):
             label.ensurePolished()
             # Centred in its page, the label is asked for its size, never for its height at this width;
-            # and it thinks of none below its least one.
-            label.setMinimumWidth(0)
+            # and it thinks of none below its least size.
+            label.setMinimumSize(0, 0)
+            width = narrowest_px(label.heightForWidth, min(_LEAST_PX, most), most)
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
             button.setFixedWidth(min(_QUESTIONS_PX, room))

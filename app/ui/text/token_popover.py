@@ -14,6 +14,7 @@ from typing_extensions import override
 from app.model.message import ORIGINS, Alternative
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
+from app.ui.parts.even_lines import narrowest_px
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, scaled, text_font
 
 _WIDTH_PX = 296
@@ -85,7 +86,8 @@ class TokenPopover(QFrame):
         self._hint.ensurePolished()
         has_words = bool(self._hint.text())
         self._hint.setVisible(has_words)
-        width = self._fitting_width() if has_words else scaled(_WIDTH_PX)
+        least, most = scaled(_WIDTH_PX), scaled(_WIDEST_PX)
+        width = narrowest_px(self._words_height, least, most) if has_words else least
         words_px = self._words_height(width) if has_words else 0
         self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + words_px)
         self._move_to(place)
@@ -123,13 +125,6 @@ class TokenPopover(QFrame):
         elif can_fork:
             words.append(self.tr("↑ ↓ and Enter, or a click, go on from another one."))
         return "\n".join(words)
-
-    def _fitting_width(self) -> int:
-        """The least at which its words stand on no more lines than they need: no word is left alone."""
-        widest = scaled(_WIDEST_PX)
-        least = self._words_height(widest)
-        widths = range(scaled(_WIDTH_PX), widest, 4)
-        return next((width for width in widths if self._words_height(width) <= least), widest)
 
     def _words_height(self, width: int) -> int:
         return self._hint.heightForWidth(width - 2 * (_MARGIN_PX + _BORDER_PX))

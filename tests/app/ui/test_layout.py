@@ -189,6 +189,24 @@ def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(person:
     person.controller.program.preferences.change(text_percent=100)
 
 
+def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_again(person: Person) -> None:
+    labels = [label for label in person.window.welcome.findChildren(QLabel) if label.wordWrap()]
+    assert len(labels) == 2
+    before = [label.size() for label in labels]
+    for width, height in ((560, 500), (1100, 760)):
+        person.window.resize(width, height)
+        person.bot.waitUntil(lambda w=width: person.window.width() == w, timeout=PATIENCE_MS)
+        if width < 600:
+            # No word is left alone on the last line: with less room there would be one line more.
+            person.bot.waitUntil(lambda: any(label.height() > 20 for label in labels), timeout=PATIENCE_MS)
+            for label in labels:
+                tall, room = label.height(), label.width()
+                label.setMinimumSize(0, 0)
+                assert label.heightForWidth(room) == tall
+                assert label.heightForWidth(room - 8) > tall
+    person.bot.waitUntil(lambda: [label.size() for label in labels] == before, timeout=PATIENCE_MS)
+
+
 def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(person: Person) -> None:
     window, sidebar, field = person.window, person.window.sidebar, person.window.composer.text
     said = field.placeholderText()
