@@ -3251,6 +3251,10 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
         <translation>Es gibt nichts zu beantworten. Schreiben Sie wenigstens ein Wort.</translation>
     </message>
     <message>
+        <source>The regular expression can&apos;t be used: {why}, at “{rest}”.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The seed of tokens {begin} to {end} is not known.</source>
         <translation>Der Startwert der Token {begin} bis {end} ist nicht bekannt.</translation>
     </message>
@@ -3433,6 +3437,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <translation>`phrases` ist eine Liste von Texten, von denen keiner leer ist</translation>
     </message>
     <message>
+        <source>`template_options` is nested too deeply. Send it flat.</source>
+        <translation>`template_options` ist zu tief verschachtelt. Senden Sie es flach.</translation>
+    </message>
+    <message>
         <source>`template_options` must not set `{reserved}`. Leave it out.</source>
         <translation>`template_options` darf `{reserved}` nicht setzen. Lassen Sie es weg.</translation>
     </message>
@@ -3523,6 +3531,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>it has no messages</source>
         <translation>hat keine Nachrichten</translation>
+    </message>
+    <message>
+        <source>it is an archive that is cut off or damaged</source>
+        <translation>es ist ein Archiv, das abbricht oder beschädigt ist</translation>
     </message>
     <message>
         <source>it is neither JSON nor text in UTF-8</source>
