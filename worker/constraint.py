@@ -21,6 +21,9 @@ from worker.protocol import Constraint as Described
 from worker.vocabulary import Vocabulary
 
 _BITS = 32
+_QUOTED = 24
+"""Characters of a regular expression, from where something is wrong."""
+_REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks> *\^+) *\nerror: (?P<why>.+)")
 
 _LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
 """A choice may have thousands of texts, and an object as many properties: their first tokens cost some milliseconds."""
@@ -63,7 +66,8 @@ class Constraints:
         grammar = _grammar(described)
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
         if matcher.is_error():
-            raise ConstraintInvalidError(_told(matcher.get_error()))
+            error = matcher.get_error()
+            raise ConstraintInvalidError((described.kind == "regex" and _told_of_regex(error)) or _told(error))
         constraint = Constraint(matcher, self._size)
         constraint.mask()
         if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
@@ -197,6 +201,16 @@ def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not value:
         raise ConstraintInvalidError(f"A {what} is a text that is not empty. Write one.")
     return value
+
+
+def _told_of_regex(error: str) -> str:
+    """What is wrong with a regular expression, and where; empty where llguidance's words are others."""
+    found = _REGEX_ERROR.search(error)
+    if found is None:
+        return ""
+    place = len(found["marks"]) - len(found["marks"].lstrip())
+    rest = textwrap.shorten(found["regex"][place : place + _QUOTED], _QUOTED, placeholder="…") or found["regex"]
+    return f"The regular expression can't be used: {found['why']}, at “{rest}”."
 
 
 def _told(error: str) -> str:

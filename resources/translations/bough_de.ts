@@ -3252,7 +3252,7 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     </message>
     <message>
         <source>The regular expression can&apos;t be used: {why}, at “{rest}”.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der reguläre Ausdruck lässt sich nicht verwenden: {why}, bei „{rest}“.</translation>
     </message>
     <message>
         <source>The seed of tokens {begin} to {end} is not known.</source>
