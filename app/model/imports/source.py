@@ -43,6 +43,7 @@ _log = logging.getLogger(__name__)
 
 _READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
 _HEAD_BYTES = 4096
+_ARCHIVE = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 16
 _MAX_ATTACHED_BYTES = 32 << 20
 _MAX_TRANSCRIPT_BYTES = 256 << 20
@@ -89,7 +90,11 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
                 return
             if file.seekable():
                 file.seek(0)
-            yield from _in_file(_Counted(file, advance), path.name, str(path), now_ms, nothing_attached)
+            counted = _Counted(file, advance)
+            if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
+                yield Problem(str(path), "it is an archive that is cut off or damaged")
+                return
+            yield from _in_file(counted, path.name, str(path), now_ms, nothing_attached)
     except Exception as error:  # noqa: BLE001 (whatever it is, the other files must come)
         # An archive may be damaged, encrypted, or packed in a way that Python does not know.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -317,7 +322,7 @@ class _Counted:
         self.num_bytes = 0
 
     def peek(self, size: int) -> bytes:
-        self._ahead = self._file.read(size)
+        self._ahead = self._ahead or self._file.read(size)
         return self._ahead
 
     def read(self, size: int) -> bytes:

@@ -247,7 +247,7 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
         ("a.json", b'{"a": ' * 3, "its JSON breaks off or is damaged"),
         ("a.md", b"# A heading\n\nand text", "no transcript of Bough's"),
         ("a.md", b"", "no transcript of Bough's"),
-        ("a.zip", b"PK\x03\x04 and then nothing", "no transcript of Bough's"),
+        ("a.zip", b"PK\x03\x04 and then nothing", "it is an archive that is cut off"),
         ("a.bough", b'{"format": "bough", "version": 9, "conversations": []}', "a newer Bough wrote it"),
         ("a.bough", b'{"format": "bough", "conversations": []}', "which version"),
         ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
