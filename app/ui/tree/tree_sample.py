@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
@@ -20,8 +20,8 @@ _ROW_PX = 24
 _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}
 
 
-class TreeSample(QWidget):
-    """Teaches by an example; nothing in it can be clicked."""
+class TreeSample(QScrollArea):
+    """Teaches by an example; nothing in it can be clicked. It scrolls where it must."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -38,7 +38,10 @@ class TreeSample(QWidget):
         told.setWordWrap(True)
         self._picture = _Picture(theme)
         self._legend = _Legend(theme)
-        column = QVBoxLayout(self)
+        page = QWidget()
+        for part in (self, page):
+            part.setObjectName("page")
+        column = QVBoxLayout(page)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
         column.addWidget(title)
@@ -46,6 +49,13 @@ class TreeSample(QWidget):
         column.addWidget(self._picture)
         column.addWidget(self._legend)
         column.addStretch(1)
+        for drawn in (self._picture, self._legend):
+            drawn.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(page)
 
     def set_theme(self, theme: Theme) -> None:
         self._picture.picture.theme = theme
