@@ -135,6 +135,11 @@ def scaled(px: float) -> int:
     return round(px * (scale or 1.0))
 
 
+def scaled_beside(px: int) -> int:
+    """Return how wide what stands beside the page is: larger text needs more room, and leaves the page its share."""
+    return px + max(0, (scaled(px) - px) // 3)
+
+
 def text_font(px: int = TEXT_PX) -> QFont:
     """The system's font for text."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)

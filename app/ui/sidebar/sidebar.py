@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout
 from app.controller import Controller
 from app.ui.menus import tip_with_key
 from app.ui.sidebar.conversation_list import ConversationList
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled_beside
 
 _WIDTH_PX = 256
 
@@ -62,8 +62,7 @@ class Sidebar(QFrame):
         self._show_whether_empty()
 
     def set_theme(self, theme: Theme) -> None:
-        # Larger text needs more room; a third of that leaves the page its share.
-        self.setFixedWidth(round(_WIDTH_PX * max(1.0, (2 + theme.text_scale) / 3)))
+        self.setFixedWidth(scaled_beside(_WIDTH_PX))
         self.search_button.setIcon(icon("search", theme.quiet_text))
         self.new_button.setIcon(icon("plus", theme.text))
         self.settings_button.setIcon(icon("settings", theme.quiet_text))

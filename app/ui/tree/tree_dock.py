@@ -14,7 +14,7 @@ from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
 from app.numbers import counted
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled_beside
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_overview import TreeOverview
@@ -41,7 +41,6 @@ class TreeDock(QFrame):
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("tree_dock")
-        self.setFixedWidth(WIDTH_PX)
         self._controller = controller
         self._opened: OpenConversation | None = None
         self._tree: Tree | None = None
@@ -120,6 +119,7 @@ class TreeDock(QFrame):
         self._close_button.clicked.connect(self.close_asked)
 
     def set_theme(self, theme: Theme) -> None:
+        self.setFixedWidth(scaled_beside(WIDTH_PX))
         self._fit_button.setIcon(icon("fit", theme.quiet_text))
         self._close_button.setIcon(icon("close", theme.quiet_text))
         for part in (self.pinned, self.view, self._overview, self._sample, self.card):
