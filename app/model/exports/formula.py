@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 _LONGEST = 4_000
 """Characters; a formula that is longer is no formula."""
+_UNSAID = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:notag|nonumber)(?![a-zA-Z])")
+_NUMBERED = re.compile(r"(\\(?:begin|end)\s*\{(?:align|alignat|gather|equation))\}")
+_TAG = re.compile(r"\\tag(\*?)\s*\{([^{}]*)\}")
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
 
@@ -28,7 +31,7 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
         return None
     latex_class = _latex_class()
     try:
-        svg = latex_class(latex, size=size_px, color=colour, inline=is_inline).svg()
+        svg = latex_class(_without_numbers(latex), size=size_px, color=colour, inline=is_inline).svg()
     except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
         return None
     box = _VIEW_BOX.search(svg)
@@ -36,6 +39,15 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
         return None
     _, top, width, height = (float(number) for number in box.groups())
     return Formula(svg, width, height, height + top)
+
+
+def _without_numbers(latex: str) -> str:
+    """A message's formulas are not numbered, but for what was given a number by hand: it stands behind it."""
+
+    def number(found: re.Match[str]) -> str:
+        return rf"\qquad\text{{{found[2]}}}" if found[1] else rf"\qquad\text{{({found[2]})}}"
+
+    return _TAG.sub(number, _NUMBERED.sub(r"\1*}", _UNSAID.sub("", latex)))
 
 
 @lru_cache(maxsize=1)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.model.exports.formula import formula
 from app.model.markdown_math import DISPLAY, INLINE
 from app.model.markdown_parser import parsed
 from app.ui.text.copied_text import copied_text
@@ -81,6 +82,22 @@ def test_what_is_no_latex_is_shown_as_it_was_written(text: MessageText, qtbot: Q
     assert "$\\frac{a}{$" in shown
     assert "$$\\begin{nothing}$$" in shown
     assert shown.count("\ufffc") == 1
+
+
+@pytest.mark.parametrize(
+    ("numbered", "plain"),
+    [
+        (r"\begin{align} x &= 1 \\ y &= 2 \end{align}", r"\begin{align*} x &= 1 \\ y &= 2 \end{align*}"),
+        (r"\begin{align} x &= 1 \nonumber \end{align}", r"\begin{align*} x &= 1  \end{align*}"),
+        (r"\begin{gather}x \label{eq:x}\end{gather}", r"\begin{gather*}x \end{gather*}"),
+        (r"x = 1 \tag{2}", r"x = 1 \qquad\text{(2)}"),
+        (r"\begin{align} x &= 1 \tag*{A} \end{align}", r"\begin{align*} x &= 1 \qquad\text{A} \end{align*}"),
+    ],
+)
+def test_lines_have_no_numbers_but_those_that_were_given_by_hand(numbered: str, plain: str) -> None:
+    drawn = formula(numbered, 15, "black", is_inline=False)
+    assert drawn is not None
+    assert drawn == formula(plain, 15, "black", is_inline=False)
 
 
 def test_a_formula_is_copied_as_it_is_written(text: MessageText, qtbot: QtBot) -> None:
