@@ -11,10 +11,10 @@ from typing import NamedTuple
 from app.model.exports.part import Options, Part, Section
 from app.model.message import Message, Record
 from app.model.sizes import size_in_words
+from app.model.thoughts import split_thought
 
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
-_REASONING = re.compile(r"\s*(?:<think>)?(?P<reasoning>.*?)</think>\s*(?P<answer>.*)", re.DOTALL)
 _PICTURE = re.compile(r"!\[(?P<name>[^\]\n]*)\]\((?P<address>data:[^\s()]+)\)")
 _FIRST_WORDS = 60
 
@@ -73,12 +73,8 @@ def first_words(message: Message) -> str:
 
 def split_reasoning(message: Message) -> Said:
     """Tell what a model thought first from what it said then."""
-    if message.role != "assistant" or "</think>" not in message.text:
-        return Said("", message.text)
-    found = _REASONING.fullmatch(message.text)
-    if found is None or ("<think>" in message.text and not message.text.lstrip().startswith("<think>")):
-        return Said("", message.text)
-    return Said(found["reasoning"].strip("\n"), found["answer"])
+    thought = split_thought(message.text) if message.role == "assistant" else None
+    return Said("", message.text) if thought is None else Said(thought.text, message.text[thought.answer_start :])
 
 
 def split_note(message: Message) -> Note:

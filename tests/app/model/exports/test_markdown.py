@@ -148,8 +148,12 @@ def test_a_text_that_could_be_misread_stands_between_comments(text: str) -> None
     assert [message.text for message in transcript_of(document).messages] == ["Why?", text]
 
 
-def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for() -> None:
-    part = _line("Why?", "<think>\nHm.\n</think>\n\nBecause.", system="Be brief.")
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<|channel|>analysis<|message|>", "<|end|>")],
+)
+def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(opening: str, closing: str) -> None:
+    part = _line("Why?", f"{opening}\nHm.\n{closing}\n\nBecause.", system="Be brief.")
     assert "Hm." in _documented(part)
     assert "Be brief." in _documented(part)
     document = _documented(part, Options(reasoning=False, system_prompts=False))
