@@ -81,8 +81,14 @@ class Banner(QWidget):
                 return self.tr("Show in folder")
             case "show_conversation":
                 return self.tr("Show")
+            case "edit_again":
+                return self.tr("Bring back")
             case _:
                 return ""
+
+    def target_of(self, action: str) -> str:
+        """What a notice that offers this is about; empty where none does."""
+        return self._notice.target if self._notice is not None and self._notice.action == action else ""
 
     def dismiss(self) -> None:
         self._notice = None

@@ -249,6 +249,8 @@ class MainWindow(QMainWindow):
         self.transcript.action_asked.connect(self._tree_commands.act)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)
+        self.transcript.edit_given_up.connect(self._on_edit_given_up)
+        self.transcript.edit_begun.connect(self._on_edit_begun)
         self._asking_commands.files.import_asked.connect(self.transfer.show_import)
         self.transcript.edit_begun.connect(self._asking_commands.show_cost_in)
         self.banner.action_asked.connect(self._on_banner_action)
@@ -271,6 +273,9 @@ class MainWindow(QMainWindow):
         self._show_page()
         self._show_title()
         self._show_streaming()
+        given_up = self.banner.target_of("edit_again")
+        if given_up and not self._controller.has(int(given_up)):
+            self.banner.withdraw("edit_again")
 
     def _show_page(self) -> None:
         if self._controller.conversation is None:
@@ -365,7 +370,14 @@ class MainWindow(QMainWindow):
     def _on_refused(self, why: str) -> None:
         self.banner.show_notice(Notice(why, "warning"))
 
-    def _on_banner_action(self, name: str) -> None:
+    def _on_edit_given_up(self, message_id: MessageId) -> None:
+        why = self.tr("What you wrote is no version. It stands there again when you edit the message.")
+        self.banner.show_notice(Notice(why, action="edit_again", target=str(message_id)))
+
+    def _on_edit_begun(self, _editor: object) -> None:
+        self.banner.withdraw("edit_again")
+
+    def _on_banner_action(self, name: str, target: str) -> None:
         if name == "undo":
             self._controller.undo()
         elif name == "undo_delete":
@@ -374,6 +386,8 @@ class MainWindow(QMainWindow):
             self._controller.program.load_model("guide")
         elif name == "open_settings":
             self._program_commands.show_memory_settings()
+        elif name == "edit_again":
+            self._message_commands.edit(int(target))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -538,6 +538,10 @@
         <source>Show</source>
         <translation>Zeigen</translation>
     </message>
+    <message>
+        <source>Bring back</source>
+        <translation>Zurückholen</translation>
+    </message>
 </context>
 <context>
     <name>Chips</name>
@@ -702,10 +706,6 @@
     <message>
         <source>With what is written here {used} of {limit} tokens: {kept} kept, {read} to read</source>
         <translation>Mit dem, was hier steht, {used} von {limit} Token: {kept} behalten, {read} zu lesen</translation>
-    </message>
-    <message>
-        <source> (about {seconds} s)</source>
-        <translation> (etwa {seconds} s)</translation>
     </message>
     <message>
         <source>, {free} free for the answer.</source>
@@ -1765,6 +1765,10 @@
         <source>Ask anything</source>
         <translation>Fragen Sie, was Sie wollen</translation>
     </message>
+    <message>
+        <source>What you wrote is no version. It stands there again when you edit the message.</source>
+        <translation>Was Sie geschrieben haben, ist keine Fassung geworden. Es steht wieder da, wenn Sie die Nachricht bearbeiten.</translation>
+    </message>
 </context>
 <context>
     <name>MemoryPage</name>
@@ -2575,10 +2579,6 @@
     <message>
         <source>reading {done} of {total} · {kept} kept</source>
         <translation>liest {done} von {total} · {kept} behalten</translation>
-    </message>
-    <message>
-        <source> · about {seconds} s</source>
-        <translation> · etwa {seconds} s</translation>
     </message>
     <message>
         <source>Reading</source>
@@ -3917,6 +3917,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <translation>Antworten auf „{}“</translation>
     </message>
     <message>
+        <source>{} of {} versions</source>
+        <translation>{} von {} Fassungen</translation>
+    </message>
+    <message>
         <source>Version {} of {}</source>
         <translation>Fassung {} von {}</translation>
     </message>
@@ -3926,6 +3930,14 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
             <numerusform>Stutzt %n Nachricht; „Rückgängig“ bringt sie zurück</numerusform>
             <numerusform>Stutzt %n Nachrichten; „Rückgängig“ bringt sie zurück</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Keep only this of {}</source>
+        <translation>Von {} nur diese behalten</translation>
+    </message>
+    <message>
+        <source>Versions that are not shown here stay.</source>
+        <translation>Fassungen, die hier nicht zu sehen sind, bleiben.</translation>
     </message>
 </context>
 <context>

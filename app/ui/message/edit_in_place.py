@@ -19,6 +19,8 @@ class EditInPlace(QObject):
     saved = Signal(str)
     replaced = Signal(str)
     """The text that is to stand in the old one's place."""
+    given_up = Signal(str)
+    """What had been written in an edit that was to come to nothing."""
     refused = Signal(str)
     """Why a text was not taken into the editor."""
 
@@ -37,11 +39,16 @@ class EditInPlace(QObject):
         """What has been written, None where nothing has."""
         return None if self._editor is None else self._editor.draft
 
-    def begin(self, message: Message, draft: str | None) -> None:
-        """Let a person write another version, or go on with a draft of it; once it is open, nothing changes."""
+    def begin(self, message: Message, draft: str | None, given_up: str | None = None) -> None:
+        """Let a person write another version, or go on with a draft of it; once it is open, nothing changes.
+
+        `given_up`: what was written here before, which undo takes away again.
+        """
         if self._editor is not None:
             return
         editor = self._editor = MessageEditor(message, draft)
+        if given_up is not None:
+            editor.put_back(given_up)
         editor.ended.connect(self._on_ended)
         editor.replaced.connect(self._on_replaced)
         editor.refused.connect(self.refused)
@@ -51,8 +58,11 @@ class EditInPlace(QObject):
             editor.text.setFocus()
 
     def _on_ended(self, text: str | None) -> None:
+        draft, is_given_up = self.draft, self._editor is not None and text is None
         if self._close() and text is not None:
             self.saved.emit(text)
+        elif is_given_up and draft is not None:
+            self.given_up.emit(draft)
 
     def _on_replaced(self, text: str) -> None:
         if self._close():

@@ -69,6 +69,13 @@ class MessageCommands(QObject):
             case _:
                 pass
 
+    def edit(self, message_id: MessageId) -> None:
+        """Let another version of a message be written, wherever it stands."""
+        if message_id not in self._transcript.message_ids:
+            self._controller.go_to(message_id)
+        if (view := self._transcript.reveal(message_id)) is not None:
+            view.begin_edit()
+
     def _regenerate_current_with(self) -> None:
         current = self.current_id()
         if current is not None:

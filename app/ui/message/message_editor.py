@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -80,6 +80,13 @@ class MessageEditor(QWidget):
         """What is written, None while it is the old text."""
         text = self.text.content
         return None if text == self._old else text
+
+    def put_back(self, text: str) -> None:
+        """Let what was written before stand here again; Undo brings the old text instead."""
+        cursor = self.text.textCursor()
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.insertText(text)
+        self.text.setTextCursor(cursor)
 
     def _replace(self) -> None:
         if self.draft is None:

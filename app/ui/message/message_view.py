@@ -37,6 +37,8 @@ class MessageView(QFrame):
     edited = Signal(int, str)
     replaced = Signal(int, str)
     """A message's id and the text that is to stand in its place."""
+    edit_given_up = Signal(int)
+    """A message's id: what was written there stands there again when it is edited anew."""
     sibling_asked = Signal(int, int)
     """A message's id and the step to another version."""
     token_chosen = Signal(int, int, int)
@@ -69,6 +71,7 @@ class MessageView(QFrame):
         self._edit.ended.connect(self._on_edit_ended)
         self._edit.saved.connect(self._tell_saved)
         self._edit.replaced.connect(self._tell_replaced)
+        self._edit.given_up.connect(self._keep_given_up)
         self._edit.refused.connect(self.refused)
         self._row = MessageActions(theme, self.text)
         self._row.asked.connect(self._ask)
@@ -249,7 +252,9 @@ class MessageView(QFrame):
 
     def begin_edit(self, draft: str | None = None) -> None:
         """Let the person write another version in the place of the text, or go on with a draft of it."""
-        self._edit.begin(self.message, draft)
+        if not self._edit.is_open:
+            given_up = self._modes.given_up.pop(self.message.id, None)
+            self._edit.begin(self.message, draft, given_up if draft is None else None)
 
     def _on_edit_begun(self, editor: MessageEditor) -> None:
         self._card.show_text(self.shown, is_edited=True)
@@ -262,6 +267,10 @@ class MessageView(QFrame):
 
     def _tell_saved(self, text: str) -> None:
         self.edited.emit(self.message.id, text)
+
+    def _keep_given_up(self, text: str) -> None:
+        self._modes.given_up[self.message.id] = text
+        self.edit_given_up.emit(self.message.id)
 
     def _tell_replaced(self, text: str) -> None:
         self.replaced.emit(self.message.id, text)

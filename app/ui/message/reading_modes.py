@@ -1,4 +1,5 @@
-"""How messages are read: which of them as they were written, which thoughts are open, whether tokens are tinted."""
+"""How messages are read: which of them as they were written, which thoughts are open, whether tokens are tinted, which
+edits were given up."""
 
 from __future__ import annotations
 
@@ -27,6 +28,8 @@ class ReadingModes(QObject):
         """Messages whose text is shown as it was written."""
         self.opened_thoughts: set[MessageId] = set()
         self.opened_notes: set[MessageId] = set()
+        self.given_up: dict[MessageId, str] = {}
+        """What was written in edits that were given up: it stands there again when they are begun anew."""
         self._are_tokens_shown = False
 
     @property

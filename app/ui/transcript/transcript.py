@@ -37,6 +37,8 @@ class Transcript(MessageList):
     action_asked = Signal(int, str)
     edit_begun = Signal(object)
     """The `MessageEditor` in which another version of a message is written."""
+    edit_given_up = Signal(int)
+    """A message in which something had been written that is not to be a version."""
     more_asked = Signal(int, QPoint)
     refused = Signal(str)
     """Why a text was not taken into an edit."""
@@ -217,6 +219,7 @@ class Transcript(MessageList):
         view.action_asked.connect(self.action_asked)
         view.edit_begun.connect(self._on_edit_begun)
         view.more_asked.connect(self.more_asked)
+        view.edit_given_up.connect(self.edit_given_up)
         view.edited.connect(self._controller.edit)
         view.replaced.connect(self._controller.replace)
         view.sibling_asked.connect(self.step_sibling)

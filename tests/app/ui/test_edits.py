@@ -110,6 +110,44 @@ def test_escape_ends_an_edit_from_its_buttons_too(person: Person) -> None:
     person.bot.keyClick(button, Qt.Key.Key_Escape)
     assert not person.view(answer.id).is_edited
     assert person.window.focusWidget() is person.view(answer.id).text
+    # Nothing had been written.
+    assert not person.window.banner.isVisible()
+
+
+def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(person: Person) -> None:
+    person.ask("What is a branch?")
+    question = person.controller.path[1]
+    banner = person.window.banner
+    editor = _begin(person, question)
+    editor.setPlainText("two\u00a0words\nand more")
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    assert not person.view(question.id).is_edited
+    assert banner.isVisible()
+    assert banner.button.text() == "Bring back"
+    person.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
+    editor = person.window.focusWidget()
+    assert isinstance(editor, WritingField)
+    assert editor.content == "two\u00a0words\nand more"
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    # And by the key, which takes the offer away.
+    editor = _begin(person, question)
+    assert not banner.isVisible()
+    assert editor.content == "two\u00a0words\nand more"
+    editor.undo()
+    assert editor.content == question.text
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    assert not banner.isVisible()
+    assert _begin(person, question).content == question.text
+
+
+def test_the_offer_to_bring_an_edit_back_goes_with_its_conversation(person: Person) -> None:
+    person.ask("What is a branch?")
+    editor = _begin(person, person.controller.path[1])
+    editor.setPlainText("other words")
+    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    assert person.window.banner.isVisible()
+    person.controller.new_conversation()
+    assert not person.window.banner.isVisible()
 
 
 @pytest.mark.parametrize("text", ["10\u00a0000\u202fkm", "a\tb", "  two  spaces  ", "one\ntwo"])
