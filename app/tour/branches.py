@@ -77,7 +77,8 @@ def ask_for_three(visitor: Visitor) -> dict[str, Any]:
 def keep_one(visitor: Visitor) -> dict[str, Any]:
     second = visitor.window.side_by_side.message_ids[1]
     before = visitor.controller.siblings(second)
-    visitor.click(visitor.find(QPushButton, "Keep only Version 2 of 3"))
+    number = list(before).index(second) + 1
+    visitor.click(visitor.find(QPushButton, f"Keep only Version {number} of {len(before)}"))
     expect(not visitor.window.side_by_side.isVisible(), "they still stand side by side")
     expect(visitor.controller.path[-1].id == second, "the one that was kept is not shown")
     after = visitor.controller.siblings(second)

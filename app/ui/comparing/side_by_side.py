@@ -91,18 +91,27 @@ class SideBySide(QWidget):
         return tuple(self._cards)
 
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
-        """Show siblings, the first with the focus."""
+        """Show siblings, all or some of them, the first with the focus; each has its number among all."""
         self._clear()
         first = self._controller.message(message_ids[0])
         asked = self._controller.message(first.parent_id).text if first.parent_id is not None else ""
-        self._title.show_text(self.tr("Answers to “{}”").format(" ".join(asked.split())))
-        for number, message_id in enumerate(message_ids, 1):
-            name = self.tr("Version {} of {}").format(number, len(message_ids))
+        versions = list(self._controller.siblings(message_ids[0]))
+        are_all = len(message_ids) == len(versions)
+        title = self.tr("Answers to “{}”").format(" ".join(asked.split()))
+        some = self.tr("{} of {} versions").format(len(message_ids), len(versions))
+        self._title.show_text(title if are_all else f"{some} · {title}")
+        for message_id in message_ids:
+            name = self.tr("Version {} of {}").format(versions.index(message_id) + 1, len(versions))
             card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
             num_pruned = self._controller.num_below(*(other for other in message_ids if other != message_id))
-            card.keep_button.setToolTip(self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned))
+            what = self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned)
+            if not are_all:
+                card.keep_button.setText(self.tr("Keep only this of {}").format(len(message_ids)))
+                others_stay = self.tr("Versions that are not shown here stay.")
+                what = f"{what}. {others_stay}"
+            card.keep_button.setToolTip(what)
         self._place()
         self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
 

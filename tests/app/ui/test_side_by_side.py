@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import msgspec
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
 
+from app.ui.parts.elided_label import ElidedLabel
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -53,6 +55,26 @@ def test_keeping_only_one_prunes_the_others_until_that_is_undone(person: Person)
     assert list(person.controller.siblings(versions[1])) == [versions[1]]
     person.window.action("undo").trigger()
     assert list(person.controller.siblings(versions[1])) == versions
+
+
+def test_answers_beside_earlier_ones_have_the_numbers_of_the_switch_and_leave_those_alone(person: Person) -> None:
+    versions = _four(person)
+    controller, page = person.controller, person.window.side_by_side
+    person.bot.keyClick(page, Qt.Key.Key_Escape)
+    preparation = controller.preparation
+    preparation.ask_so(msgspec.structs.replace(preparation.asking, n=2))
+    controller.regenerate(versions[0])
+    person.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    new = list(page.message_ids)
+    person.bot.waitUntil(lambda: not any(map(controller.is_streaming, new)), timeout=PATIENCE_MS)
+    assert list(controller.siblings(new[0])) == [*versions, *new]
+    assert any(label.accessibleName().startswith("2 of 6 versions") for label in page.findChildren(ElidedLabel))
+    button = person.button(page, "Keep only Version 6 of 6")
+    assert isinstance(button, QPushButton)
+    assert button.text() == "Keep only this of 2"
+    assert "not shown here stay" in button.toolTip()
+    person.bot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert list(controller.siblings(versions[0])) == [*versions, new[1]]
 
 
 def test_the_page_goes_with_its_conversation(person: Person) -> None:
