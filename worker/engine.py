@@ -291,31 +291,33 @@ class Engine:
         if branch not in self._running:
             return  # another answer of its request broke
         request, choice = self._running[branch]
+        events: list[Event] = []
         try:
             taken = request.take(choice, branch, drawn)
-            if not request.is_at_end(choice):
-                if taken.is_moved:
-                    self._follow(branch, request, choice)
-                yield from taken.events
-                yield from self._begin_forks(request, taken.forks)
-                return
-            if taken.is_moved and request.is_branch_of(choice, branch):
+            # Whatever breaks from here on, so much was said.
+            events += taken.events
+            is_at_end = request.is_at_end(choice)
+            if not is_at_end and taken.is_moved:
+                self._follow(branch, request, choice)
+            elif taken.is_moved and request.is_branch_of(choice, branch):
                 # What was taken back as it ended is nothing to be kept.
                 self._decoder.forget_beyond(branch, request.sequence_of(choice))
             num_kept, written = request.num_kept_tokens(choice), request.written(choice)
-            following = request.next_segment(choice)
+            following = request.next_segment(choice) if is_at_end else None
+            for event in self._begin_forks(request, taken.forks):
+                events.append(event)  # noqa: PERF402 (see `step`)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
+            yield from events
             yield from self._fail(request, error)
             return
-        yield from taken.events
-        yield from self._begin_forks(request, taken.forks)
-        if following is None:
-            yield from self._leave(branch)
-        else:
+        yield from events
+        if following is not None:
             self._decoder.leave(branch, num_kept)
             self.cache.note(*written)
             del self._running[branch]
             self._line.turns.appendleft(Turn(request, [choice], following))
+        elif is_at_end:
+            yield from self._leave(branch)
 
     def _follow(self, branch: Branch, request: Request, choice: int) -> None:
         """Have a branch go on from what hooks have made of its answer."""

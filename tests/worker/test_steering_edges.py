@@ -30,6 +30,7 @@ from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Fin
 from worker.request import Ticket
 from worker.step import Step
 from worker.token_tree import TokenTree
+from worker.writing import Writing
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 60))
@@ -225,6 +226,31 @@ def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: Language
     events = ask(engine, hooks=["quiet"], token_ids=[letter(counting, "a")], segments=segments, max_tokens=120)
     answer = finished(events).choices[0]
     assert (answer.reason, len(answer.token_ids)) == ("length", 120)
+
+
+def test_a_fork_whose_next_segment_can_not_begin_fails_its_request_alone(
+    counting: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fork = [Decision(), Decision(token=letter(counting, "m"))]
+    engine = engine_of(counting, at(2, fork, "before"))
+    a = letter(counting, "a")
+    segments = [Segment(max_tokens=3), Segment(max_tokens=3)]
+    engine.add(Generate(request_id=2, token_ids=[a], segments=segments, hooks=["odd"]), Ticket(2))
+    engine.add(Generate(request_id=1, token_ids=[a], max_tokens=12), Ticket(1))
+
+    def broken(*_: object) -> None:
+        raise KeyError("oddity")
+
+    # The fork has its three tokens at once, while the other one has two.
+    monkeypatch.setattr(Writing, "go_on", broken)
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
+    assert [event.choices[0].text for event in events if isinstance(event, Finished)] == ["bcdefghijklm"]
+    # What it had said by then is told.
+    assert on_screen([event for event in events if event.request_id == 2])[1].text == "bcm"
+    caplog.clear()
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
