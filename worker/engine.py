@@ -305,7 +305,7 @@ class Engine:
             num_kept, written = request.num_kept_tokens(choice), request.written(choice)
             following = request.next_segment(choice) if is_at_end else None
             for event in self._begin_forks(request, taken.forks):
-                events.append(event)  # noqa: PERF402 (see `step`)
+                events.append(event)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             yield from events
             yield from self._fail(request, error)

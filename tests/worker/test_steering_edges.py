@@ -232,17 +232,21 @@ def test_a_fork_whose_next_segment_can_not_begin_fails_its_request_alone(
     counting: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fork = [Decision(), Decision(token=letter(counting, "m"))]
-    engine = engine_of(counting, at(2, fork, "before"))
+    engine = engine_of(counting, at(2, fork))
     a = letter(counting, "a")
     segments = [Segment(max_tokens=3), Segment(max_tokens=3)]
     engine.add(Generate(request_id=2, token_ids=[a], segments=segments, hooks=["odd"]), Ticket(2))
     engine.add(Generate(request_id=1, token_ids=[a], max_tokens=12), Ticket(1))
 
-    def broken(*_: object) -> None:
-        raise KeyError("oddity")
+    go_on = Writing.go_on
 
-    # The fork has its three tokens at once, while the other one has two.
-    monkeypatch.setattr(Writing, "go_on", broken)
+    def breaks_in_the_fork(writing: Writing) -> None:
+        if writing.raw_text() == "bcm":
+            raise KeyError("oddity")
+        go_on(writing)
+
+    # The segments of both end with the same step.
+    monkeypatch.setattr(Writing, "go_on", breaks_in_the_fork)
     events: list[Event] = []
     while engine.is_busy:
         events += engine.step()
