@@ -150,7 +150,8 @@ def finished(
             accepted_tokens=usage.accepted_tokens,
             queue_ms=timing.queue_ms,
             prefill_ms=timing.prefill_ms,
-            first_word_ms=timing.queue_ms + timing.ttft_ms,
+            # Whoever was stopped while it read had no first word.
+            first_word_ms=timing.queue_ms + timing.ttft_ms if timing.ttft_ms else 0.0,
             tokens_per_s=timing.decode_tokens_per_s,
             memory_bytes=usage.peak_memory_bytes,
             left_out_messages=_num_left_out(prompt, usage.dropped_messages),

@@ -301,6 +301,18 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
     assert desk.controller.path[-1].state == "stopped"
 
 
+def test_an_answer_that_was_stopped_while_its_prompt_was_read_had_no_first_word(desk: Desk) -> None:
+    desk.controller.send("u1")
+    timing = Timing(queue_ms=290.0, prefill_ms=8_000.0)
+    choice = Choice(text="", token_ids=[], num_recut=0, seed=3, reason="cancelled", turn_token_ids=[])
+    usage = Usage(prompt_tokens=107_462, prefilled_tokens=1_536)
+    request_id = desk.link.asked[-1].request_id
+    desk.link.say(Finished(request_id=request_id, choices=[choice], usage=usage, timing=timing))
+    record = desk.controller.path[-1].record
+    assert record is not None
+    assert (record.figures.queue_ms, record.figures.first_word_ms) == (290.0, 0.0)
+
+
 def test_a_deleted_conversation_that_comes_back_while_its_answer_ends_has_all_of_it(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")

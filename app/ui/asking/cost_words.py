@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
+from app.model.message import Message
 from app.numbers import counted
 from app.prompt_cost import Cost
 
@@ -19,10 +20,17 @@ def cost_in_words(cost: Cost | None) -> str:
     read = QCoreApplication.translate("CostWords", "would read {count} tokens")
     parts = [read.format(count=counted(cost.num_read))]
     if cost.seconds is not None:
-        parts.append(_seconds_in_words(cost.seconds))
+        parts.append(seconds_in_words(cost.seconds))
     if cost.num_kept:
         parts.append(kept)
     return " · ".join(parts)
+
+
+def cost_of_going_to(message: Message, cost: Cost | None) -> str:
+    """Say what going to a message costs; above the first words of a conversation that is nothing, and no question."""
+    if cost is None and message.role == "system" and not message.text:
+        return QCoreApplication.translate("CostWords", "Nothing to read")
+    return cost_in_words(cost)
 
 
 def tier_in_words(cost: Cost | None) -> str:
@@ -38,10 +46,11 @@ def tier_in_words(cost: Cost | None) -> str:
             return ""
 
 
-def _seconds_in_words(seconds: float) -> str:
+def seconds_in_words(seconds: float, num_decimals: int = 1) -> str:
+    """Return an estimate, in minutes where it is long; `num_decimals` of a few seconds."""
     if seconds < 0.05:
         return QCoreApplication.translate("CostWords", "at once")
     if seconds < 99.5:
-        about = counted(seconds, 1 if seconds < 9.95 else 0)
+        about = counted(seconds, num_decimals if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)
     return QCoreApplication.translate("CostWords", "about {minutes} min").format(minutes=counted(seconds / 60))

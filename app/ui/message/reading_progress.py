@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.numbers import counted
+from app.ui.asking.cost_words import seconds_in_words
 
 _WORTH_TELLING = 64
 """Tokens; fewer are read before anybody could look."""
@@ -46,8 +47,7 @@ class ReadingProgress(QWidget):
         )
         left = _seconds_left(now - began, done - done_before, total - done)
         # Less than a second is not worth telling.
-        more = self.tr(" · about {seconds} s").format(seconds=counted(left)) if left >= 1 else ""
-        label.setText(f"{text}{more}")
+        label.setText(f"{text} · {seconds_in_words(left, 0)}" if left >= 1 else text)
         self.setVisible(True)
 
     def show_waiting(self, text: str) -> None:

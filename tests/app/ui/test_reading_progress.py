@@ -24,6 +24,15 @@ def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
     assert text_of(progress) == "reading 3,620 of 3,880 · 3,100 kept · about 2 s"
 
 
+def test_a_long_rest_is_told_in_minutes(qtbot: QtBot):
+    times = iter([0.0, 5.0])
+    progress = ReadingProgress(lambda: next(times))
+    qtbot.addWidget(progress)
+    progress.show_progress(512, 107_462, 0)
+    progress.show_progress(1_024, 107_462, 0)
+    assert text_of(progress) == "reading 1,024 of 107,462 · 0 kept · about 17 min"
+
+
 def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
     times = iter([10.0, 10.1])
     progress = ReadingProgress(lambda: next(times))
