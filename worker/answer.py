@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 
+from worker.characters import split_characters
 from worker.constraint import Constraint
 from worker.drawn import Drawn
 from worker.errors import ConstraintInvalidError
@@ -18,6 +19,7 @@ from worker.masks import Masks
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.stop_strings import StopStrings
 from worker.text_stream import Kept, TextStream
+from worker.token_tree import num_common
 from worker.vocabulary import Vocabulary
 
 _MOST_CUT_ANEW = 32
@@ -36,11 +38,13 @@ class Answer:
         constraint: Constraint | None = None,
         *,
         is_told: bool = False,
+        is_cut: bool = False,
     ) -> None:
         """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere.
 
         `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before. `is_told`: all of
-        what was given was shown as text, the beginning of a character at its end, too.
+        what was given was shown as text, the beginning of a character at its end, too. `is_cut`: more was given, and
+        the beginning of a character that this has left is nothing to be kept.
         """
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
@@ -50,6 +54,7 @@ class Answer:
         self._given_ids = list(given_ids)
         self._stream = TextStream(StopStrings(stops), given, is_told=is_told)
         self._is_given_told = is_told
+        self._is_given_cut = is_cut
         self.kept_ids = self._given_ids[:num_kept]
         """What of the given ids the model reads; the rest is spelled again."""
         self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
@@ -195,6 +200,20 @@ class Answer:
         self.reason, self._kept = None, Kept(0, b"")
         return num_chars, num_told - self.num_told
 
+    def reopen(self, num_left: int) -> tuple[int, int, str]:
+        """Have an answer that has ended go on from the first `num_left` of `turn_ids`, those cut anew included.
+
+        Returns what `rewind` does, and what of the text is safe to show again.
+        """
+        start = len(self.kept_ids)
+        read = self.turn_ids[start:num_left]
+        num_whole = num_common(read, self.token_ids)
+        again = read[num_whole:]
+        is_fed = bool(again) and self._is_fed[num_whole]
+        num_chars, num_told = self.rewind(len(self.token_ids) - num_whole)
+        texts = [self.take(Drawn(token_id), is_forced=True, feed_constraint=is_fed) for token_id in again]
+        return num_chars, num_told, "".join(texts)
+
     def copy(self) -> Answer:
         """Return an independent answer in the same state."""
         other = object.__new__(Answer)
@@ -251,7 +270,22 @@ class Answer:
     @property
     def turn_ids(self) -> list[int]:
         """The whole turn, what was given included, as the model read it or would read it."""
-        return self._turn_ids() if any(self._text) else self._given_ids
+        if any(self._text):
+            return self._turn_ids()
+        return self._given_whole() if self._is_given_cut else self._given_ids
+
+    def _given_whole(self) -> list[int]:
+        """What was given, without the beginning of a character at its end."""
+        of_each = self._vocabulary.bytes
+        ids = list(self._given_ids)
+        num_over = len(split_characters(self._vocabulary.bytes_of(ids))[1])
+        rest = b""
+        while num_over:
+            last = of_each[ids.pop()]
+            rest = last[: max(0, len(last) - num_over)]
+            num_over -= len(last) - len(rest)
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again
 
     def _new_ids(self) -> tuple[list[int], int]:
         """The ids of the new text alone, and how many at their end are cut anew."""

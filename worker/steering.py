@@ -273,7 +273,9 @@ class Steering:
         taken.is_moved = True
         num_back = min(num_back, len(self.writing.given_ids) + len(self.writing.new_ids))
         if num_back:
-            taken.events += self._telling.taken_back(self.writing.rewind(num_back))
+            back = self.writing.rewind(num_back)
+            taken.events += self._telling.taken_back(back)
+            self._telling.add(back.text)
             self._backtracked += num_back
         self._leave_place()
         self._put(token_ids)

@@ -205,7 +205,7 @@ class Stepping:
     @property
     def token_ids(self) -> list[int]:
         """All its tokens so far, those behind a stop string's beginning included."""
-        return list(self._writing.token_ids)
+        return list(self._writing.new_ids)
 
     @property
     def text(self) -> str:
@@ -246,7 +246,7 @@ class Stepping:
         if not self._has_begun:
             self._has_begun = True
             forks += self._take(None, given, shown)
-        while self.reason is None and self._writing.token_ids == before:
+        while self.reason is None and self._writing.new_ids == before:
             forks += self._take(self._draw(given), given, shown)
         after = self.token_ids
         num_same = num_common(before, after)
@@ -266,7 +266,7 @@ class Stepping:
             allowed = both(allowed, self._steering.mask())
             visit, temperature = self._steering.visit, self._steering.temperature
         given.drawn_mask = allowed
-        sequence = [*self._family.prompt_ids, *self._writing.token_ids]
+        sequence = [*self._family.prompt_ids, *self._writing.new_ids]
         mask = None if allowed is None else mx.array(cast("Any", allowed))
         recent = self._sampler.recent(sequence)
         token = self._sampler.draw(given.logits, recent, len(sequence), visit, mask, temperature)

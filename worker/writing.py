@@ -45,6 +45,8 @@ class TakenBack(NamedTuple):
     """Tokens that were told of."""
     num_given_chars: int = 0
     """Of what was given."""
+    text: str = ""
+    """What of those characters stands again, in other tokens: safe to show."""
 
 
 class Writing:
@@ -117,13 +119,18 @@ class Writing:
     def given_ids(self) -> Sequence[int]:
         """What is left of the tokens that it goes on from, as the model reads them, those spelled again included."""
         first = self._first
+        if self._ended and not first.text:
+            return first.turn_ids
         return first.kept_ids + first.token_ids[: first.num_spelled_again]
 
     @property
     def new_ids(self) -> Sequence[int]:
-        """The tokens behind those; not to be changed."""
-        number = self._first.num_spelled_again
-        return self.token_ids[number:] if number else self.token_ids
+        """The tokens behind those; not to be changed. Of segments that have ended, those that are kept."""
+        answer = self._answer
+        if not self._ended:
+            number = answer.num_spelled_again
+            return answer.token_ids[number:] if number else answer.token_ids
+        return (answer.kept_ids + answer.token_ids)[len(self.given_ids) :]
 
     @property
     def position(self) -> int:
@@ -151,13 +158,6 @@ class Writing:
     def _num_left_behind(self, num_read: int) -> int:
         """The same once the model has read so many tokens of the turn: what was cut may be more than was drawn."""
         return min(self._max_tokens - self.num_tokens, self._room + self._num_kept - num_read)
-
-    @property
-    def token_ids(self) -> Sequence[int]:
-        """Those tokens; not to be changed."""
-        if not self._ended:
-            return self._answer.token_ids
-        return [token_id for answer in (*self._ended, self._answer) for token_id in answer.token_ids]
 
     def raw_text(self) -> str:
         """Return their text, with what is held back; of segments that have ended, what is kept."""
@@ -195,32 +195,38 @@ class Writing:
     def _looked_at_end(self) -> str:
         """End it where it is as long as it may be; return the text that was held back."""
         answer = self._answer
-        text = answer.end("length") if answer.reason is None and self.num_left == 0 else ""
+        text = answer.end("length") if answer.reason is None and self.num_left <= 0 else ""
         if answer.reason is not None:
             is_last = len(self._ended) + 1 == len(self._plans)
             self._is_over = is_last or self._num_left_behind(len(answer.turn_ids)) <= 0
         return text
 
     def rewind(self, num_tokens: int) -> TakenBack:
-        """Forget the last of its new tokens, of segments before this one, too, and given ones where it has no more.
+        """Forget the last of `new_ids`, of segments before this one, too, and given ones where it has no more.
 
         Returns what is taken back.
         """
         num_given = max(0, num_tokens - len(self.new_ids))
         left = self.given_ids[: max(0, len(self.given_ids) - num_given)]
-        if num_given:
-            num_tokens = self.num_tokens
+        num_left = len(self._answer.kept_ids) + len(self._answer.token_ids) - num_tokens
         num_chars = num_told = 0
-        while self._ended and (num_given or num_tokens > len(self._answer.token_ids)):
-            num_tokens -= len(self._answer.token_ids)
+        text = ""
+        is_reopened = False
+        while self._ended and (num_given or num_left < len(self._answer.kept_ids)):
             num_chars += len(self._answer.text)
             num_told += self._answer.num_told
             self._answer = self._ended.pop()
-        chars, told = self._answer.rewind(num_tokens)
+            is_reopened = not num_given
+        if is_reopened:
+            chars, told, text = self._answer.reopen(num_left)
+        else:
+            chars, told = self._answer.rewind(len(self._answer.token_ids) if num_given else num_tokens)
         self._is_over = False
         num_given_chars = self._go_on_from(left, num_given) if num_given else 0
         self._lineage.go_back(self.num_tokens)
-        return TakenBack(num_chars + chars, num_told + told, num_given_chars)
+        # What was cut anew may be more tokens than were drawn.
+        text += self._looked_at_end()
+        return TakenBack(num_chars + chars, num_told + told, num_given_chars, text)
 
     def _go_on_from(self, left: Sequence[int], num_back: int) -> int:
         """Go on from fewer of the given tokens; return how many characters that takes back of their text."""
@@ -231,7 +237,7 @@ class Writing:
             constraint = plan.bare.copy()
         elif constraint is not None and not self._refit(constraint, left):
             raise ConstraintInvalidError("What is left of the beginning does not fit the constraint.")
-        self._answer = Answer(self._vocabulary, plan.stops, left, None, constraint)
+        self._answer = Answer(self._vocabulary, plan.stops, left, None, constraint, is_cut=True)
         num_before = self._num_given_chars_back
         given = self._given_text
         num_given_chars = self._num_chars_of(self._given_ids) if given is None else len(given)

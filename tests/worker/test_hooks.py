@@ -596,6 +596,18 @@ def test_what_is_given_in_the_middle_of_a_character_is_taken_back_by_bytes(llama
     assert answer.turn_token_ids[: len(fox) + len(token_ids) - 1] == [*fox, *token_ids][:-1]
 
 
+def test_of_a_given_character_that_is_taken_back_by_half_nothing_is_kept(llama: LanguageModel) -> None:
+    fox, rest = ids(llama, "fox"), llama.vocabulary.encode("\U0001f642")
+    assert len(rest) > 1
+
+    def hook(step: Step) -> Verdict:
+        return [] if step.position < 0 else Decision(backtrack=1)
+
+    answer = finished(ask(llama, {"half": lambda: hook}, continuation=Continuation(token_ids=[*fox, *rest]))).choices[0]
+    assert (answer.text, answer.num_given_chars) == ("", 1)
+    assert answer.turn_token_ids == fox
+
+
 def test_a_form_goes_back_into_what_was_given(counting: LanguageModel) -> None:
     x = ids(counting, "x")[0]
     back = {"back": once(1, Decision(backtrack=3, token=x))}
@@ -655,16 +667,18 @@ def test_a_backtrack_reaches_into_the_segment_before(counting: LanguageModel) ->
 
         def hook(step: Step) -> Verdict:
             nonlocal has_gone_back
+            # The "e" that was cut off is in neither.
+            assert counting.vocabulary.text_of(step.tokens) == step.text
             if step.phase == "before" and step.text == "bcdef" and not has_gone_back:
                 has_gone_back = True
-                return Decision(backtrack=4, token=x)
+                return Decision(backtrack=3, token=x)
             return None
 
         return hook
 
     events = count(counting, {"back": make}, segments=segments, max_tokens=40)
     answer = finished(events).choices[0]
-    # "bcd", cut at "e", which was a token, too, then "ef": "de" and "ef" are taken back.
+    # "bcd", cut at "e", then "ef": "d" and "ef" are taken back.
     assert answer.text == "bcxyzabcdefghij"
     assert isinstance(answer.segments, list)
     assert "".join(segment.text for segment in answer.segments) == answer.text

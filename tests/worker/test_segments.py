@@ -118,6 +118,28 @@ def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: T
     assert len(writing.choice(0).turn_token_ids) == max(room, 2)
 
 
+@pytest.mark.parametrize("num_back", range(4))
+def test_going_back_counts_the_tokens_that_are_kept_of_a_segment(byte_level: Tokenizer, num_back: int):
+    vocabulary = Vocabulary(byte_level)
+    plain = set(range(len(vocabulary))) - vocabulary.control_ids
+    words = [vocabulary.text_of([token_id]) for token_id in plain]
+    word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
+    (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
+    writing = Writing(vocabulary, [Plan([word[2:]], None), Plan([], None)], [], None, max_tokens=100)
+    shown, _ = writing.take(Drawn(word_id))
+    writing.go_on()
+    shown += writing.take(Drawn(letter_id))[0]
+    tokens = [*vocabulary.encode(word[:2]), letter_id]
+    assert (writing.new_ids, writing.raw_text(), shown) == (tokens, word[:2] + "x", word[:2] + "x")
+    back = writing.rewind(num_back)
+    left = tokens[: 3 - num_back]
+    assert (writing.new_ids, writing.raw_text()) == (left, vocabulary.text_of(left))
+    assert shown[: len(shown) - back.num_chars] + back.text == writing.raw_text()
+    shown = writing.raw_text() + writing.take(Drawn(letter_id))[0]
+    assert writing.end("cancelled") == ""
+    assert (writing.choice(0).text, writing.choice(0).turn_token_ids) == (shown, [*left, letter_id])
+
+
 def test_a_cancel_ends_all_segments(worker: StdioWorker):
     segments: list[dict[str, Any]] = [{"max_tokens": 2}, {"constraint": {"kind": "regex", "value": "[ab]{3000}"}}]
     request_id = worker.send("generate", **PROMPT, segments=[*segments, {"max_tokens": 5}])
