@@ -47,6 +47,8 @@ def refused(message: Message) -> str | None:
         return "This is no answer of a model."
     if message.record is None or not message.record.token_ids:
         return "Of this answer no tokens are known: it was imported, edited, or cut by an older Bough."
+    if message.record.origins and len(message.record.origins) != len(message.record.token_ids):
+        return "The record of this answer is damaged: not of all its tokens it says how they came."
     return None
 
 

@@ -46,6 +46,10 @@
         <translation>Bei der Höchstzahl der Token abgeschnitten. „Fortsetzen“ schreibt hier weiter.</translation>
     </message>
     <message>
+        <source>(empty)</source>
+        <translation>(leer)</translation>
+    </message>
+    <message>
         <source>This answer was interrupted. What was written is kept.</source>
         <translation>Diese Antwort wurde unterbrochen. Was geschrieben war, ist noch da.</translation>
     </message>
@@ -1724,6 +1728,10 @@
         <translation>{} allein wird in Texte getippt. Halten Sie Strg oder Alt dazu.</translation>
     </message>
     <message>
+        <source>{} opens the menu “{}”. Choose another one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{} is the key of “{}” already. Give that one another key first.</source>
         <translation>{} ist schon die Taste von „{}“. Geben Sie diesem erst eine andere.</translation>
     </message>
@@ -2024,6 +2032,22 @@
         <translation>Wiederholen</translation>
     </message>
     <message>
+        <source>Cut</source>
+        <translation>Ausschneiden</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Paste</source>
+        <translation>Einfügen</translation>
+    </message>
+    <message>
+        <source>Select all</source>
+        <translation>Alles auswählen</translation>
+    </message>
+    <message>
         <source>Select message above</source>
         <translation>Nachricht darüber auswählen</translation>
     </message>
@@ -2315,6 +2339,10 @@
     <message>
         <source>its tokens are not known</source>
         <translation>seine Token sind nicht bekannt</translation>
+    </message>
+    <message>
+        <source>its probabilities were not recorded</source>
+        <translation>ihre Wahrscheinlichkeiten wurden nicht aufgezeichnet</translation>
     </message>
 </context>
 <context>
@@ -2875,6 +2903,13 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
     </message>
 </context>
 <context>
+    <name>SelectionCommands</name>
+    <message>
+        <source>Copy all messages</source>
+        <translation>Alle Nachrichten kopieren</translation>
+    </message>
+</context>
+<context>
     <name>Sentences</name>
     <message>
         <source>1 message was deleted for good.</source>
@@ -3249,6 +3284,10 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     <message>
         <source>The prompt is empty. Send at least one token of text.</source>
         <translation>Es gibt nichts zu beantworten. Schreiben Sie wenigstens ein Wort.</translation>
+    </message>
+    <message>
+        <source>The record of this answer is damaged: not of all its tokens it says how they came.</source>
+        <translation>Die Aufzeichnung dieser Antwort ist beschädigt: Sie sagt nicht von allen Token, wie sie entstanden sind.</translation>
     </message>
     <message>
         <source>The regular expression can&apos;t be used: {why}, at “{rest}”.</source>
@@ -4407,6 +4446,10 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>angeheftet</translation>
     </message>
     <message>
+        <source>Nothing to read</source>
+        <translation>Nichts zu lesen</translation>
+    </message>
+    <message>
         <source>1 more version</source>
         <translation>1 weitere Fassung</translation>
     </message>
@@ -4449,6 +4492,10 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
             <numerusform>Nur diese Fassung behalten (%n Nachricht stutzen)</numerusform>
             <numerusform>Nur diese Fassung behalten (%n Nachrichten stutzen)</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>This message has one version only. Edit or Regenerate makes another.</source>
+        <translation>Diese Nachricht hat nur eine Fassung. Bearbeiten oder Neu erzeugen macht eine weitere.</translation>
     </message>
 </context>
 <context>

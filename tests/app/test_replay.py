@@ -109,6 +109,13 @@ def test_tokens_that_nobody_drew_so_are_found_one_by_one(writer: Writer) -> None
     assert lines[2].startswith("There stood ")
 
 
+def test_an_answer_whose_record_is_damaged_is_not_run_again(writer: Writer) -> None:
+    answer = writer.write(Record(sampling=Sampling(temperature=0.0)))
+    for origins in (_record(answer).origins[:1], _record(answer).origins + "s"):
+        damaged = structs.replace(answer, record=structs.replace(_record(answer), origins=origins))
+        assert "is damaged" in (refused(damaged) or "")
+
+
 def test_an_end_that_does_not_come_again_is_told(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=0.0)))
     record = _record(answer)
