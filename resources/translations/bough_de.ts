@@ -1729,7 +1729,7 @@
     </message>
     <message>
         <source>{} opens the menu “{}”. Choose another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{} öffnet das Menü „{}“. Wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{} is the key of “{}” already. Give that one another key first.</source>

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.program import Program
-from app.ui.menus import all_entries, translated
+from app.ui.menus import MENUS, all_entries, translated
 from app.ui.parts.flow import Flow
 from app.ui.parts.one_of import quiet_label
 from app.ui.settings.settings_page import SettingsPage, card
@@ -28,10 +28,18 @@ _GAP_PX = 8
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
 """Any other key alone is one that somebody types."""
-_FIXED = frozenset(
-    {"Return", "Enter", "Shift+Return", "Shift+Enter", "Tab", "Shift+Tab", "Ctrl+C", "Ctrl+V", "Ctrl+X", "Ctrl+A"}
-)
+_FIXED = frozenset({"Return", "Enter", "Shift+Return", "Shift+Enter", "Tab", "Shift+Tab"})
 """Fields need them."""
+_Standard = QKeySequence.StandardKey
+_WRITING = (
+    *(_Standard.Copy, _Standard.Cut, _Standard.Paste, _Standard.SelectAll),
+    *(_Standard.MoveToNextWord, _Standard.MoveToPreviousWord),
+    *(_Standard.MoveToStartOfDocument, _Standard.MoveToEndOfDocument),
+    *(_Standard.SelectNextWord, _Standard.SelectPreviousWord),
+    *(_Standard.SelectStartOfDocument, _Standard.SelectEndOfDocument),
+    *(_Standard.DeleteStartOfWord, _Standard.DeleteEndOfWord),
+)
+"""What else they work by, on this system; they would have it before any action had."""
 
 
 class KeysPage(SettingsPage):
@@ -41,6 +49,7 @@ class KeysPage(SettingsPage):
         super().__init__(takes_all=True)
         self._program = program
         self._entries = {entry.name: entry for entry in all_entries()}
+        self._menus = [translated(title) for title, _ in MENUS]
         self.list = QTreeWidget()
         self.list.setObjectName("keys")
         self.list.setAccessibleName(self.tr("Actions and their keys"))
@@ -143,11 +152,16 @@ class KeysPage(SettingsPage):
             return ""
         pressed: QKeyCombination = key[0]  # pyright: ignore[reportIndexIssue] (its stubs lack the operator)
         shown = key.toString(_NATIVE)
-        if key.toString(QKeySequence.SequenceFormat.PortableText) in _FIXED:
+        is_for_writing = any(key in QKeySequence.keyBindings(standard) for standard in _WRITING)
+        if is_for_writing or key.toString(QKeySequence.SequenceFormat.PortableText) in _FIXED:
             return self.tr("{} is needed where text is written. Choose another one.").format(shown)
         is_held = pressed.keyboardModifiers() & ~Qt.KeyboardModifier.ShiftModifier
         if not is_held and pressed.key() not in _NO_MODIFIER_NEEDED:
             return self.tr("{} alone is typed into texts. Hold Ctrl or Alt with it.").format(shown)
+        menu = next((menu for menu in self._menus if QKeySequence.mnemonic(menu) == key), "")
+        if menu:
+            text = menu.replace("&", "")
+            return self.tr("{} opens the menu “{}”. Choose another one.").format(shown, text)
         other = next((other for other in self._entries if other != name and self._key(other) == key), "")
         if other:
             text = translated(self._entries[other].text).rstrip("…")

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -122,7 +122,10 @@ def test_an_action_works_by_another_key_until_it_gets_its_own_back(person: Perso
         assert person.window.action("sidebar").shortcut() == QKeySequence("Ctrl+Alt+S")
         assert person.controller.program.settings.keys == {"sidebar": "Ctrl+Alt+S"}
         # What belongs to another one, or is typed, is not taken.
-        for taken, why in (("Ctrl+N", "New conversation"), ("A", "typed"), ("Ctrl+C", "text is written")):
+        for taken, why in (
+            *(("Ctrl+N", "New conversation"), ("A", "typed"), ("Alt+F", "“File”")),
+            *((key, "text is written") for key in ("Ctrl+C", "Ctrl+Left", "Ctrl+Backspace", "Ctrl+Shift+Home")),
+        ):
             keys.field.setKeySequence(QKeySequence(taken))
             keys.field.editingFinished.emit()
             assert why in keys.says.text()
@@ -200,3 +203,29 @@ def test_every_control_of_the_window_can_be_found_reached_and_hit(person: Person
     person.press(answer.id, "r")
     person.answer()
     assert _faults(person.window) == []
+
+
+def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    window, field = person.window, person.window.composer.text
+    field.setFocus()
+    person.bot.keyClicks(field, "some words")
+    for name in ("select_all", "cut"):
+        window.action(name).trigger()
+    assert QGuiApplication.clipboard().text() == "some words"
+    assert field.content == ""
+    for name in ("paste", "paste", "select_all", "copy_text"):
+        window.action(name).trigger()
+    assert field.content == QGuiApplication.clipboard().text() == "some words" * 2
+    # None of them takes a key away from the fields.
+    assert all(window.action(name).shortcut().isEmpty() for name in ("cut", "copy_text", "paste", "select_all"))
+    # A message is read; without a selection the whole of it is copied, as by Ctrl+C.
+    person.view(answer.id).text.setFocus()
+    assert not window.action("cut").isEnabled()
+    assert not window.action("paste").isEnabled()
+    window.action("copy_text").trigger()
+    assert QGuiApplication.clipboard().text() == person.controller.message(answer.id).text
+    window.sidebar.list.setFocus()
+    assert not window.action("select_all").isEnabled()
+    field.setFocus()
+    field.clear()
