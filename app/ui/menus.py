@@ -14,7 +14,11 @@ from app.ui.theme import Theme, icon
 
 
 class Entry(NamedTuple):
-    """One action. `letter` works on the message that has the focus; it is no shortcut of the window."""
+    """One action.
+
+    `letter` works on the message that has the focus, and keys such as Ctrl+C in whatever field has it: these are no
+    shortcuts of the window.
+    """
 
     name: str
     text: str
@@ -66,6 +70,11 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("undo", "Undo", "Ctrl+Z", icon="undo"),
             Entry("redo", "Redo", "Ctrl+Shift+Z", icon="redo"),
+            SEPARATOR,
+            Entry("cut", "Cut", letter="Ctrl+X"),
+            Entry("copy_text", "Copy", letter="Ctrl+C"),
+            Entry("paste", "Paste", letter="Ctrl+V"),
+            Entry("select_all", "Select all", letter="Ctrl+A"),
             SEPARATOR,
             Entry("select_above", "Select message above", "Alt+Shift+Up"),
             Entry("select_below", "Select message below", "Alt+Shift+Down"),

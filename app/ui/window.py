@@ -25,6 +25,7 @@ from app.ui.asking.asking_commands import AskingCommands
 from app.ui.asking.composer import Composer
 from app.ui.banner import Banner
 from app.ui.comparing.compare_commands import CompareCommands
+from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
 from app.ui.menus import Menus
@@ -76,7 +77,8 @@ class MainWindow(QMainWindow):
         self._reading_commands = ReadingCommands(
             controller, self.transcript, self._message_commands.current_id, self._menus, self._theme
         )
-        self._selection_commands = SelectionCommands(self.transcript)
+        self._selection_commands = SelectionCommands(self.transcript, self._menus)
+        self._field_commands = FieldCommands(self, self._menus)
         self._find_commands = FindCommands(controller, self.transcript, self._find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
             controller, self.composer, self.sidebar.list, data_folder, self._menus, self
@@ -199,6 +201,7 @@ class MainWindow(QMainWindow):
             **self._tree_commands.slots(),
             **self._reading_commands.slots(),
             **self._dock_commands.slots(),
+            **self._field_commands.slots(),
             **self._selection_commands.slots(),
             **self._find_commands.slots(),
             **self._conversation_commands.slots(),
@@ -246,6 +249,7 @@ class MainWindow(QMainWindow):
         controller.several_asked.connect(self._show_versions)
         self._tree_commands.versions_asked.connect(self._show_versions)
         self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
+        self._tree_commands.refused.connect(self._on_refused)
         self.transcript.action_asked.connect(self._tree_commands.act)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.refused.connect(self._on_refused)

@@ -8,6 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
+from app.ui.menus import Menus
 from app.ui.transcript.message_selection import MessageSelection, copied
 from app.ui.transcript.transcript import Transcript
 
@@ -15,9 +16,13 @@ from app.ui.transcript.transcript import Transcript
 class SelectionCommands(QObject):
     """Works on the transcript's selection; without one, copying takes the whole branch."""
 
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, menus: Menus) -> None:
         super().__init__(transcript)
         self._transcript = transcript
+        self._menus = menus
+        self._selection.changed.connect(self._say_what_is_copied)
+        menus.menu("Edit").aboutToShow.connect(self._say_what_is_copied)
+        self._say_what_is_copied()
 
     @property
     def _selection(self) -> MessageSelection:
@@ -31,6 +36,9 @@ class SelectionCommands(QObject):
             "select_messages": self._selection.select_all,
             "copy_messages": self._copy,
         }
+
+    def _say_what_is_copied(self) -> None:
+        self._menus.call("copy_messages", "" if self._selection.ids else self.tr("Copy all messages"))
 
     def _copy(self) -> None:
         ids = self._selection.ids or self._transcript.message_ids

@@ -32,7 +32,8 @@ STEPS = (
 
 _MARKS = ("star", "pin_branch")
 _PRUNING = ("prune", "keep_only")
-ACTIONS = ("star", "pin_branch", "name", "prune", "side_by_side", "compare", "keep_only")
+_VERSIONS = ("side_by_side", "compare", "keep_only")
+ACTIONS = ("star", "pin_branch", "name", "prune", *_VERSIONS)
 
 
 class TreeCommands(QObject):
@@ -42,6 +43,8 @@ class TreeCommands(QObject):
     """The ids of siblings that are to be shown side by side."""
     comparison_asked = Signal(int)
     """A message that is to be compared with its version before."""
+    refused = Signal(str)
+    """Why something was not done."""
 
     def __init__(self, controller: Controller, current: Callable[[], MessageId | None], window: QWidget) -> None:
         super().__init__(window)
@@ -106,12 +109,14 @@ class TreeCommands(QObject):
             *_MARKS,
             "name",
             *(["prune"] if controller.can_prune(message_id) else []),
-            *(["side_by_side", "compare", "keep_only"] if has_others else []),
+            *(_VERSIONS if has_others else ()),
         ]
 
     def act(self, message_id: MessageId, name: str) -> None:
         """Do with a message what was asked for."""
         if name not in self.possible(message_id):
+            if name in _VERSIONS:
+                self.refused.emit(self.tr("This message has one version only. Edit or Regenerate makes another."))
             return
         message = self._controller.message(message_id)
         match name:

@@ -173,9 +173,15 @@ def test_a_click_or_another_branch_ends_the_selection(person: Person, ids: list[
     assert transcript.selection.ids == ()
 
 
-def test_without_a_selection_the_branch_is_copied(person: Person, ids: list[MessageId]) -> None:
-    person.window.action("copy_messages").trigger()
+def test_without_a_selection_the_branch_is_copied_and_the_menu_says_so(person: Person, ids: list[MessageId]) -> None:
+    copy = person.window.action("copy_messages")
+    assert copy.text() == "Copy all messages"
+    copy.trigger()
     assert QGuiApplication.clipboard().text().count("Question") == _NUM_TURNS
+    person.window.transcript.selection.extend(-1)
+    assert copy.text() == "Copy selected messages"
+    person.window.transcript.selection.clear()
+    assert copy.text() == "Copy all messages"
 
 
 _COPYING = """

@@ -41,6 +41,14 @@ def test_control_z_takes_back_what_was_asked_and_brings_it_again(person: Person)
     assert person.texts[1:] == whole
 
 
+@pytest.mark.parametrize("key", ["d", "v"])
+def test_what_needs_several_versions_says_so_where_there_is_one(person: Person, key: str) -> None:
+    answer = person.ask("What is a branch?")
+    person.press(answer.id, key)
+    assert person.window.banner.isVisible()
+    assert "one version only" in person.window.banner.label.text()
+
+
 def test_control_z_in_the_composer_takes_back_what_was_typed_first(person: Person) -> None:
     person.ask("What is a branch?")
     whole = _texts(person)
