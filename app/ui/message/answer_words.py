@@ -23,6 +23,8 @@ def ending(message: Message) -> tuple[str, str]:
                 text = QCoreApplication.translate(
                     "AnswerWords", "Cut at the maximum of tokens. Continue goes on from here."
                 )
+            case "complete" if not message.text:
+                text = QCoreApplication.translate("AnswerWords", "(empty)")
             case "streaming":
                 text = QCoreApplication.translate(
                     "AnswerWords", "This answer was interrupted. What was written is kept."

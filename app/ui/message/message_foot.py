@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QLabel, QVBoxLayout
@@ -10,6 +11,9 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout
 from app.model.message import Message
 from app.ui.message.answer_words import ending, statistics, statistics_in_sentences
 from app.ui.message.reading_progress import ReadingProgress
+
+Lack: TypeAlias = Literal["", "tokens", "probabilities"]
+"""What the tokens mode would show of an answer, and nobody knows."""
 
 
 class MessageFoot(QObject):
@@ -28,12 +32,12 @@ class MessageFoot(QObject):
         self.cost: QLabel | None = None
         """The line of figures."""
 
-    def show_message(self, message: Message, *, is_streaming: bool, lacks_tokens: bool) -> None:
-        """Say how a message ended, and what it cost; `lacks_tokens`: they are looked for, and not known."""
+    def show_message(self, message: Message, *, is_streaming: bool, lack: Lack = "") -> None:
+        """Say how a message ended, and what it cost; `lack`: what is looked for, and not known."""
         if not is_streaming or message.text:
             self.hide_reading()
         self._show_ending(*(("", "quiet") if is_streaming else ending(message)))
-        self._show_cost(None if is_streaming else message, lacks_tokens=lacks_tokens)
+        self._show_cost(None if is_streaming else message, lack)
 
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read. A prompt that is read in no time is not worth a word."""
@@ -65,20 +69,30 @@ class MessageFoot(QObject):
                 self._ending.style().polish(self._ending)
             self._ending.setVisible(bool(words))
 
-    def _show_cost(self, message: Message | None, *, lacks_tokens: bool) -> None:
+    def _show_cost(self, message: Message | None, lack: Lack) -> None:
         record = None if message is None else message.record
-        if record is not None and record.figures.prompt_tokens:
+        has_figures = record is not None and bool(record.figures.prompt_tokens)
+        parts = [statistics(record)] if record is not None and has_figures else []
+        if message is not None and lack:
+            parts.append(self._lacking(lack))
+        if parts:
             if self.cost is None:
                 self.cost = _line("quiet")
                 self._column.addWidget(self.cost)
-            unknown = self.tr("its tokens are not known")
-            words = f"{statistics(record)} · {unknown}" if lacks_tokens else statistics(record)
+            words = " · ".join(parts)
             # Where they take several lines, none begins with a dot, and no figure loses its unit.
             self.cost.setText(re.sub(r"(?<=\d) | (?=·)", "\u00a0", words))
-            self.cost.setToolTip(statistics_in_sentences(record))
+            self.cost.setToolTip(statistics_in_sentences(record) if record is not None and has_figures else "")
             self.cost.setVisible(True)
         elif self.cost is not None:
             self.cost.setVisible(False)
+
+    def _lacking(self, lack: Lack) -> str:
+        return {
+            "": "",
+            "tokens": self.tr("its tokens are not known"),
+            "probabilities": self.tr("its probabilities were not recorded"),
+        }[lack]
 
 
 def _line(kind: str) -> QLabel:

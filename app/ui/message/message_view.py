@@ -16,7 +16,7 @@ from app.ui.message.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, M
 from app.ui.message.message_card import MessageCard
 from app.ui.message.message_editor import MessageEditor
 from app.ui.message.message_folds import MessageFolds
-from app.ui.message.message_foot import MessageFoot
+from app.ui.message.message_foot import Lack, MessageFoot
 from app.ui.message.nearness import Nearness
 from app.ui.message.note_view import NoteView
 from app.ui.message.reading_modes import ReadingModes
@@ -161,8 +161,7 @@ class MessageView(QFrame):
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
         self._show_folds()
-        lacks_tokens = self.text.tokens is not None and not self.text.tokens.pieces
-        self.foot.show_message(message, is_streaming=shown.is_streaming, lacks_tokens=lacks_tokens)
+        self.foot.show_message(message, is_streaming=shown.is_streaming, lack=self._lack())
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
@@ -202,6 +201,15 @@ class MessageView(QFrame):
             self._tokens_shown = shown
             pieces = self._modes.tokens_so_far(message.id) if grows else token_pieces(message)
             self.text.show_tokens(pieces if are_shown else None, can_fork=not grows)
+
+    def _lack(self) -> Lack:
+        """What of its tokens is looked for, and not known."""
+        if self.text.tokens is None or not self.message.text:
+            return ""
+        pieces = self.text.tokens.pieces
+        if not pieces:
+            return "tokens"
+        return "" if any(piece.logprob is not None for piece in pieces) else "probabilities"
 
     def _show_otherwise(self) -> None:
         """Show the message in another way, with all that has streamed in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.model.message import ORIGINS
@@ -16,9 +16,9 @@ _LINE_WIDTH_PX = 44
 
 
 class TokenLegend(QFrame):
-    """Lies over the upper edge of a widget, whatever its size; the pointer goes through it."""
+    """Lies at the upper edge of what scrolls, which begins below it while it is there."""
 
-    def __init__(self, theme: Theme, over: QWidget) -> None:
+    def __init__(self, theme: Theme, over: QAbstractScrollArea) -> None:
         super().__init__(over)
         self.setObjectName("popover")
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -64,6 +64,9 @@ class TokenLegend(QFrame):
         self.adjustSize()
         self.move(max(_MARGIN_PX, (self._over.width() - self.width()) // 2), _MARGIN_PX)
         self.raise_()
+        room_px = 0 if self.isHidden() else self.height() + 2 * _MARGIN_PX
+        if self._over.viewportMargins().top() != room_px:
+            self._over.setViewportMargins(0, room_px, 0, 0)
 
 
 class _Sample(QWidget):

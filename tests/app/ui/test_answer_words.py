@@ -73,3 +73,8 @@ def test_how_an_answer_ended_is_said_where_it_is(state: State, error: str | None
 def test_messages_that_the_model_did_not_see_are_counted(number: int, words: str) -> None:
     record = Record(figures=Figures(left_out_messages=number))
     assert words in ending(Message(id=1, parent_id=0, role="assistant", text="a", record=record))[0]
+
+
+def test_an_answer_without_a_word_says_that_it_is_empty() -> None:
+    empty = Message(id=1, parent_id=0, role="assistant", text="")
+    assert ending(empty) == ("(empty)", "quiet")

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 
 from app.model.message import ORIGINS, Message
 from app.model.token_pieces import TokenPiece, token_pieces
+from app.ui.text.token_legend import TokenLegend
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -61,7 +62,13 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     reader = tokens.view(answer.id).text.tokens
     assert reader is not None
     assert list(reader.pieces) == pieces
+    # What the lines mean stands above the messages, over none of them.
+    transcript = tokens.window.transcript
+    (legend,) = transcript.findChildren(TokenLegend)
+    assert legend.isVisible()
+    assert legend.geometry().bottom() < transcript.viewport().y()
     tokens.window.action("tokens").trigger()
+    assert transcript.viewport().y() == 0
     assert tokens.view(answer.id).text.tokens is None
     assert not tokens.application.controller.program.settings.tokens_visible
 

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QTextDocument
 from PySide6.QtWidgets import QApplication, QLabel
@@ -67,6 +68,24 @@ def test_the_mode_shows_what_was_written_and_goes_again(view: MessageView) -> No
     assert view.text.tokens is None
     modes.show_tokens(True)
     assert view.text.tokens is not None
+
+
+def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) -> None:
+    assert view.foot.cost is None
+    message = _message()
+    assert message.record is not None
+    bare = structs.replace(message.record, logprobs=(), alternatives=())
+    for record, words in ((bare, "its probabilities were not recorded"), (Record(), "its tokens are not known")):
+        number = view.message.id + 1
+        view.show_message(structs.replace(view.shown, message=structs.replace(message, id=number, record=record)))
+        cost = view.foot.cost
+        assert cost is not None
+        assert cost.isVisible()
+        assert cost.text() == words
+    modes = view.shown.modes
+    assert modes is not None
+    modes.show_tokens(False)
+    assert not cost.isVisible()
 
 
 def test_each_token_stands_where_its_text_does(view: MessageView) -> None:
