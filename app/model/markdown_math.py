@@ -1,4 +1,5 @@
-r"""Formulas in Markdown, as chat models write them: $…$, $$…$$, \(…\), \[…\]; for markdown-it. It draws nothing."""
+r"""Formulas in Markdown, as chat models write them: $…$, $$…$$, \(…\), \[…\] and bare
+environments such as align; for markdown-it. It draws nothing."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 INLINE, DISPLAY = "formula_inline", "formula_display"
 
@@ -14,6 +16,7 @@ _LONGEST = 4_000
 """Characters; what is longer is no formula."""
 _MOST_LINES = 100
 _CLOSINGS = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
+_ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather)\*?)\}")
 _ESCAPED = re.compile(r"(?:\\\\)*\\$")
 _AFTER = re.compile(r"[ \t]*[.,;:]?[ \t]*")
 
@@ -22,6 +25,11 @@ def formula_plugin(parser: MarkdownIt) -> None:
     """Have formulas found before backslashes and dollars mean anything else."""
     parser.inline.ruler.before("escape", "formula", _inline)
     parser.block.ruler.before("fence", "formula", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+
+
+def as_written(token: Token) -> str:
+    """Return a formula with what it stands between."""
+    return f"{token.markup}{token.content}{_CLOSINGS.get(token.markup, token.markup)}"
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
@@ -69,17 +77,21 @@ def _block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> b
         return False
     begin = state.bMarks[start_line] + state.tShift[start_line]
     opening = state.src[begin : begin + 2]
-    if opening not in {"$$", r"\["}:
+    if (environment := _ENVIRONMENT.match(state.src, begin, state.eMarks[start_line])) is not None:
+        # What it begins and ends with is part of the formula.
+        opening, closing = "", rf"\end{{{environment[1]}}}"
+    elif opening in {"$$", r"\["}:
+        closing = _CLOSINGS[opening]
+    else:
         return False
-    closing = _CLOSINGS[opening]
     lines: list[str] = []
     for line in range(start_line, min(end_line, start_line + _MOST_LINES)):
         if line > start_line and state.sCount[line] < state.blkIndent and not state.isEmpty(line):
             return False
         text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
-        text = text[2:] if line == start_line else text
+        text = text[len(opening) :] if line == start_line else text
         before, found, behind = text.partition(closing)
-        lines.append(before)
+        lines.append(before if opening else before + found)
         if found:
             return _push(state, start_line, line, "\n".join(lines).strip(), opening, behind, silent=silent)
     return False

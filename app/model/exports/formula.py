@@ -12,6 +12,7 @@ _LONGEST = 4_000
 _UNSAID = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:notag|nonumber)(?![a-zA-Z])")
 _NUMBERED = re.compile(r"(\\(?:begin|end)\s*\{(?:align|alignat|gather|equation))\}")
 _TAG = re.compile(r"\\tag(\*?)\s*\{([^{}]*)\}")
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
 
@@ -27,7 +28,7 @@ class Formula(NamedTuple):
 @lru_cache(maxsize=2048)
 def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Formula | None:
     """Return a formula as it is written in `colour`; None where it can't be set, and its source must do."""
-    if len(latex) > _LONGEST:
+    if len(latex) > _LONGEST or not _are_braces_closed(latex):
         return None
     latex_class = _latex_class()
     try:
@@ -39,6 +40,16 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
         return None
     _, top, width, height = (float(number) for number in box.groups())
     return Formula(svg, width, height, height + top)
+
+
+def _are_braces_closed(latex: str) -> bool:
+    """Whether each brace has its other one: what has not would be drawn without it."""
+    depth = 0
+    for brace in re.findall(r"[{}]", _ESCAPE.sub("", latex)):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return not depth
 
 
 def _without_numbers(latex: str) -> str:

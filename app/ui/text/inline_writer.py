@@ -71,8 +71,7 @@ class InlineWriter:
         if insert_formula(self._cursor, token.content, look, is_inline=is_inline):
             self.formula_places.append(place)
             return True
-        mark = "$" if is_inline else "$$"
-        self.insert(f"{mark}{token.content}{mark}", self._formats.code_inline(look))
+        self.insert(markdown_math.as_written(token), self._formats.code_inline(look))
         return False
 
     def insert(self, text: str, format_: QTextCharFormat) -> None:
