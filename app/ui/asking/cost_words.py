@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from app.model.message import Message
 from app.numbers import counted
 from app.prompt_cost import Cost
 
@@ -24,13 +23,6 @@ def cost_in_words(cost: Cost | None) -> str:
     if cost.num_kept:
         parts.append(kept)
     return " · ".join(parts)
-
-
-def cost_of_going_to(message: Message, cost: Cost | None) -> str:
-    """Say what going to a message costs; above the first words of a conversation that is nothing, and no question."""
-    if cost is None and message.role == "system" and not message.text:
-        return QCoreApplication.translate("CostWords", "Nothing to read")
-    return cost_in_words(cost)
 
 
 def tier_in_words(cost: Cost | None) -> str:

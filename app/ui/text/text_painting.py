@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QRectF
+from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QAbstractTextDocumentLayout, QColor, QPainter, QPalette, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
@@ -24,7 +24,14 @@ def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
         look.setForeground(text.palette().brush(QPalette.ColorRole.HighlightedText))
         selections.append(_painted(text.textCursor(), look))
     context.selections = selections
-    text.document().documentLayout().draw(painter, context)
+    layout, first = text.document().documentLayout(), text.document().firstBlock()
+    painter.save()
+    if first.length() == 1 and first.next().isValid() and QTextCursor(first.next()).currentTable() is not None:
+        # Qt's own, above a table that begins a text: nobody wrote it, and selected it would be a spot of colour.
+        below = round(layout.blockBoundingRect(first).bottom())
+        painter.setClipRect(visible.adjusted(0, max(below - visible.top(), 0), 0, 0), Qt.ClipOperation.IntersectClip)
+    layout.draw(painter, context)
+    painter.restore()
 
 
 def paint_cursor(painter: QPainter, text: QTextEdit, theme: Theme) -> None:

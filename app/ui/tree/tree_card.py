@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from app.model.message import Message, MessageId
 from app.prompt_cost import Cost, Tier
-from app.ui.asking.cost_words import cost_in_words, tier_in_words
+from app.ui.asking.cost_words import tier_in_words
 from app.ui.header import model_label
 from app.ui.parts.elided_label import ElidedLabel
 from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, Theme, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
 from app.ui.tree.tree_scale import DOT_PX
-from app.ui.tree.tree_words import first_words, role_in_words, version_in_words
+from app.ui.tree.tree_words import cost_of_going_to, first_words, role_in_words, version_in_words
 
 _WORDS_PX = 13
 _NUM_LINES, _NUM_COST_LINES = 3, 2
@@ -73,7 +73,7 @@ class TreeCard(QFrame):
         words = tier_in_words(cost)
         self._tier.setText(words[:1].upper() + words[1:])
         self._dot.setVisible(cost is not None)
-        self._cost.show_text(cost_in_words(cost))
+        self._cost.show_text(cost_of_going_to(message, cost))
 
     def show_fold(self, text: str) -> None:
         """Tell of siblings that are folded."""

@@ -9,6 +9,8 @@ from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Message, MessageId
 from app.model.thoughts import split_thought
+from app.prompt_cost import Cost
+from app.ui.asking.cost_words import cost_in_words
 
 _NUM_READ = 400
 """So much of a text is looked at for its first words."""
@@ -69,6 +71,13 @@ def name_in_words(message: Message, siblings: Sequence[MessageId]) -> str:
     pinned = QCoreApplication.translate("Tree", "pinned") if message.pinned_ms is not None else ""
     parts = (role_in_words(message), version_in_words(message.id, siblings), message.name, starred, pinned)
     return f"{', '.join(part for part in parts if part)}: {shortened(first_words(message))}"
+
+
+def cost_of_going_to(message: Message, cost: Cost | None) -> str:
+    """Say what going to a message costs; above the first words of a conversation that is nothing, and no question."""
+    if cost is None and message.role == "system" and not message.text:
+        return QCoreApplication.translate("Tree", "Nothing to read")
+    return cost_in_words(cost)
 
 
 def fold_in_words(num_folded: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -96,3 +97,23 @@ def test_a_footnote_is_marked_and_shown_where_it_stands(text: MessageText) -> No
         "long-name\u2002Second.",
         "End",
     ]
+
+
+def test_nothing_above_a_table_that_begins_a_text_looks_selected(text: MessageText) -> None:
+    text.set_text("| one | two |\n|---|---|\n| a | b |\n")
+    text.selectAll()
+    image = text.viewport().grab().toImage()
+    table = QTextCursor(text.document().firstBlock().next()).currentTable()
+    assert table is not None
+    # Its words; its frame begins a little above them.
+    top = round(text.document().documentLayout().frameBoundingRect(table).top())
+    highlight = text.palette().highlight().color().rgb()
+    ratio = image.devicePixelRatio()
+
+    def is_lit(first: int, last: int) -> bool:
+        rows = range(round(first * ratio), round(last * ratio))
+        return any(image.pixel(x, y) == highlight for y in rows for x in range(image.width()))
+
+    assert top > 0
+    assert is_lit(top, top + 60)
+    assert not is_lit(0, top)

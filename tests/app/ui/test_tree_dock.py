@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton, QWidget
 
-from app.model.message import MessageId
+from app.model.message import Message, MessageId
 from app.ui.comparing.compare_window import CompareWindow
 from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree.tree_dock import TreeDock
+from app.ui.tree.tree_words import cost_of_going_to
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -228,3 +230,9 @@ def test_every_control_of_it_has_a_name_and_is_large_enough(person: Person, dock
         person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is not dock.view
     assert {dock.view} <= reached
+
+
+def test_above_the_first_words_of_a_conversation_there_is_nothing_to_read() -> None:
+    empty = Message(id=1, parent_id=None, role="system", text="")
+    assert cost_of_going_to(empty, None) == "Nothing to read"
+    assert cost_of_going_to(structs.replace(empty, text="Be kind."), None) == "Its cost is not known yet"
