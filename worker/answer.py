@@ -18,7 +18,7 @@ from worker.healing import Healing, num_taken_back
 from worker.masks import Masks
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.stop_strings import StopStrings
-from worker.text_stream import Kept, TextStream
+from worker.text_stream import TextStream, TokenPrefix
 from worker.token_tree import num_common
 from worker.vocabulary import Vocabulary
 
@@ -67,7 +67,7 @@ class Answer:
         self.logprobs: list[float | None] = []
         """By the model; None where nobody asked."""
         self.reason: FinishReason | None = None
-        self._kept = Kept(0, b"")
+        self._kept = TokenPrefix(0, b"")
         self._num_given: list[int] = []
         """Of each token, how many of its bytes only spell again what was given."""
         self._is_fed: list[bool] = []
@@ -197,7 +197,7 @@ class Answer:
             del of_each[left:]
         text = self.text
         self._text = [text[: len(text) - num_chars]]
-        self.reason, self._kept = None, Kept(0, b"")
+        self.reason, self._kept = None, TokenPrefix(0, b"")
         return num_chars, num_told - self.num_told
 
     def reopen(self, num_left: int) -> tuple[int, int, str]:

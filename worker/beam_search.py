@@ -34,7 +34,7 @@ from worker.language_model import LanguageModel
 from worker.prefill import Prefill
 from worker.prompt_cache import MOST_MARKS, PromptCache, States
 from worker.token_tree import as_ids, num_common
-from worker.written import Origin
+from worker.written import Provenance
 
 log = logging.getLogger(__name__)
 
@@ -261,7 +261,7 @@ class BeamSearch:
             place = min(len(self._sequence) + answer.num_kept_tokens, len(ids)) - 1
             earlier = max((mark for mark in parent.marks if mark[0] <= place), key=lambda mark: mark[0], default=None)
             self._cache.enter(ids, self._batch.row(beam.row, len(ids)), earlier)
-        origins = [Origin[origin.upper()] for origin in answer.origins]
+        origins = [Provenance[origin.upper()] for origin in answer.origins]
         self._cache.note(self._sequence + answer.token_ids, len(self._sequence), answer.logprobs, origins)
         return replace(beam, row=-1, marks=(), kept=kept)
 

@@ -12,19 +12,19 @@ from worker.language_model import LanguageModel
 from worker.lead_in import with_lead_in
 from worker.prompts import Prompts
 from worker.protocol import Continuation, Generate, Segment
-from worker.writing import Plan
+from worker.writing import SegmentPlan
 
 
 def plans_of(
     command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None
-) -> tuple[list[Plan], str | None]:
+) -> tuple[list[SegmentPlan], str | None]:
     """Return what the segments of an answer shall be, and the given text if its seam may be healed.
 
     Raises `ConstraintInvalidError`.
     """
     segments = command.segments or [Segment(constraint=command.constraint, stop=command.stop)]
     plans = [
-        Plan(
+        SegmentPlan(
             segment.stop,
             None if segment.constraint is None else model.constraints.new(segment.constraint),
             segment.max_tokens,

@@ -10,7 +10,7 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
-from worker.drawn import Draw, Drawn, report
+from worker.drawn import Drawn, PendingToken, report
 from worker.masks import Mask, both
 from worker.prompt_cache import MOST_MARKS, States
 from worker.sampler import Sampler
@@ -89,7 +89,7 @@ class Branch:
         self._position = len(sequence)
         """Of the next token to be drawn."""
         self._logits: mx.array | None = None
-        self._draw: Draw | None = None
+        self._draw: PendingToken | None = None
         self._unread: list[int] = []
         self._marks: deque[tuple[int, States]] = deque(maxlen=MOST_MARKS)
         """States after its latest tokens, while it is a row of several."""
@@ -214,7 +214,7 @@ class Branch:
                 self._drawn_after = self._position
             mask = None if allowed is None else self._as_array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
-            self._draw = Draw(token, self._report(self._logits, token))
+            self._draw = PendingToken(token, self._report(self._logits, token))
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None
@@ -271,7 +271,7 @@ class Branch:
         if num_read >= len(self._unread):
             self.begin(logits)
 
-    def under_way(self) -> Draw | None:
+    def under_way(self) -> PendingToken | None:
         """Hand out what is drawn and not looked at."""
         draw, self._draw = self._draw, None
         return draw

@@ -19,7 +19,7 @@ class Drawn(NamedTuple):
     """Whether it was guessed before."""
 
 
-class Draw(NamedTuple):
+class PendingToken(NamedTuple):
     """A token under way."""
 
     token: mx.array  # shape [1]
@@ -44,7 +44,7 @@ class Draw(NamedTuple):
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    """Return what is told of a drawn token, not yet computed: see `Draw`. `logits`: shape [1, vocabulary]."""
+    """Return what is told of a drawn token, not yet computed: see `PendingToken`. `logits`: shape [1, vocabulary]."""
     logprobs = _logprobs(logits)
     num_top = min(num_top, logprobs.shape[-1])
     top = mx.argpartition(-logprobs, kth=num_top - 1, axis=-1)[:, :num_top]

@@ -21,7 +21,7 @@ from worker.drawn import Drawn
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel
-from worker.line import Line, Turn
+from worker.line import Line, SequenceGroup
 from worker.prefill import Prefill
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
@@ -60,7 +60,7 @@ class Engine:
         self._draft_model = draft
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._line = Line()
-        self._reading: tuple[Turn, Iterator[list[Event]]] | None = None
+        self._reading: tuple[SequenceGroup, Iterator[list[Event]]] | None = None
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
         self._admission = Admission(model, self.cache)
@@ -150,7 +150,7 @@ class Engine:
         """Begin what is next in line, if there is memory for it beside what runs."""
         line = self._line
         while line:
-            if not line.turns:
+            if not line.groups:
                 command, ticket = line.requests[0]
                 if not self._running:
                     mx.reset_peak_memory()
@@ -162,13 +162,13 @@ class Engine:
                     yield failed(command.request_id, error)
                     return
                 line.requests.popleft()
-                line.turns.append(Turn(request, list(range(command.n)), request.sequence))
-            turn = line.turns[0]
-            if not self._admits(1, turn):
+                line.groups.append(SequenceGroup(request, list(range(command.n)), request.sequence))
+            group = line.groups[0]
+            if not self._admits(1, group):
                 break
             self._decoder.move_out()
-            line.turns.popleft()
-            self._reading = (turn, self._begun(turn))
+            line.groups.popleft()
+            self._reading = (group, self._begun(group))
             return
         self._decoder.move_in()
 
@@ -176,9 +176,9 @@ class Engine:
         if command.draft == "model" and self._draft_model is None:
             raise BadRequestError('`draft` is "model", but no draft model is loaded. Load one with `load_model`.')
 
-    def _read(self, turn: Turn, steps: Iterator[list[Event]]) -> Iterator[Event]:
-        yield from turn.drop_cancelled()
-        if not turn.choices:
+    def _read(self, group: SequenceGroup, steps: Iterator[list[Event]]) -> Iterator[Event]:
+        yield from group.drop_cancelled()
+        if not group.choices:
             # Nobody waits for it any more. What was read is kept.
             self._reading = None
             self.cache.keep()
@@ -188,16 +188,16 @@ class Engine:
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
             # What the working layers hold after a step that broke is anyone's guess.
             self.cache.give_up_path()
-            yield from self._fail(turn.request, error)
+            yield from self._fail(group.request, error)
             return
         if progress is None:
             self._reading = None
         else:
             yield from progress
 
-    def _begun(self, turn: Turn) -> Iterator[list[Event]]:
-        """Read what is not kept of a turn's sequence, a chunk a step, and have it continued."""
-        request, sequence = turn.request, turn.sequence
+    def _begun(self, group: SequenceGroup) -> Iterator[list[Event]]:
+        """Read what is not kept of a group's sequence, a chunk a step, and have it continued."""
+        request, sequence = group.request, group.sequence
         is_first = not request.num_read
         before: int | None = None
         for done in self._prefill.read(sequence, in_company=lambda: bool(self._running)):
@@ -208,7 +208,7 @@ class Engine:
             # Of what is read a second time, as several at once broke, nobody has to hear.
             yield [request.progress(done)] if is_first else []
             before = done
-        draft = self._draft_for(turn)
+        draft = self._draft_for(group)
         if draft is not None:
             try:
                 for _ in draft.read(sequence):
@@ -219,15 +219,15 @@ class Engine:
         logits = self._prefill.forward(sequence[-1:])
         request.note_read(len(sequence) - 1, len(sequence))
         self._reading = None
-        yield self._join(turn, logits, draft)
+        yield self._join(group, logits, draft)
 
-    def _draft_for(self, turn: Turn) -> Draft | None:
+    def _draft_for(self, group: SequenceGroup) -> Draft | None:
         """What guesses for an answer that is continued alone; several at once use what there is to compute anyway."""
-        if self._running or len(turn.choices) > 1 or not self.cache.can_drop(MOST_GUESSES):
+        if self._running or len(group.choices) > 1 or not self.cache.can_drop(MOST_GUESSES):
             return None
-        match turn.request.command.draft:
+        match group.request.command.draft:
             case "tree":
-                return PromptLookUp(self.cache.beside(turn.sequence, _MOST_BESIDE), turn.sequence)
+                return PromptLookUp(self.cache.beside(group.sequence, _MOST_BESIDE), group.sequence)
             case "model" | "auto":
                 return self._draft_model
             case "off":
@@ -235,12 +235,12 @@ class Engine:
 
     # --- decode --------------------------------------------------------------------------------------------
 
-    def _join(self, turn: Turn, logits: mx.array, draft: Draft | None) -> list[Event]:
-        """Continue the answers of a turn whose sequence the working layers hold: as many as there is memory for."""
+    def _join(self, group: SequenceGroup, logits: mx.array, draft: Draft | None) -> list[Event]:
+        """Continue the answers of a group whose sequence the working layers hold: as many as there is memory for."""
         num_more = 1
-        while num_more < len(turn.choices) and self._admits(num_more + 1, turn):
+        while num_more < len(group.choices) and self._admits(num_more + 1, group):
             num_more += 1
-        branches = [turn.request.branch(choice, turn.sequence, draft) for choice in turn.choices[:num_more]]
+        branches = [group.request.branch(choice, group.sequence, draft) for choice in group.choices[:num_more]]
         if self._running or len(branches) > 1:
             # What breaks here is this request's alone.
             mx.eval(logits)
@@ -250,17 +250,17 @@ class Engine:
             # Beside which rows it broke is anyone's guess, too.
             self._begin_again()
             raise
-        for branch, choice in zip(branches, turn.choices, strict=False):
-            self._running[branch] = (turn.request, choice)
-        del turn.choices[:num_more]
-        if turn.choices:
-            self._line.turns.appendleft(turn)
+        for branch, choice in zip(branches, group.choices, strict=False):
+            self._running[branch] = (group.request, choice)
+        del group.choices[:num_more]
+        if group.choices:
+            self._line.groups.appendleft(group)
         # What an answer can't but begin with needs no logits.
         return [event for branch in branches for event in self._take(branch, None)]
 
-    def _admits(self, num_more: int, turn: Turn) -> bool:
-        """Whether so many answers of a turn can be continued at once beside those that are."""
-        return self._admission.admits(len(self._running) + num_more, max(len(turn.sequence), self._longest))
+    def _admits(self, num_more: int, group: SequenceGroup) -> bool:
+        """Whether so many answers of a group can be continued at once beside those that are."""
+        return self._admission.admits(len(self._running) + num_more, max(len(group.sequence), self._longest))
 
     @property
     def _longest(self) -> int:
@@ -274,7 +274,7 @@ class Engine:
             *_, (branch, (request, choice)) = self._running.items()
             self._decoder.leave(branch, len(branch.ids))
             del self._running[branch]
-            self._line.turns.appendleft(Turn(request, [choice], branch.sequence))
+            self._line.groups.appendleft(SequenceGroup(request, [choice], branch.sequence))
 
     def _decode(self) -> Iterator[Event]:
         self._suspend()
@@ -315,7 +315,7 @@ class Engine:
             self._decoder.leave(branch, num_kept)
             self.cache.note(*written)
             del self._running[branch]
-            self._line.turns.appendleft(Turn(request, [choice], following))
+            self._line.groups.appendleft(SequenceGroup(request, [choice], following))
         elif is_at_end:
             yield from self._leave(branch)
 
@@ -326,7 +326,7 @@ class Engine:
         if not (is_same and self._decoder.go_to(branch, sequence, request.num_left(choice))):
             self._decoder.leave(branch, len(sequence))
             del self._running[branch]
-            self._line.turns.appendleft(Turn(request, [choice], sequence))
+            self._line.groups.appendleft(SequenceGroup(request, [choice], sequence))
 
     def _begin_forks(self, request: Request, forks: Iterable[Steering]) -> Iterator[Event]:
         for choice in (fork.choice for fork in forks):
@@ -334,7 +334,7 @@ class Engine:
             if sequence is None:
                 yield request.ended(choice)
             else:
-                self._line.turns.append(Turn(request, [choice], sequence))
+                self._line.groups.append(SequenceGroup(request, [choice], sequence))
 
     def _leave(self, branch: Branch) -> Iterator[Event]:
         """Continue a branch no more, whose answer has ended."""
@@ -366,7 +366,7 @@ class Engine:
         for branch in reversed(self._decoder.dissolve()):
             if branch in running:
                 request, choice = running[branch]
-                self._line.turns.appendleft(Turn(request, [choice], branch.sequence))
+                self._line.groups.appendleft(SequenceGroup(request, [choice], branch.sequence))
 
     def _fail(self, request: Request, error: Exception) -> Iterator[Event]:
         """End a whole request."""

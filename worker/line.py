@@ -1,6 +1,6 @@
 """What waits to be answered with one model, in order; it reads and draws nothing.
 
-Requests wait for their turn. A turn are answers of one request that go on from the same tokens; those that were begun
+Requests wait for their turn. A group are answers of one request that go on from the same tokens; those that were begun
 and must wait again, for memory or for what hooks have made of them, come before requests that were not.
 """
 
@@ -15,7 +15,7 @@ from worker.request import Request, Ticket, cancelled_unbegun
 
 
 @dataclass
-class Turn:
+class SequenceGroup:
     """Answers of one request that wait to be begun, or that are being begun."""
 
     request: Request
@@ -35,34 +35,34 @@ class Turn:
 
 
 class Line:
-    """The requests and turns that wait."""
+    """The requests and groups that wait."""
 
     def __init__(self) -> None:
         self.requests: deque[tuple[Generate, Ticket]] = deque()
         """Those whose turn has not come."""
-        self.turns: deque[Turn] = deque()
+        self.groups: deque[SequenceGroup] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self.requests or self.turns)
+        return bool(self.requests or self.groups)
 
     def drop_cancelled(self) -> Iterator[Event]:
         """Leave out what is wanted no more; yield the ends of it."""
         for entry in [entry for entry in self.requests if entry[1].is_cancelled]:
             self.requests.remove(entry)
             yield cancelled_unbegun(*entry)
-        for turn in list(self.turns):
-            yield from turn.drop_cancelled()
-            if not turn.choices:
-                self.turns.remove(turn)
+        for group in list(self.groups):
+            yield from group.drop_cancelled()
+            if not group.choices:
+                self.groups.remove(group)
 
     def drop(self, request: Request) -> None:
         """Leave out all answers of a request whose turn has come."""
-        self.turns = deque(turn for turn in self.turns if turn.request is not request)
+        self.groups = deque(group for group in self.groups if group.request is not request)
 
     def clear(self) -> set[RequestId]:
         """Leave out everything; return whose it was."""
         waiting = {command.request_id for command, _ in self.requests}
-        waiting |= {turn.request.request_id for turn in self.turns}
+        waiting |= {group.request.request_id for group in self.groups}
         self.requests.clear()
-        self.turns.clear()
+        self.groups.clear()
         return waiting

@@ -26,7 +26,7 @@ from worker.layers import Layers, arrays_in, own, stacks_of
 from worker.look_up import LookUp
 from worker.saving import Saving
 from worker.token_tree import TokenTree, as_ids, num_common
-from worker.written import Origin, Written
+from worker.written import Provenance, Written
 
 __all__ = ["MOST_MARKS", "PromptCache", "States", "default_limit_bytes"]
 
@@ -82,7 +82,9 @@ class PromptCache:
         self._branch.settle()
         return self._tree.beside(ids, most_tokens)
 
-    def note(self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
+    def note(
+        self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]
+    ) -> None:
         """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
 
         As in `TokenTree`; it is forgotten with all else that is kept of them, and not written to disk.

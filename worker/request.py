@@ -35,7 +35,7 @@ from worker.protocol import (
 from worker.sampler import Sampler
 from worker.steering import Steering, Taken
 from worker.writing import Writing
-from worker.written import Origin
+from worker.written import Provenance
 
 _MOST_CHOICES = 64
 
@@ -161,7 +161,7 @@ class Request:
         num_kept = answer.num_kept_tokens - (answer.reason != "stop")
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
-    def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Origin]]:
+    def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Provenance]]:
         """Return what the token tree is to know of a segment that has ended.
 
         They are all its tokens with what comes before them, how many come before, and of each how likely it was,
@@ -169,7 +169,7 @@ class Request:
         """
         answer = self.writings[choice].answer
         sequence = self.sequence_of(choice)
-        origins = [Origin[origin.upper()] for origin in answer.origins]
+        origins = [Provenance[origin.upper()] for origin in answer.origins]
         return sequence, len(sequence) - len(answer.token_ids), answer.logprobs, origins
 
     def next_segment(self, choice: int) -> list[int] | None:

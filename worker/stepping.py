@@ -84,7 +84,7 @@ from worker.sampler import Sampler
 from worker.steering import Steering
 from worker.token_tree import num_common
 from worker.vocabulary import Vocabulary
-from worker.writing import Plan, Writing
+from worker.writing import SegmentPlan, Writing
 
 _MOST_ANSWERS = 64
 _MAX_RESAMPLES = 16
@@ -185,7 +185,7 @@ class Stepping:
         if max_tokens < 1:
             raise ValueError(f"`max_tokens` is {max_tokens}; 1 or more is meant.")
         seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
-        writing = Writing(vocabulary, [Plan(stop, constraint)], [], None, max_tokens)
+        writing = Writing(vocabulary, [SegmentPlan(stop, constraint)], [], None, max_tokens)
         family = _Family(vocabulary, list(prompt_ids), sampling, seed, [])
         choice = family.new_choice("")
         steering = None

@@ -13,7 +13,7 @@ from worker.characters import num_bytes_of, split_characters
 from worker.stop_strings import StopStrings
 
 
-class Kept(NamedTuple):
+class TokenPrefix(NamedTuple):
     """What of the tokens stands in the shown text: so many of them whole, then these bytes of the next one."""
 
     num_tokens: int
@@ -126,10 +126,10 @@ class TextStream:
         """Characters held back that may yet be shown; none once the answer has ended."""
         return len(self._held) if self.stop is None else 0
 
-    def kept(self) -> Kept:
+    def kept(self) -> TokenPrefix:
         """Return what of the tokens the shown text consists of. Linear in their number; meant for the end."""
         if not self._num_shown:
-            return Kept(0, b"")
+            return TokenPrefix(0, b"")
         # The last character shown is among those that the first token to reach their number has completed.
         index = num_chars = 0
         while num_chars + len(self._texts[index]) < self._num_shown:
@@ -140,9 +140,9 @@ class TextStream:
         num_bytes += num_bytes_of(pending + self._tokens[index], self._num_shown - num_chars)
         for num_whole, data in enumerate(self._tokens):
             if num_bytes < len(data):
-                return Kept(num_whole, data[:num_bytes])
+                return TokenPrefix(num_whole, data[:num_bytes])
             num_bytes -= len(data)
-        return Kept(len(self._tokens), b"")
+        return TokenPrefix(len(self._tokens), b"")
 
     def _end_of_text(self, num_chars: int) -> str:
         """The last characters of the new text, all of it where it is shorter."""

@@ -14,12 +14,12 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import Generic, Protocol, Self, TypeVar
 
-from worker.written import Notes, Origin, Written
+from worker.written import Notes, Provenance, Written
 
 _STRIDE = 512  # tokens compared at first
 
 
-class Kept(Protocol):
+class RunValue(Protocol):
     """What lies at a run; `TokenTree` only ever cuts it."""
 
     def cut(self, num_tokens: int) -> tuple[Self, Self]:
@@ -27,7 +27,7 @@ class Kept(Protocol):
         ...
 
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=RunValue)
 Ids = TypeVar("Ids", "array[int]", "list[int]")
 
 
@@ -155,7 +155,9 @@ class TokenTree(Generic[K]):
         assert not run.children
         del run.parent.children[run.ids[0]]
 
-    def note(self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
+    def note(
+        self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]
+    ) -> None:
         """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
 
         What was said first stays; only that a token was read gives way to how the model wrote it. Tokens that are not

@@ -25,7 +25,7 @@ from worker.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
-class Plan:
+class SegmentPlan:
     """What one segment shall be."""
 
     stops: Sequence[str]
@@ -55,7 +55,7 @@ class Writing:
     def __init__(
         self,
         vocabulary: Vocabulary,
-        plans: Sequence[Plan],
+        plans: Sequence[SegmentPlan],
         given_ids: Sequence[int],
         given_text: str | None,
         max_tokens: int,
@@ -80,7 +80,7 @@ class Writing:
         self._lineage = Lineage()
 
     def _begun(
-        self, plan: Plan, given_ids: Sequence[int], given_text: str | None = None, *, is_told: bool = False
+        self, plan: SegmentPlan, given_ids: Sequence[int], given_text: str | None = None, *, is_told: bool = False
     ) -> Answer:
         constraint = None if plan.constraint is None else plan.constraint.copy()
         return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint, is_told=is_told)

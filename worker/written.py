@@ -9,7 +9,7 @@ from math import isnan, nan
 from typing import NamedTuple
 
 
-class Origin(IntEnum):
+class Provenance(IntEnum):
     """How a token came to stand where it does."""
 
     PROMPT = 0
@@ -27,7 +27,7 @@ class Written(NamedTuple):
     bytes: bytes
     logprob: float | None
     """Its log-probability after what comes before it, to 32 bits; None where it is not known."""
-    origin: Origin
+    origin: Provenance
 
 
 class Notes:
@@ -40,16 +40,16 @@ class Notes:
         self._logprobs = array("f") if logprobs is None else logprobs
         self._origins = array("B") if origins is None else origins
 
-    def add(self, first: int, logprobs: Sequence[float | None], origins: Sequence[Origin]) -> None:
+    def add(self, first: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]) -> None:
         """Say something of the tokens from `first` on: what was known stays, but that a token was read gives way."""
         num_more = first + len(origins) - len(self._origins)
         if num_more > 0:
             self._logprobs.extend(array("f", [nan]) * num_more)
-            self._origins.extend(array("B", [Origin.PROMPT]) * num_more)
+            self._origins.extend(array("B", [Provenance.PROMPT]) * num_more)
         for place, (logprob, origin) in enumerate(zip(logprobs, origins, strict=True), first):
             if logprob is not None and isnan(self._logprobs[place]):
                 self._logprobs[place] = logprob
-            if self._origins[place] == Origin.PROMPT:
+            if self._origins[place] == Provenance.PROMPT:
                 self._origins[place] = origin
 
     def cut(self, num_tokens: int) -> tuple[Notes, Notes]:
@@ -58,9 +58,9 @@ class Notes:
         first = Notes(logprobs[:num_tokens], origins[:num_tokens])
         return first, Notes(logprobs[num_tokens:], origins[num_tokens:])
 
-    def at(self, place: int) -> tuple[float | None, Origin]:
+    def at(self, place: int) -> tuple[float | None, Provenance]:
         """Return what is known of one token."""
         if place >= len(self._origins):
-            return None, Origin.PROMPT
+            return None, Provenance.PROMPT
         logprob = self._logprobs[place]
-        return None if isnan(logprob) else logprob, Origin(self._origins[place])
+        return None if isnan(logprob) else logprob, Provenance(self._origins[place])

@@ -20,7 +20,7 @@ from mlx_lm.models.cache import make_prompt_cache
 from tests.architectures import ARCHITECTURES, build_random_model
 from worker.layers import Layers, arrays_in, quantized, stacks_of
 from worker.prompt_cache import PromptCache
-from worker.written import Origin, Written
+from worker.written import Provenance, Written
 
 VOCAB_SIZE = 500
 KINDS = ("llama", "gemma3_text", "llama4", "lfm2", "mamba", "falcon_h1")
@@ -266,11 +266,11 @@ def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(
     for ids in (prompt, *([token_id] for token_id in answer[:-1])):
         read_on(model, cache, ids)
     sequence = prompt + answer
-    cache.note(sequence, len(prompt), [-1.0, None, -3.0], [Origin.SAMPLED, Origin.FORCED, Origin.SAMPLED])
+    cache.note(sequence, len(prompt), [-1.0, None, -3.0], [Provenance.SAMPLED, Provenance.FORCED, Provenance.SAMPLED])
     written = [
-        *(Written(token_id, TABLE[token_id], None, Origin.PROMPT) for token_id in prompt),
-        Written(100, b"100", -1.0, Origin.SAMPLED),
-        Written(101, b"101", None, Origin.FORCED),
+        *(Written(token_id, TABLE[token_id], None, Provenance.PROMPT) for token_id in prompt),
+        Written(100, b"100", -1.0, Provenance.SAMPLED),
+        Written(101, b"101", None, Provenance.FORCED),
     ]
     # The last token of an answer is not read before another one follows it.
     assert cache.tokens(sequence, TABLE) == written
@@ -278,7 +278,7 @@ def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(
         read_on(model, cache, branch[cache.rewind_to([*branch, 1]) :])
         assert (
             cache.tokens(sequence, TABLE, 5)
-            == [*written, Written(102, b"102", None, Origin.PROMPT)][5 : len(written) + (branch is sequence)]
+            == [*written, Written(102, b"102", None, Provenance.PROMPT)][5 : len(written) + (branch is sequence)]
         )
 
 
@@ -288,7 +288,7 @@ def test_what_is_noted_goes_with_what_is_kept(llama: nn.Module):
     for ids in (one, other):
         cache.rewind_to([*ids, 1])
         read_on(llama, cache, ids)
-        cache.note(ids, 0, [-1.0] * 40, [Origin.SAMPLED] * 40)
+        cache.note(ids, 0, [-1.0] * 40, [Provenance.SAMPLED] * 40)
     cache.limit_bytes = 1
     cache.keep()
     assert cache.tokens(one, TABLE) == []

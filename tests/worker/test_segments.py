@@ -14,7 +14,7 @@ from tests.architectures import small_lfm2, write_random_model
 from tests.driver import Event, StdioWorker, shown_text
 from worker.drawn import Drawn
 from worker.vocabulary import Vocabulary
-from worker.writing import Plan, Writing
+from worker.writing import SegmentPlan, Writing
 
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
 LEAF = {
@@ -106,7 +106,7 @@ def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: T
     plain = set(range(len(vocabulary))) - vocabulary.control_ids
     words = [vocabulary.text_of([token_id]) for token_id in plain]
     word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
-    plans = [Plan([word[2:]], None), Plan([], None)]
+    plans = [SegmentPlan([word[2:]], None), SegmentPlan([], None)]
     writing = Writing(vocabulary, plans, [], None, max_tokens=100, room=room)
     (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
     writing.take(Drawn(word_id))
@@ -125,7 +125,7 @@ def test_going_back_counts_the_tokens_that_are_kept_of_a_segment(byte_level: Tok
     words = [vocabulary.text_of([token_id]) for token_id in plain]
     word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
     (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
-    writing = Writing(vocabulary, [Plan([word[2:]], None), Plan([], None)], [], None, max_tokens=100)
+    writing = Writing(vocabulary, [SegmentPlan([word[2:]], None), SegmentPlan([], None)], [], None, max_tokens=100)
     shown, _ = writing.take(Drawn(word_id))
     writing.go_on()
     shown += writing.take(Drawn(letter_id))[0]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.worker.text_oracle import expected, expected_kept
 from worker.stop_strings import StopStrings
-from worker.text_stream import Kept, TextStream
+from worker.text_stream import TextStream, TokenPrefix
 
 
 def stream_of(*stops: str, given: bytes = b"") -> TextStream:
@@ -51,7 +51,7 @@ def test_a_stop_that_a_token_completes_which_ends_inside_a_character_ends_the_te
     stream = stream_of(". ")
     assert push_all(stream, "end", ".", b" \xe2", b"\x82\xac") == ["end", "", ""]
     assert stream.stop == ". "
-    assert stream.kept() == Kept(1, b"")
+    assert stream.kept() == TokenPrefix(1, b"")
 
 
 def test_text_that_is_held_when_the_answer_ends_is_shown() -> None:
@@ -59,7 +59,7 @@ def test_text_that_is_held_when_the_answer_ends_is_shown() -> None:
     stream = stream_of("User:")
     assert push_all(stream, "Ask the", " Use") == ["Ask the", " "]
     assert stream.finish() == "Use"
-    assert stream.kept() == Kept(2, b"")
+    assert stream.kept() == TokenPrefix(2, b"")
 
 
 def test_a_stop_that_the_last_token_completes_is_not_shown() -> None:
@@ -144,22 +144,22 @@ def test_bytes_of_an_unfinished_character_are_no_text_at_the_end() -> None:
     stream = stream_of()
     assert push_all(stream, "a", b"b\xf0\x9f", b"\x98") == ["a", "b", ""]
     assert stream.finish() == ""
-    assert stream.kept() == Kept(1, b"b")
+    assert stream.kept() == TokenPrefix(1, b"b")
 
 
 def test_tokens_without_bytes_stand_where_they_are() -> None:
     stream = stream_of("!")
     assert push_all(stream, b"", "a", b"", "b", b"", "!") == ["", "a", "", "b", "", ""]
-    assert stream.kept() == Kept(5, b"")
+    assert stream.kept() == TokenPrefix(5, b"")
 
 
 def test_replaced_bytes_are_kept_as_they_came() -> None:
     stream = stream_of("!")
     assert push_all(stream, b"a\xe2\x82", b"!") == ["a", "\ufffd"]
-    assert stream.kept() == Kept(1, b"")
+    assert stream.kept() == TokenPrefix(1, b"")
     stream = stream_of("!")
     assert push_all(stream, b"a", b"\xff\xe2\x82!") == ["a", "\ufffd\ufffd"]
-    assert stream.kept() == Kept(1, b"\xff\xe2\x82")
+    assert stream.kept() == TokenPrefix(1, b"\xff\xe2\x82")
 
 
 # --- continuations -----------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_replaced_bytes_are_kept_as_they_came() -> None:
 def test_a_stop_may_begin_in_the_given_text_of_which_nothing_is_cut() -> None:
     stream = stream_of("STOP", given=b"some ST")
     assert push_all(stream, "O", "P now") == ["", ""]
-    assert (stream.stop, stream.num_shown, stream.kept()) == ("STOP", 0, Kept(0, b""))
+    assert (stream.stop, stream.num_shown, stream.kept()) == ("STOP", 0, TokenPrefix(0, b""))
 
 
 def test_what_began_in_the_given_text_and_fails_is_shown() -> None:
@@ -191,7 +191,7 @@ def test_given_text_may_end_inside_a_character() -> None:
     assert stream.stop == "€!"
     stream = stream_of("!", given=b"5 \xe2\x82")
     assert push_all(stream, b"x!") == ["\ufffdx"]
-    assert stream.kept() == Kept(0, b"x")
+    assert stream.kept() == TokenPrefix(0, b"x")
 
 
 # --- branches ----------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def test_a_copy_and_its_original_know_nothing_of_each_other() -> None:
     assert (copy.copy().stop, copy.copy().finish()) == ("abc", "")
     copy.rewind(4)
     assert (copy.num_shown, stream.num_shown) == (0, 3)
-    assert stream.kept() == Kept(3, b"")
+    assert stream.kept() == TokenPrefix(3, b"")
 
 
 # --- any text at all ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worker.token_tree import Run, TokenTree, as_ids, num_common
-from worker.written import Origin, Written
+from worker.written import Provenance, Written
 
 
 class Told(NamedTuple):
@@ -117,7 +117,7 @@ def test_what_is_removed_is_not_known():
 TABLE = [b"zero", b"", b"\xff"]
 """What the ids spell."""
 
-Noted = dict[tuple[int, ...], tuple[float | None, Origin]]
+Noted = dict[tuple[int, ...], tuple[float | None, Provenance]]
 """By a token and all that comes before it."""
 
 
@@ -129,16 +129,16 @@ class Oracle:
 
     def insert(self, ids: list[int]) -> None:
         for length in range(1, len(ids) + 1):
-            self.noted.setdefault(tuple(ids[:length]), (None, Origin.PROMPT))
+            self.noted.setdefault(tuple(ids[:length]), (None, Provenance.PROMPT))
 
-    def note(self, ids: list[int], start: int, logprobs: list[float | None], origins: list[Origin]) -> None:
+    def note(self, ids: list[int], start: int, logprobs: list[float | None], origins: list[Provenance]) -> None:
         for place in range(start, len(ids)):
             token = tuple(ids[: place + 1])
             if token in self.noted:
                 logprob, origin = self.noted[token]
                 self.noted[token] = (
                     logprobs[place - start] if logprob is None else logprob,
-                    origins[place - start] if origin == Origin.PROMPT else origin,
+                    origins[place - start] if origin == Provenance.PROMPT else origin,
                 )
 
     def tokens(self, ids: list[int], start: int) -> list[Written]:
@@ -187,7 +187,7 @@ def test_each_token_has_what_was_first_said_of_it_for_as_long_as_it_is_there(see
                 ids = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
                 start = rng.randrange(len(ids) + 1)
                 logprobs = [rng.choice([None, -inf, 0.0, -rng.randrange(100) / 8]) for _ in ids[start:]]
-                origins = [rng.choice(list(Origin)) for _ in ids[start:]]
+                origins = [rng.choice(list(Provenance)) for _ in ids[start:]]
                 tree.note(ids, start, logprobs, origins)
                 oracle.note(ids, start, logprobs, origins)
         asked = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
@@ -207,18 +207,18 @@ def way_to(run: Run[Told]) -> list[int]:
 def test_a_log_probability_comes_back_in_32_bits():
     tree = new_tree()
     insert(tree, [0, 1])
-    tree.note([0, 1], 1, [-0.1], [Origin.FORCED])
-    assert tree.tokens([0, 1], TABLE, 1) == [Written(1, b"", array("f", [-0.1])[0], Origin.FORCED)]
+    tree.note([0, 1], 1, [-0.1], [Provenance.FORCED])
+    assert tree.tokens([0, 1], TABLE, 1) == [Written(1, b"", array("f", [-0.1])[0], Provenance.FORCED)]
 
 
 def test_what_is_put_in_again_after_it_was_removed_is_read_like_new():
     tree = new_tree()
     (run,) = insert(tree, [0, 1])
-    tree.note([0, 1], 0, [-1.0, -2.0], [Origin.SAMPLED, Origin.DRAFT])
+    tree.note([0, 1], 0, [-1.0, -2.0], [Provenance.SAMPLED, Provenance.DRAFT])
     tree.remove(run)
     assert tree.tokens([0, 1], TABLE) == []
     insert(tree, [0])
-    assert tree.tokens([0, 1], TABLE) == [Written(0, b"zero", None, Origin.PROMPT)]
+    assert tree.tokens([0, 1], TABLE) == [Written(0, b"zero", None, Provenance.PROMPT)]
 
 
 @pytest.mark.parametrize("length", [0, 1, 511, 512, 513, 5_000])
