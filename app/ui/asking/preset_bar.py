@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
+from typing_extensions import override
 
 from app.model.asking import Asking
 from app.model.presets import OURS, Preset, current, deleted, named, saved
@@ -83,6 +85,14 @@ class PresetBar(QStackedWidget):
         preset = named((*OURS, *self._presets), self.list.itemData(place))
         if preset is not None:
             self.chosen.emit(preset.onto(self._asking))
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        # Of two things that are open Escape ends the one that was opened last.
+        if event.key() == Qt.Key.Key_Escape and self.currentIndex() == 1:
+            self._end_naming()
+        else:
+            super().keyPressEvent(event)
 
     def _begin_naming(self) -> None:
         self.name.clear()

@@ -331,7 +331,12 @@ def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
     person.bot.keyClicks(panel.presets.name, " Wild ")
     _press(person, panel.presets.name, Qt.Key.Key_Return)
     assert person.controller.program.settings.presets == ()
-    panel.close()
+    # Escape ends the naming, and the panel stays; once more, and it is gone.
+    _press(person, panel.presets.name, Qt.Key.Key_Escape)
+    assert panel.isVisible()
+    assert panel.presets.list.hasFocus()
+    _press(person, panel.presets.list, Qt.Key.Key_Escape)
+    assert not panel.isVisible()
 
 
 def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> None:
