@@ -42,10 +42,7 @@ class PromptCache:
         self.limit_bytes = default_limit_bytes() if limit_bytes is None else limit_bytes
         self.reserved_bytes = 0
         """What others hold that counts against the limit, too."""
-        self._begin()
-
-    def _begin(self) -> None:
-        layers = self._new_layers()
+        layers = new_layers()
         self._ledger = Ledger(len(stacks_of(layers)))
         self._tree: TokenTree[Kept] = TokenTree(self._ledger.nothing())
         self._tier = None if self._disk is None else DiskTier(self._disk, self._tree, self._ledger)
@@ -53,11 +50,6 @@ class PromptCache:
         self._look_up = LookUp(self._tree, self._branch)
         self._saving = Saving(self._tree, self._branch, self._tier)
         self._eviction = Eviction(self._tree, self._branch, self._ledger, self._saving)
-
-    def clear(self) -> None:
-        """Forget everything but what is on disk."""
-        self._tree.take_apart()
-        self._begin()
 
     # --- what is kept --------------------------------------------------------------------------------------
 

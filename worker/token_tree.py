@@ -189,13 +189,6 @@ class TokenTree(Generic[K]):
             if first < end:
                 yield run, first, end
 
-    def take_apart(self) -> None:
-        """Forget everything, and let go of it at once: runs know one another both ways."""
-        for run in list(self.runs()):
-            run.parent = None
-            run.children = {}
-        self.root.children = {}
-
     def runs(self) -> Iterator[Run[K]]:
         """Yield every run, each before those that follow it."""
         waiting = list(self.root.children.values())
