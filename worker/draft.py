@@ -7,7 +7,8 @@ of logits and a key, so the answer is the one without drafts, but for rounding: 
 from __future__ import annotations
 
 import logging
-from bisect import bisect_left, bisect_right
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, cast
 
@@ -27,6 +28,7 @@ _LONGEST_PAUSE = 64
 """Tokens."""
 _GRAM = 3
 """So many tokens alike make a place where the same may follow."""
+_NO_TOKEN = (1 << 32) - 1
 _CHUNK = 512
 
 
@@ -100,41 +102,40 @@ class PromptLookUp:
 
     def __init__(self, sources: Iterable[Sequence[int]], prompt_ids: Sequence[int]) -> None:
         """`sources`: sequences of tokens, those that are likeliest to come again first."""
-        self._tokens: list[int] = []
-        self._places: dict[tuple[int, ...], list[int]] = {}
-        """Where each few tokens are followed by something, by those tokens."""
         self._ends: list[int] = []
-        """Of the sources, in order."""
+        """Of the sources, in order: each is followed by what is no token."""
+        joined = array("I")
         for source in (*sources, prompt_ids):
-            self._add(source)
+            joined += as_ids(source)
+            self._ends.append(len(joined))
+            joined.append(_NO_TOKEN)
+        # Looked through anew for each guess: an index of them all would keep the first token waiting.
+        self._tokens = np.frombuffer(joined, dtype=np.uintc)
         self._place: int | None = None
         """What is expected next is there."""
 
-    def _add(self, source: Sequence[int]) -> None:
-        start = len(self._tokens)
-        self._tokens += source
-        self._ends.append(len(self._tokens))
-        for place in range(start + _GRAM, len(self._tokens)):
-            self._places.setdefault(tuple(self._tokens[place - _GRAM : place]), []).append(place)
-
     def guess(self, sequence: Sequence[int], most: int, _constraint: Constraint | None, /) -> list[int]:
-        place = self._found(tuple(sequence[-_GRAM:]))
+        place = self._found(sequence[-_GRAM:])
         self._place = place
         if place is None:
             return []
         end = self._ends[bisect_right(self._ends, place)]
-        return self._tokens[place : min(place + most, end)]
+        return self._tokens[place : min(place + most, end)].tolist()
 
-    def _found(self, gram: tuple[int, ...]) -> int | None:
-        places = self._places.get(gram)
-        if places is None:
+    def _found(self, gram: Sequence[int]) -> int | None:
+        if len(gram) < _GRAM:
             return None
-        if self._place is None:
-            return places[0]
+        tokens = self._tokens
+        # The token before each place first, as few places have the right one. The last place of all is no token.
+        places = np.flatnonzero(tokens[_GRAM - 1 : -1] == gram[-1]) + _GRAM
+        for num_before, token_id in enumerate(reversed(gram[:-1]), 2):
+            places = places[tokens[places - num_before] == token_id]
+        places = places[tokens[places] != _NO_TOKEN]
+        if not len(places):
+            return None
         # The text it was in goes on: after an insertion, or a few words that differ.
-        last = self._place
-        at = bisect_left(places, last)
-        return places[at] if at < len(places) else places[0]
+        at = 0 if self._place is None else int(np.searchsorted(places, self._place))
+        return int(places[at] if at < len(places) else places[0])
 
     def read(self, _sequence: Sequence[int], /) -> Iterator[None]:
         yield from ()

@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import mlx.core as mx
@@ -181,6 +182,30 @@ def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
     assert look_up.guess([5, 5, 6], 3, None) == [7]
     # Behind that place there are those of the prompt alone.
     assert look_up.guess([5, 5, 5], 9, None) == [5] * 7
+
+
+def test_what_is_guessed_followed_the_same_three_tokens_at_the_next_place_that_has_them() -> None:
+    rng = Random(0)
+    num_found = 0
+    for _ in range(200):
+        sources = [[rng.randrange(3) for _ in range(rng.randrange(30))] for _ in range(rng.randrange(1, 4))]
+        look_up, sequence, last = PromptLookUp(sources[:-1], sources[-1]), [0, 1, 2], None
+        for _ in range(20):
+            places = [
+                (which, place)
+                for which, source in enumerate(sources)
+                for place in range(3, len(source))
+                if source[place - 3 : place] == sequence[-3:]
+            ]
+            last = min(
+                (each for each in places if last is not None and each >= last), default=min(places, default=None)
+            )
+            guessed = [] if last is None else sources[last[0]][last[1] : last[1] + 4]
+            assert look_up.guess(sequence, 4, None) == guessed
+            num_found += bool(guessed)
+            sequence += guessed[: rng.randrange(4)] or [rng.randrange(3)]
+    assert num_found > 1000
+    assert PromptLookUp([], [1, 2]).guess([1], 4, None) == []
 
 
 def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted() -> None:
