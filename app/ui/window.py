@@ -375,7 +375,7 @@ class MainWindow(QMainWindow):
         self.banner.show_notice(Notice(why, "warning"))
 
     def _on_edit_given_up(self, message_id: MessageId) -> None:
-        why = self.tr("What you wrote is no version. It stands there again when you edit the message.")
+        why = self.tr("What you wrote was set aside. Edit the message to go on with it.")
         self.banner.show_notice(Notice(why, action="edit_again", target=str(message_id)))
 
     def _on_edit_begun(self, _editor: object) -> None:

@@ -1774,8 +1774,8 @@
         <translation>Fragen Sie, was Sie wollen</translation>
     </message>
     <message>
-        <source>What you wrote is no version. It stands there again when you edit the message.</source>
-        <translation>Was Sie geschrieben haben, ist keine Fassung geworden. Es steht wieder da, wenn Sie die Nachricht bearbeiten.</translation>
+        <source>What you wrote was set aside. Edit the message to go on with it.</source>
+        <translation>Was Sie geschrieben haben, ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
     </message>
 </context>
 <context>

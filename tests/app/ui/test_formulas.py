@@ -150,7 +150,8 @@ def test_a_formula_is_drawn_in_its_colour_with_as_many_pixels_as_the_screen_has(
 
 def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: QtBot) -> None:
     assert qapp is not None
-    source = "# a $x$\n\nb $y^2$ and $\\broken{$ c\n\n- \\(z\\)\n- \\[ w \\]\n\nend $v$"
+    source = "# a $x$\n\nb $y^2$ and $\\broken{$ c\n\n- \\(z\\)\n- \\[ w \\]\n\nend $v$\n"
+    source += "\\begin{align}\n  a&=b\\\\\n  c&=d\n\\end{align}\nlast"
     grown, whole = (MarkdownDocument(QTextDocument(), theme("light")) for _ in range(2))
     for character in source:
         grown.append(character)
@@ -158,7 +159,7 @@ def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: 
     _wait(qtbot)
     assert _all_of(grown.document) == _all_of(whole.document)
     assert grown.formula_places == whole.formula_places
-    assert len(grown.formula_places) == 5
+    assert len(grown.formula_places) == 6
 
 
 def test_formulas_are_told_to_who_reads_aloud(text: MessageText, qtbot: QtBot) -> None:
