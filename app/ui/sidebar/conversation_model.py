@@ -39,7 +39,7 @@ class ConversationModel(QAbstractItemModel):
 
     renamed = Signal(int, str)
     moved = Signal(int, str)
-    """A conversation was dropped on a section: its id, the section's key."""
+    """A conversation was dropped on a section: its id, the section's key; empty where it was dropped beside all."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -176,7 +176,8 @@ class ConversationModel(QAbstractItemModel):
     @override
     def flags(self, index: _Index) -> Qt.ItemFlag:
         if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
+            # Below the last row: out of every folder.
+            return Qt.ItemFlag.ItemIsDropEnabled
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDropEnabled
         if index.internalId():
             flags |= Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled | Qt.ItemFlag.ItemNeverHasChildren
@@ -201,12 +202,12 @@ class ConversationModel(QAbstractItemModel):
 
     @override
     def dropMimeData(self, data: QMimeData, action: Qt.DropAction, row: int, column: int, parent: _Index) -> bool:
-        section, _ = self._at(parent)
-        if section is None or not data.hasFormat(_MIME_TYPE):
+        if not data.hasFormat(_MIME_TYPE):
             return False
+        section, _ = self._at(parent)
         for one in bytes(data.data(_MIME_TYPE).data()).decode().split(","):
             if one.isdecimal():
-                self.moved.emit(int(one), section.key)
+                self.moved.emit(int(one), "" if section is None else section.key)
         return True
 
     def _at(self, index: _Index) -> tuple[Section | None, Conversation | None]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from datetime import date, datetime, timedelta
 
-from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPoint, QPointF, Qt
+from PySide6.QtGui import QAccessible, QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QLineEdit
+from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
@@ -186,6 +186,22 @@ def test_what_is_dropped_on_a_section_goes_there(person: Person) -> None:
     conversations.put_into_folder(cheese, "")
     _drop(person, apples, "Today")
     assert rows.shown_names == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
+
+
+def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
+    # Where all are in folders there is no other place for that.
+    three = _three(person)
+    for one in three:
+        person.controller.program.conversations.put_into_folder(one, "Fruit")
+    view = person.window.sidebar.list
+    assert view.shown_names == ["Fruit", "Cheese", "Bread", "Apples"]
+    data = view.rows.mimeData([view.rows.place_of(three[1])])
+    place = QPoint(20, view.viewport().height() - 4)
+    how = (Qt.DropAction.MoveAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    for event in (QDragEnterEvent(place, *how), QDragMoveEvent(place, *how), QDropEvent(QPointF(place), *how)):
+        QApplication.sendEvent(view.viewport(), event)
+        assert event.isAccepted()
+    assert view.shown_names == ["Fruit", "Cheese", "Apples", "Today", "Bread"]
 
 
 def test_a_section_that_is_folded_stays_folded(person: Person) -> None:
