@@ -15,8 +15,9 @@ from worker.errors import BadRequestError
 from worker.generator import MOST_SAMPLES, Generator
 from worker.prompts import Prompts
 from worker.protocol import Finished, Generate, Timing, Token, Usage
-from worker.request import Request, Ticket
+from worker.request import Request
 from worker.sequence_state import SequenceState
+from worker.ticket import Ticket
 from worker.token_sequence import TokenSequence
 
 MOST_BEAMS = MOST_SAMPLES

@@ -13,7 +13,7 @@ from worker.errors import (
     WorkerOutOfMemoryError,
 )
 from worker.protocol import Chunk, Failed, Finished, Generate, RequestId, Retract, Token, Usage
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 _ERRORS: dict[str, type[WorkerError]] = {
     error.kind: error

@@ -26,8 +26,9 @@ from worker.prefill import Prefill
 from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.prompts import Prompts
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
-from worker.request import Request, Ticket
+from worker.request import Request
 from worker.steering import Steering
+from worker.ticket import Ticket
 
 log = logging.getLogger(__name__)
 

@@ -47,7 +47,7 @@ from worker.protocol import (
     Validate,
     Validated,
 )
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from worker.protocol import Event, Generate, RequestId
-from worker.request import Request, Ticket, cancelled_unbegun
+from worker.request import Request
+from worker.ticket import Ticket, cancelled_unbegun
 
 
 @dataclass

@@ -5,10 +5,8 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import mlx.core as mx
-from msgspec import UNSET
 
 from worker.answer import Answer
 from worker.beginning import does_not_fit, given, plans_of
@@ -21,7 +19,6 @@ from worker.language_model import LanguageModel
 from worker.prompts import Prompts
 from worker.protocol import (
     Answered,
-    Choice,
     Chunk,
     Finished,
     FinishReason,
@@ -34,37 +31,11 @@ from worker.protocol import (
 )
 from worker.sampler import Sampler
 from worker.steering import Steering, Taken
+from worker.ticket import Ticket
 from worker.writing import Writing
 from worker.written import Provenance
 
 _MOST_CHOICES = 64
-
-
-@dataclass
-class Ticket:
-    """A request's place in the line. It is cancelled from outside, which is looked at between two steps."""
-
-    request_id: RequestId
-    asked: float = field(default_factory=time.perf_counter)
-    num_choices: int = 1
-    """How many answers there are by now: hooks may fork more."""
-    is_cancelled: bool = False
-    cancelled_choices: set[int] = field(default_factory=set[int])
-
-    def waited_ms(self, until: float | None = None) -> float:
-        """Return for how long it has stood in line, or stood there `until` its turn came."""
-        return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
-
-    def cancel(self, choice: int | None = None) -> None:
-        """Say that an answer, or all of the request, is wanted no more. Nobody can mean one that is not there yet."""
-        if choice is None:
-            self.is_cancelled = True
-        elif choice < self.num_choices:
-            self.cancelled_choices.add(choice)
-
-    def is_choice_cancelled(self, choice: int) -> bool:
-        """Return whether this answer, or all of the request, is wanted no more."""
-        return self.is_cancelled or choice in self.cancelled_choices
 
 
 class Request:
@@ -293,22 +264,3 @@ class Request:
                 for figures in steering.hooks.figures
             ],
         )
-
-
-def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
-    """The end of a request that was cancelled while it waited."""
-    given = command.continuation.token_ids if command.continuation is not None else UNSET
-    choices = [
-        Choice(
-            text="",
-            token_ids=[],
-            num_recut=0,
-            # Where no seed was asked for, none was drawn.
-            seed=(command.sampling.seed or 0) + number,
-            reason="cancelled",
-            turn_token_ids=[] if given is UNSET else given,
-        )
-        for number in range(command.n)
-    ]
-    timing = Timing(queue_ms=ticket.waited_ms())
-    return Finished(request_id=command.request_id, choices=choices, usage=Usage(), timing=timing)

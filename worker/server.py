@@ -41,7 +41,7 @@ from worker.protocol import (
     UnloadModel,
     Validate,
 )
-from worker.request import Ticket, cancelled_unbegun
+from worker.ticket import Ticket, cancelled_unbegun
 
 
 class EndOfInput:

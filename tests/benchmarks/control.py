@@ -31,8 +31,8 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import Layers
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Constraint, Event, Finished, Generate, Sampling
-from worker.request import Ticket
 from worker.step import Step
+from worker.ticket import Ticket
 
 _AREA = "control"
 _PROMPT = "How do I fork a message, and what is a branch?"

@@ -16,7 +16,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Chunk, Finished, Generate, Message
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 _ROUNDS = 4
 _MANY_BYTES = 1 << 30

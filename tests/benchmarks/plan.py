@@ -18,7 +18,7 @@ from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Generate, Message, Plan, Planned, Prompt
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 _AREA = "prompt cache"
 _NUM_TURNS = 40

@@ -24,7 +24,7 @@ from worker.language_model import LanguageModel
 from worker.library import CacheOptions, SampleMismatch, SequenceState, open_model
 from worker.local_model import LocalModel
 from worker.protocol import Constraint, Generate
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 PROMPT = "abcbbcaacbacabcbabcc"
 """Longer than a window, and no token goes on from its end."""

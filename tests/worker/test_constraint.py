@@ -23,7 +23,8 @@ from worker.models.folder import find_model
 from worker.prompts import Prompts
 from worker.protocol import Constraint as Described
 from worker.protocol import Continuation, Finished, Generate, Sampling
-from worker.request import Request, Ticket
+from worker.request import Request
+from worker.ticket import Ticket
 from worker.vocabulary import Vocabulary
 
 CHOICES = ["yes", "yesterday", "no", "naïve café", 'a "quoted" one', "東京"]

@@ -24,7 +24,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Chunk, Constraint, Event, Failed, Finished, Forked, Generate, Sampling
-from worker.request import Ticket
+from worker.ticket import Ticket
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 80))

@@ -44,8 +44,8 @@ from worker.protocol import (
     Tokenize,
     UnloadModel,
 )
-from worker.request import Ticket
 from worker.server import EndOfInput, Incoming, Server
+from worker.ticket import Ticket
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,

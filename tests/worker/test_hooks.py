@@ -41,9 +41,9 @@ from worker.protocol import (
     Sampling,
     Segment,
 )
-from worker.request import Ticket
 from worker.sampler import Sampler
 from worker.step import Step
+from worker.ticket import Ticket
 
 NUM_SEEDS = int(os.environ.get("BOUGH_FUZZ_HOOKS", "4"))
 PLENTY = 1 << 30

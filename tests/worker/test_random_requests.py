@@ -57,8 +57,9 @@ from worker.protocol import (
     Segment,
     Token,
 )
-from worker.request import Request, Ticket
+from worker.request import Request
 from worker.server import EndOfInput, Incoming, Server
+from worker.ticket import Ticket
 
 NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "3"))
 CONTEXT_LENGTH = 96

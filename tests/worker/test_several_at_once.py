@@ -29,7 +29,8 @@ from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Answered, Chunk, Continuation, Failed, Finished, Generate, Sampling, Segment
 from worker.protocol import Event as WorkerEvent
-from worker.request import Request, Ticket
+from worker.request import Request
+from worker.ticket import Ticket
 from worker.writing import Writing
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {

@@ -28,8 +28,8 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Finished, Generate, Sampling, Segment
-from worker.request import Ticket
 from worker.step import Step
+from worker.ticket import Ticket
 from worker.token_tree import TokenTree
 from worker.writing import Writing
 

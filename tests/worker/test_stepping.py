@@ -24,9 +24,9 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.prompt_cache import PromptCache
 from worker.protocol import Choice, Chunk, Constraint, Event, Finished, Forked, Generate, Retract, Sampling
-from worker.request import Ticket
 from worker.step import Step
 from worker.stepping import Advance, Stepping
+from worker.ticket import Ticket
 
 PLENTY = 1 << 30
 PROMPT = [40, 41, 42, 43, 44]
