@@ -106,14 +106,14 @@ class PresetBar(QStackedWidget):
 
     def _on_name(self, text: str) -> None:
         name = " ".join(text.split())
-        is_ours = named(OURS, name) is not None
+        is_ours = _is_ours(name)
         self._keep_button.setEnabled(bool(name) and not is_ours)
         self._keep_button.setText(self.tr("Replace") if named(self._presets, name) is not None else self.tr("Save"))
         self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_ours else "")
 
     def _save(self) -> None:
         name = clean(" ".join(self.name.text().split()))
-        if name and named(OURS, name) is None:
+        if name and not _is_ours(name):
             self._put(name)
             self._end_naming()
 
@@ -132,6 +132,12 @@ class PresetBar(QStackedWidget):
         self.changed.emit(self._presets)
         self.show_asking(self._asking)
         self.list.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether somebody would take it for one that comes with Bough, in English or as it is shown."""
+    taken = {one.casefold() for preset in OURS for one in (preset.name, preset_name(preset))}
+    return name.casefold() in taken
 
 
 def _in_a_row(first: QWidget, *others: QWidget) -> QWidget:

@@ -328,7 +328,7 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
 def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
     panel = _opened(person, "sampling", AskingPanel)
     panel.presets.save_button.click()
-    person.bot.keyClicks(panel.presets.name, " Wild ")
+    person.bot.keyClicks(panel.presets.name, " wild ")
     _press(person, panel.presets.name, Qt.Key.Key_Return)
     assert person.controller.program.settings.presets == ()
     # Escape ends the naming, and the panel stays; once more, and it is gone.
