@@ -107,9 +107,11 @@ class Corpus:
         """Draw a topic; `unknown` is the most frequent, as its questions differ most."""
         return rng.choices(self.topics, self._topic_weights)[0]
 
-    def draw_turn(self, topic: str, rng: Random) -> Turn:
-        """Draw a first question of a topic with one of its answers."""
+    def draw_turn(self, topic: str, rng: Random, *, turning: bool = False) -> Turn:
+        """Draw a first question of a topic with one of its answers; one that turns from another topic may say so."""
         question = self.draw_question(topic, rng)
+        if turning and rng.random() < 0.4:
+            question = f"{expand(self.words['turning'], self.words, rng)} {question}"
         return Turn(self._dress(question, rng), rng.choice(self.answers[topic]), topic)
 
     def draw_follow_up(self, topic: str, rng: Random) -> Turn | None:
@@ -138,7 +140,7 @@ class Corpus:
             turn = None
             if turns and rng.random() < follow_up:
                 turn = self.draw_follow_up(topic_of(turns[-1].answer_id), rng)
-            turns.append(turn or self.draw_turn(self.draw_topic(rng), rng))
+            turns.append(turn or self.draw_turn(self.draw_topic(rng), rng, turning=bool(turns)))
         return Conversation(self._draw_system(rng), tuple(turns))
 
     def _vary(self, question: str, rng: Random) -> str:
@@ -162,7 +164,7 @@ class Corpus:
         return roughen(question, rng)
 
 
-_TOPIC_WEIGHTS = {UNKNOWN: 24.0, "greeting": 0.5, "thanks_bye": 0.5}
+_TOPIC_WEIGHTS = {UNKNOWN: 76.0, "greeting": 0.5, "thanks_bye": 0.5}
 
 
 def first_words(corpus: Corpus) -> list[str]:

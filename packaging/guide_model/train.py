@@ -250,6 +250,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the finished model")
     parser.add_argument("--from", type=Path, dest="begin", help="folder of a finished model to go on from")
+    parser.add_argument("--begins-at", type=float, default=0.72, help="with --from: where in a training it goes on")
     parser.add_argument("--tokens", type=int, default=Plan.num_tokens, help="number of tokens to train on")
     parser.add_argument("--seed", type=int, default=Plan.seed)
     options = parser.parse_args()
@@ -263,7 +264,7 @@ def main() -> None:
         model = fresh_model(options.seed)
     else:
         tokenizer = Tokenizer.from_file(str(options.begin / "tokenizer.json"))
-        plan = Plan(num_tokens=options.tokens, seed=options.seed, begins_at=0.72)
+        plan = Plan(num_tokens=options.tokens, seed=options.seed, begins_at=options.begins_at)
         model = finished_model(options.begin)
     save_tokenizer(tokenizer, options.out)
     model = train(model, corpus, ChatEncoder(tokenizer), plan)
