@@ -20,8 +20,8 @@ True
 How it ended, and what was written:
 
 >>> ending = state.endings[0][0]
->>> ending.reason, str(state) == "A branch is" + ending.text
-('length', True)
+>>> ending.reason in {'length', 'stop', 'eos'}, str(state) == "A branch is" + ending.text
+(True, True)
 
 **Any generator goes on from any state**, and only what has not been read yet is read: what is new, and what the last
 step appended, its forced tokens too, as nothing has come after it:

@@ -99,7 +99,8 @@ class _Person:
 
 
 def _texts(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisible())
+    shown = "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisible())
+    return shown.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _figures(answer: Message) -> Figures:

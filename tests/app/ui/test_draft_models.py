@@ -75,7 +75,8 @@ def _figures(answer: Message) -> Figures:
 
 
 def _says(person: Person, message_id: int) -> str:
-    return " ".join(label.text() for label in person.view(message_id).findChildren(QLabel))
+    said = " ".join(label.text() for label in person.view(message_id).findChildren(QLabel))
+    return said.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAccessible, QContextMenuEvent
-from PySide6.QtWidgets import QApplication, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from app.model.message import MessageId
 from app.ui.asking.cost_words import cost_in_words, tier_in_words
@@ -57,7 +57,7 @@ def _cross(pinned: PinnedBranches, row: int) -> QPoint:
 
 
 def _said(dock: TreeDock) -> str:
-    return "\n".join(label.text() or label.accessibleName() for label in dock.card.findChildren(QLabel))
+    return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
 def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in_which_they_were_set(
