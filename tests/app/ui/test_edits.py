@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
@@ -17,6 +19,10 @@ def _begin(person: Person, message: Message) -> WritingField:
     editor = person.window.focusWidget()
     assert isinstance(editor, WritingField)
     return editor
+
+
+def _is_whole(editor: WritingField) -> bool:
+    return editor.isVisible() and editor.verticalScrollBar().maximum() == 0
 
 
 def test_what_is_too_long_is_not_pasted_into_an_edit(person: Person) -> None:
@@ -90,12 +96,12 @@ def test_an_edit_is_as_high_as_what_is_written_in_it(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.controller.replace(answer.id, "Some words that go on. " * 30)
     editor = _begin(person, person.controller.path[-1])
-    person.bot.waitUntil(editor.isVisible, timeout=PATIENCE_MS)
-    assert editor.verticalScrollBar().maximum() == 0
+    is_whole = partial(_is_whole, editor)
+    person.bot.waitUntil(is_whole, timeout=PATIENCE_MS)
     low = editor.height()
     editor.moveCursor(QTextCursor.MoveOperation.End)
     person.bot.keyClicks(editor, " And some more of them." * 8)
-    assert editor.verticalScrollBar().maximum() == 0
+    person.bot.waitUntil(is_whole, timeout=PATIENCE_MS)
     assert low < editor.height() < person.window.transcript.height()
 
 
