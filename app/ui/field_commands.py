@@ -48,6 +48,8 @@ class FieldCommands(QObject):
         return None
 
     def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
+        if not Shiboken.isValid(self._window):  # it is going, and with it the focus
+            return
         if isinstance(now, QMenuBar):
             self._before = before
         self._update()

@@ -19,7 +19,6 @@ from typing_extensions import override
 from app.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
-from app.notices import Notice
 from app.ui.announcements import Announcements
 from app.ui.asking.asking_commands import AskingCommands
 from app.ui.asking.composer import Composer
@@ -31,6 +30,7 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message.message_commands import MessageCommands
 from app.ui.message.reading_commands import ReadingCommands
+from app.ui.notice_commands import NoticeCommands
 from app.ui.parts.enter_key import EnterKey
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
@@ -84,6 +84,8 @@ class MainWindow(QMainWindow):
             controller, self.composer, self.sidebar.list, data_folder, self._menus, self
         )
         self._program_commands = ProgramCommands(controller.program, self._menus, self)
+        commands = (self._message_commands, self._tree_commands, self._program_commands)
+        NoticeCommands(controller, self.banner, self.composer, self.transcript, commands)
         WaitingAnswers(controller, self.transcript)
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
@@ -228,7 +230,6 @@ class MainWindow(QMainWindow):
         controller.branch_changed.connect(self._show_branch)
         controller.message_changed.connect(self._show_streaming)
         controller.program.conversations.changed.connect(self._show_title)
-        controller.program.notices.noticed.connect(self._on_notice)
         controller.program.settings_changed.connect(self._on_settings)
         controller.program.session.changed.connect(self._show_model)
         self.sidebar.conversation_chosen.connect(controller.open_conversation)
@@ -244,27 +245,20 @@ class MainWindow(QMainWindow):
         self.sidebar.search_asked.connect(self._menus["search_all"].trigger)
         self.header.sidebar_asked.connect(self._toggle_sidebar)
         self.header.tree_asked.connect(self._menus["tree"].trigger)
-        self.composer.refused.connect(self._on_refused)
         self.welcome.question_chosen.connect(controller.send)
         controller.several_asked.connect(self._show_versions)
         self._tree_commands.versions_asked.connect(self._show_versions)
         self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
-        self._tree_commands.refused.connect(self._on_refused)
         self.transcript.action_asked.connect(self._tree_commands.act)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
-        self.transcript.refused.connect(self._on_refused)
-        self.transcript.edit_given_up.connect(self._on_edit_given_up)
-        self.transcript.edit_begun.connect(self._on_edit_begun)
         self._asking_commands.files.import_asked.connect(self.transfer.show_import)
         self.transcript.edit_begun.connect(self._asking_commands.show_cost_in)
-        self.banner.action_asked.connect(self._on_banner_action)
         self.banner.action_asked.connect(self.transfer.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)
         self._menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
         self._menus.menu("Message").aboutToShow.connect(partial(self._tree_commands.count, self._menus))
-        controller.history_changed.connect(partial(self.banner.withdraw, "undo"))
         controller.history_changed.connect(partial(self._tree_commands.update, self._menus))
         models = self._menus.menu("Models")
         models.aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))
@@ -277,9 +271,6 @@ class MainWindow(QMainWindow):
         self._show_page()
         self._show_title()
         self._show_streaming()
-        given_up = self.banner.target_of("edit_again")
-        if given_up and not self._controller.has(int(given_up)):
-            self.banner.withdraw("edit_again")
 
     def _show_page(self) -> None:
         if self._controller.conversation is None:
@@ -365,33 +356,6 @@ class MainWindow(QMainWindow):
     def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
         self._menus["sidebar"].setChecked(visible)
-
-    def _on_notice(self, notice: Notice) -> None:
-        conversation = self._controller.conversation
-        if notice.is_for(None if conversation is None else conversation.id):
-            self.banner.show_notice(notice)
-
-    def _on_refused(self, why: str) -> None:
-        self.banner.show_notice(Notice(why, "warning"))
-
-    def _on_edit_given_up(self, message_id: MessageId) -> None:
-        why = self.tr("What you wrote was set aside. Edit the message to go on with it.")
-        self.banner.show_notice(Notice(why, action="edit_again", target=str(message_id)))
-
-    def _on_edit_begun(self, _editor: object) -> None:
-        self.banner.withdraw("edit_again")
-
-    def _on_banner_action(self, name: str, target: str) -> None:
-        if name == "undo":
-            self._controller.undo()
-        elif name == "undo_delete":
-            self._controller.undo_delete()
-        elif name == "load_guide":
-            self._controller.program.load_model("guide")
-        elif name == "open_settings":
-            self._program_commands.show_memory_settings()
-        elif name == "edit_again":
-            self._message_commands.edit(int(target))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

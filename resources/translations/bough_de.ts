@@ -1773,10 +1773,6 @@
         <source>Ask anything</source>
         <translation>Fragen Sie, was Sie wollen</translation>
     </message>
-    <message>
-        <source>What you wrote was set aside. Edit the message to go on with it.</source>
-        <translation>Was Sie geschrieben haben, ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
-    </message>
 </context>
 <context>
     <name>MemoryPage</name>
@@ -2453,6 +2449,13 @@
     <message>
         <source>{file} could not be written ({why}).</source>
         <translation>{file} ließ sich nicht schreiben ({why}).</translation>
+    </message>
+</context>
+<context>
+    <name>NoticeCommands</name>
+    <message>
+        <source>What you wrote was set aside. Edit the message to go on with it.</source>
+        <translation>Was Sie geschrieben haben, ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
     </message>
 </context>
 <context>
