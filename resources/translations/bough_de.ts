@@ -78,6 +78,10 @@
         <translation>{size} Speicher</translation>
     </message>
     <message>
+        <source>ended before “{stop}”</source>
+        <translation>endete vor „{stop}“</translation>
+    </message>
+    <message>
         <source>The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now.</source>
         <translation>Das Modell bekam {tokens} Token. {kept} davon hatte es schon gelesen, {read} las es jetzt.</translation>
     </message>

@@ -8,6 +8,8 @@ from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import worded
 
+_MOST_OF_STOP = 24
+
 
 def ending(message: Message) -> tuple[str, str]:
     """Return how a message ended, where that is worth a word, and of what kind the words are."""
@@ -64,6 +66,9 @@ def statistics(record: Record) -> str:
         parts.append(
             QCoreApplication.translate("AnswerWords", "{size} memory").format(size=sized(figures.memory_bytes))
         )
+    if record.stop:
+        stop = _visible(record.stop)
+        parts.append(QCoreApplication.translate("AnswerWords", "ended before “{stop}”").format(stop=stop))
     return " · ".join((*parts, *_helpers(figures), *_hooks(record)))
 
 
@@ -135,6 +140,12 @@ def _hooks(record: Record) -> list[str]:
         if hook.is_off
     ]
     return parts
+
+
+def _visible(stop: str) -> str:
+    """Return a stop string in one short line: what cannot be seen is written as programs write it."""
+    written = stop.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r")
+    return written if len(written) <= _MOST_OF_STOP else f"{written[:_MOST_OF_STOP]}…"
 
 
 def _left_out(num_messages: int) -> str:

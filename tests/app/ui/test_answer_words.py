@@ -30,6 +30,12 @@ def test_what_is_recorded_is_said_in_one_line() -> None:
     assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
 
 
+@pytest.mark.parametrize(("stop", "told"), [("###", "###"), ("\n\nQ:", r"\n\nQ:"), ("-" * 30, "-" * 24 + "…")])
+def test_the_stop_string_at_which_it_ended_is_said(stop: str, told: str) -> None:
+    record = Record(figures=Figures(prompt_tokens=5), reason="stop", stop=stop)
+    assert statistics(record) == f"5 tokens, 0 kept · ended before “{told}”"
+
+
 def test_what_the_figures_mean_is_said_in_sentences() -> None:
     figures = Figures(
         prompt_tokens=1_812,
