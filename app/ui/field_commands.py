@@ -29,7 +29,7 @@ class FieldCommands(QObject):
         self._window = window
         self._menus = menus
         self._before: QWidget | None = None
-        """What had the focus before the menu bar, which takes it where menus are opened by keys."""
+        """What has the focus, or had it before the menu bar, which takes it where menus are opened by keys."""
         QApplication.instance().focusChanged.connect(self._on_focus)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue, reportUnknownMemberType]
         menus.menu("Edit").aboutToShow.connect(self._update)
         self._update()
@@ -47,11 +47,14 @@ class FieldCommands(QObject):
             return focus
         return None
 
-    def _on_focus(self, before: QWidget | None, now: QWidget | None) -> None:
+    def _on_focus(self) -> None:
+        # It takes no arguments: the widget that loses the focus may be half destroyed, and must not become an object
+        # of Python, which would outlive it.
         if not Shiboken.isValid(self._window):  # it is going, and with it the focus
             return
-        if isinstance(now, QMenuBar):
-            self._before = before
+        focus = self._window.focusWidget()
+        if not isinstance(focus, QMenuBar):
+            self._before = focus
         self._update()
 
     def _update(self) -> None:
