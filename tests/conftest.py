@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from tokenizers import Tokenizer
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -15,6 +16,10 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 from worker.blas import preload
 
 preload()
+
+# A machine may be busy: no test is one of time.
+settings.register_profile("bough", deadline=None)
+settings.load_profile("bough")
 
 from tests.driver import StdioWorker
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama

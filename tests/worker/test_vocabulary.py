@@ -191,7 +191,7 @@ def test_text_is_spelled_exactly_and_never_as_control_tokens(vocabulary: Vocabul
     assert vocabulary.control_ids.isdisjoint(ids)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("▁ \n|)=<>im_endart")), max_size=40))
 @pytest.mark.parametrize("kind", list(EXACT))
 def test_any_text_is_spelled_exactly(kind: str, text: str) -> None:
@@ -294,7 +294,7 @@ def test_bytes_that_are_no_characters_are_spelled(vocabulary: Vocabulary) -> Non
         assert vocabulary.bytes_of(ids) == data
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.lists(st.text("abc", min_size=2, max_size=4), min_size=1, max_size=6, unique=True), st.text("abc", max_size=9)
 )

@@ -112,7 +112,7 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
 @pytest.mark.usefixtures("qapp")
 @given(st.text(st.characters(min_codepoint=0x10000, max_codepoint=0x2FFFF, exclude_categories=["Cn"]), max_size=6))
 @example("\U00011fc0")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_whatever_they_are_they_lie_under_their_shapes_in_order(said: str) -> None:
     document = PaperDocument()
     wide = WideCharacters(document)

@@ -99,7 +99,7 @@ def _harm(data: bytearray, damage: _Damage) -> None:
         del data[max(place, 1) :]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(damages=_damages)
 def test_whatever_is_broken_in_a_file_the_program_starts_and_raises_sentences(
     tmp_path_factory: pytest.TempPathFactory, sound: Path, damages: list[_Damage]

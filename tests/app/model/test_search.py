@@ -138,7 +138,7 @@ def _holds(text: str, phrase: list[str], *, is_open: bool) -> bool:
     return False
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(_texts, min_size=1, max_size=6), typed=_texts, is_phrase=st.booleans())
 def test_what_is_found_is_what_a_look_at_every_message_finds(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], typed: str, is_phrase: bool
@@ -164,7 +164,7 @@ def test_what_is_found_is_what_a_look_at_every_message_finds(
         assert _found(store, f'"{typed}"' if is_phrase else typed) == found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(typed=st.text(max_size=30), text=st.text(max_size=80))
 def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
     question = asked(typed)
@@ -173,7 +173,7 @@ def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, te
     assert all(0 <= start < end <= len(shown) for start, end in marks)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(typed=st.text(max_size=30))
 def test_whatever_is_typed_raises_nothing(store: Store, typed: str) -> None:
     if not store.conversations():

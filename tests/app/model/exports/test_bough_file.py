@@ -25,7 +25,7 @@ def _written(part: Part, path: Path) -> bytes:
 
 
 @given(part=parts())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_tree_comes_back_as_it_was(part: Part) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -43,7 +43,7 @@ def test_any_tree_comes_back_as_it_was(part: Part) -> None:
 
 
 @given(part=parts(), there=parts())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_beside_other_conversations_the_ids_are_others_and_the_rest_is_the_same(part: Part, there: Part) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)

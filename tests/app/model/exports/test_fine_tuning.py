@@ -108,7 +108,7 @@ def _teaches(message: Message) -> bool:
 
 
 @given(part=parts(), reasoning=st.booleans(), system_prompts=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_tree_is_told_as_if_each_branch_were_alone(part: Part, reasoning: bool, system_prompts: bool) -> None:
     options = Options(reasoning=reasoning, system_prompts=system_prompts)
     expected = _plainly(part, options)

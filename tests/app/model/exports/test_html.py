@@ -76,7 +76,7 @@ def _of(*said: tuple[Role, str]) -> Part:
 
 
 @given(part=parts())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it_was(part: Part) -> None:
     page = _Page(_page(part))
     told = [message for message in part.messages if spoken([message])]

@@ -104,7 +104,7 @@ def _documented(part: Part, options: Options | None = None) -> str:
 
 
 @given(part=parts())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> None:
     theirs = transcript_of(_documented(part)) if spoken(part.messages) else None
     told = [message for message in part.messages if spoken([message])]
@@ -125,7 +125,7 @@ def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> 
 
 
 @given(part=parts())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_statistics_stand_beside_the_texts_and_not_in_them(part: Part) -> None:
     if spoken(part.messages):
         theirs = transcript_of(_documented(part, Options(statistics=True)))
