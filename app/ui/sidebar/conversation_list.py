@@ -62,7 +62,7 @@ class ConversationList(QTreeView):
         self._conversations.changed.connect(self.refresh)
         controller.branch_changed.connect(self.select_open)
         answers = controller.program.answers
-        for changed in (answers.asked, answers.ended):
+        for changed in (answers.asked, answers.ended, controller.branch_changed):
             changed.connect(self._mark_answered)
         self.refresh()
 
@@ -86,7 +86,10 @@ class ConversationList(QTreeView):
             self.select_open()
 
     def _mark_answered(self) -> None:
-        self.rows.show_answered(self._controller.program.answers.conversation_ids)
+        # In the one that is open the answer is seen, and painting a mark would take time from its first words.
+        opened = self._controller.conversation
+        seen = frozenset[int]() if opened is None else {opened.id}
+        self.rows.show_answered(self._controller.program.answers.conversation_ids - seen)
 
     @property
     def current_id(self) -> int | None:
