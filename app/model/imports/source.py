@@ -6,7 +6,6 @@ parsed in C, with no more in memory than one conversation; a file that breaks of
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import itertools
 import json
@@ -17,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import ijson
 import msgspec
@@ -35,6 +34,7 @@ from app.model.imports import (
     transcript,
 )
 from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
+from app.model.imports.counted_file import CountedFile, MendedFile
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
 from app.model.imports.json_values import Json, object_of, text_of
 from app.model.imports.suffixes import SUFFIXES
@@ -44,17 +44,11 @@ _log = logging.getLogger(__name__)
 _READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
 _HEAD_BYTES = 4096
 _ARCHIVE = b"PK\x03\x04"
-_CHUNK_BYTES = 1 << 16
 _MAX_ATTACHED_BYTES = 32 << 20
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-_FIRST_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _SLOW: Any = ijson.get_backend("python").basic_parse
-_LONGEST_ESCAPE = len(rb"\ud83d\ude00")
 
 
 class Found(NamedTuple):
@@ -90,7 +84,7 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
                 return
             if file.seekable():
                 file.seek(0)
-            counted = _Counted(file, advance)
+            counted = CountedFile(file, advance)
             if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
                 yield Problem(str(path), "it is an archive that is cut off or damaged")
                 return
@@ -122,10 +116,10 @@ def _in_archive(
 
     for name in telling:
         with archive.open(name) as file:
-            yield from _in_file(_Counted(file, advance), name, f"{where}: {name}", now_ms, attached)
+            yield from _in_file(CountedFile(file, advance), name, f"{where}: {name}", now_ms, attached)
 
 
-def _in_file(file: _Counted, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
+def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
     head = file.peek(_HEAD_BYTES)
     if head.startswith(b"\xef\xbb\xbf"):
         file.skip(3)
@@ -182,7 +176,7 @@ def _of_another(item: dict[str, Json], now_ms: int, attached: Attached) -> Found
     return Found(grafted(theirs, now_ms), reader.NAME, theirs.remarks)
 
 
-def _in_transcript(file: _Counted, where: str, now_ms: int) -> Iterator[Found | Problem]:
+def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
     data = file.read(_MAX_TRANSCRIPT_BYTES + 1)
     if len(data) > _MAX_TRANSCRIPT_BYTES:
         yield Problem(where, "it is too long for a transcript")
@@ -211,7 +205,7 @@ def _damage_in_words(num_bytes: int, why: str, num_before: int) -> str:
     )
 
 
-def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
+def _items(file: CountedFile, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
     number = 0
     try:
         try:
@@ -230,7 +224,7 @@ def _items(file: _Counted, where: str, *, num_levels: int) -> Iterator[Json | Pr
         yield Problem(where, _damage_in_words(file.num_bytes, why, number))
 
 
-def _values(file: _Counted, num_levels: int, parse: Any = ijson.basic_parse) -> Iterator[Json]:
+def _values(file: CountedFile, num_levels: int, parse: Any = ijson.basic_parse) -> Iterator[Json]:
     """Yield the values that stand `num_levels` deep: 0: all there are; 1: of a list; 2: of the list `conversations`.
 
     However deep they are, a level costs no more than another one.
@@ -240,7 +234,7 @@ def _values(file: _Counted, num_levels: int, parse: Any = ijson.basic_parse) -> 
     keys: list[str] = []
     stack: list[Json] = []
     events: Iterator[tuple[str, Json]]
-    events = parse(_Mended(file), use_float=parse is not _SLOW, multiple_values=num_levels == 0)
+    events = parse(MendedFile(file), use_float=parse is not _SLOW, multiple_values=num_levels == 0)
     for event, found in events:
         value: Json = float(found) if isinstance(found, Decimal) else found
         if not stack and above < num_levels:
@@ -297,7 +291,7 @@ def _put(container: Json, key: str, value: Json) -> None:
         container.append(value)
 
 
-def _lines(file: _Counted, where: str) -> Iterator[Json | Problem]:
+def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
     for number, line in enumerate(file.lines(), 1):
         if not line.strip():
             continue
@@ -309,105 +303,6 @@ def _lines(file: _Counted, where: str) -> Iterator[Json | Problem]:
                 yield json.loads(line.decode("utf-8", "replace"))
             except (ValueError, RecursionError) as error:
                 yield Problem(f"{where}, line {number}", f"it is no JSON ({' '.join(str(error).split())[:120]})")
-
-
-class _Counted:
-    """A file that tells how much of it is read."""
-
-    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
-        self._file = file
-        self._advance = advance
-        self._ahead = b""
-        self._begin = 0
-        self.num_bytes = 0
-
-    def peek(self, size: int) -> bytes:
-        self._ahead = self._ahead or self._file.read(size)
-        return self._ahead
-
-    def read(self, size: int) -> bytes:
-        data = self._ahead[:size]
-        self._ahead = self._ahead[size:]
-        if len(data) < size:
-            data += self._file.read(size - len(data))
-        self.num_bytes += len(data)
-        self._advance(len(data))
-        return data
-
-    def skip(self, size: int) -> None:
-        """Read on from there, whenever it begins."""
-        self._begin = len(self.read(size))
-
-    def begin_again(self) -> bool:
-        """Read it from its beginning once more; return whether that can be."""
-        if not self._file.seekable():
-            return False
-        self._file.seek(self._begin)
-        self._ahead, self._advance = b"", _say_nothing
-        self.num_bytes = self._begin
-        return True
-
-    def lines(self) -> Iterator[bytes]:
-        rest = b""
-        while chunk := self.read(_CHUNK_BYTES):
-            if b"\n" not in chunk:
-                rest += chunk
-                continue
-            *whole, rest_of_chunk = chunk.split(b"\n")
-            yield rest + whole[0]
-            yield from whole[1:]
-            rest = rest_of_chunk
-        if rest:
-            yield rest
-
-
-def _say_nothing(_num_bytes: int) -> None:
-    pass
-
-
-class _Mended:
-    """A file of JSON in which what is no character is U+FFFD: bytes that are no UTF-8, at which its parser gives up,
-    and halves of characters (lone surrogates, as escapes), of which it makes `?`.
-    """
-
-    def __init__(self, file: _Counted) -> None:
-        self._file = file
-        self._rest = b""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def read(self, size: int = -1) -> bytes:
-        # ijson asks for nothing once, to see what kind of file it is.
-        if size == 0:
-            return b""
-        chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
-        data = self._rest + self._decoder.decode(chunk, final=not chunk).encode()
-        self._rest = b""
-        if chunk and not data:
-            # Less than a character.
-            return self.read(size)
-        if b"\\u" not in data and not data.endswith(b"\\"):
-            return data
-        # An escape may be cut by the chunk's end, or parted from its other half; it is mended with the next chunk.
-        end = data.rfind(b"\\", -_LONGEST_ESCAPE) if chunk else -1
-        if end >= 0:
-            end = _run_start(data, end)
-            while end >= 6 and _FIRST_HALF.fullmatch(data, end - 6, end):
-                end = _run_start(data, end - 6)
-            data, self._rest = data[:end], data[end:]
-            if not data:
-                return self.read(size)
-        return _ESCAPE.sub(_mended, data)
-
-
-def _run_start(data: bytes, end: int) -> int:
-    """Where the backslashes before a place begin: no escape goes on across that."""
-    while end > 0 and data[end - 1 : end] == b"\\":
-        end -= 1
-    return end
-
-
-def _mended(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[1] is None else rb"\ufffd"
 
 
 def num_bytes(path: Path) -> int:
