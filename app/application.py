@@ -45,6 +45,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setApplicationName("Bough")
     application.setDesktopFileName("bough")
     application.setWindowIcon(QIcon(str(icon_file())))
+    Collecting(application)
     accessible_areas.install()
     application.installTranslator(EnglishPlurals(application))
     application.aboutToQuit.connect(leave_plain_text)
@@ -79,7 +80,6 @@ class Application(QObject):
             self.store.clean_up(_INTERRUPTED)
         kept_files = KeptFiles(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
-        self._collecting = Collecting()
         self.link = WorkerLink(partial(_start_worker, kept_files.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
@@ -122,7 +122,6 @@ class Application(QObject):
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
-        self._collecting.stop()
 
     def _load_model(self) -> None:
         if not self._is_closed:

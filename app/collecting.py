@@ -8,32 +8,25 @@ from __future__ import annotations
 
 import gc
 
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer
 
 _LOOK_MS = 1000
 
 
 class Collecting(QObject):
-    """From its making on until `stop`; to be made and stopped in the GUI thread."""
+    """From its making on, as long as there is a Qt application; to be made in the GUI thread."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        # Where there are several, the first one decides.
-        self._was_enabled = gc.isenabled()
+    def __init__(self, application: QCoreApplication) -> None:
+        # Never switched back: the threads that draw formulas or write exports may outlive every window.
+        super().__init__(application)
         gc.disable()
         self._timer = QTimer(self, timerType=Qt.TimerType.VeryCoarseTimer)
         self._timer.setInterval(_LOOK_MS)
-        self._timer.timeout.connect(_collect_what_is_due)
+        self._timer.timeout.connect(collect_what_is_due)
         self._timer.start()
 
-    def stop(self) -> None:
-        """Let Python collect by itself again: no other thread that touches what is Qt's is left."""
-        self._timer.stop()
-        if self._was_enabled:
-            gc.enable()
 
-
-def _collect_what_is_due() -> None:
+def collect_what_is_due() -> None:
     """Collect the oldest generation whose time has come, by Python's own thresholds."""
     due = [count > threshold for count, threshold in zip(gc.get_count(), gc.get_threshold(), strict=True)]
     if any(due):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -21,8 +24,39 @@ preload()
 settings.register_profile("bough", deadline=None)
 settings.load_profile("bough")
 
+from app.collecting import Collecting, collect_what_is_due
 from tests.driver import StdioWorker
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama
+
+_collected_in: list[str] = []
+"""Threads that could have destroyed a widget: Python collected in them."""
+
+
+def _note_thread(phase: str, _info: Mapping[str, int]) -> None:
+    thread = threading.current_thread()
+    if phase == "start" and thread is not threading.main_thread() and QApplication.instance() is not None:
+        _collected_in.append(thread.name)
+
+
+gc.callbacks.append(_note_thread)
+
+
+@pytest.fixture(scope="session")
+def qapp(qapp: QApplication) -> QApplication:
+    """pytest-qt's application, in whose thread garbage is collected, as in ours."""
+    Collecting(qapp)
+    return qapp
+
+
+@pytest.fixture(autouse=True)
+def _garbage_is_collected_here() -> Iterator[None]:
+    """Widgets that earlier tests left in cycles end in this thread alone, also where no event loop runs."""
+    yield
+    if not gc.isenabled():
+        collect_what_is_due()
+    in_threads = list(_collected_in)
+    _collected_in.clear()
+    assert in_threads == []
 
 
 @pytest.fixture(scope="session")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-from collections.abc import Iterator
 
-import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
-
-from app.collecting import Collecting
 
 
 class _Widget:
@@ -23,18 +19,11 @@ class _Widget:
         self._ended_in.append(threading.get_ident())
 
 
-@pytest.fixture
-def collecting() -> Iterator[Collecting]:
-    collecting = Collecting()
-    yield collecting
-    collecting.stop()
-
-
 def _make_garbage() -> None:
     assert len([[[number]] for number in range(100_000)]) == 100_000
 
 
-def test_what_lies_in_a_cycle_ends_in_the_gui_thread(collecting: Collecting, qtbot: QtBot) -> None:
+def test_what_lies_in_a_cycle_ends_in_the_gui_thread(qapp: QApplication, qtbot: QtBot) -> None:
     ended_in: list[int] = []
     _Widget(ended_in)
     thread = threading.Thread(target=_make_garbage)
@@ -46,12 +35,3 @@ def test_what_lies_in_a_cycle_ends_in_the_gui_thread(collecting: Collecting, qtb
     qtbot.waitUntil(lambda: bool(ended_in), timeout=30_000)
     assert ended_in == [threading.get_ident()]
     assert len(kept) == 2_000
-
-
-def test_python_collects_by_itself_again_once_the_first_has_stopped(qtbot: QtBot) -> None:
-    first = Collecting()
-    second = Collecting()
-    second.stop()
-    assert not gc.isenabled()
-    first.stop()
-    assert gc.isenabled()
