@@ -7,7 +7,8 @@ READY := $(VENV)/.ready
 LOCK := packaging/requirements.lock
 SOURCES := app worker packaging tests
 # Two workers, a file each: the tests of a file share the window or the worker that it starts.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+# A process of tests that crashes is not begun anew: the run says so and ends.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 .PHONY: help run test test-long check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
