@@ -12,7 +12,7 @@ from app.conversations import Conversations
 from app.late import Late
 from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
-from app.model.message import Overflow, Sampling
+from app.model.message import Overflow
 from app.model.presets import Preset
 from app.model.settings import Keeping, Settings, Theme
 from app.model.sizes import size_in_words
@@ -143,10 +143,6 @@ class Program(QObject):
     def set_asking(self, asking: Asking) -> None:
         """Say how conversations ask that say nothing else."""
         self.preferences.change(asking=asking.cleaned)
-
-    def set_sampling(self, sampling: Sampling) -> None:
-        """Say how conversations draw that say nothing else."""
-        self.set_asking(msgspec.structs.replace(self.settings.asking, sampling=sampling))
 
     def set_presets(self, presets: tuple[Preset, ...]) -> None:
         """Keep these as the person's own."""

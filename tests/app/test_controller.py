@@ -11,6 +11,7 @@ from app.controller import Controller
 from app.model.message import Message, MessageId, Sampling
 from app.model.unsent import Unsent
 from app.notices import Notice
+from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.app.trees import drawn, labels
 from worker.protocol import Command, Continuation, Generate
@@ -75,7 +76,7 @@ def test_questions_in_a_row_are_one_turn_and_an_answer_without_a_word_is_none(de
 
 
 def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
-    desk.program.set_sampling(Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x\ud83d",), seed=9))
+    set_sampling(desk.program, Sampling(temperature=0.25, top_p=0.5, max_tokens=7, stop=("x\ud83d",), seed=9))
     answer = desk.ask("u1", "a1")
     request = desk.link.asked[-1]
     assert (request.sampling.temperature, request.sampling.top_p, request.sampling.seed) == (0.25, 0.5, 9)

@@ -10,6 +10,7 @@ from app.answers import Answers
 from app.model.message import Alternative as Kept
 from app.model.message import Drawn, Earlier, Message, Record, Sampling
 from app.model.store import Store
+from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.app.trees import plant
 from worker.protocol import Alternative, Choice, Chunk, Continuation, Finished, Generate, Retract, Timing, Token, Usage
@@ -140,12 +141,12 @@ def test_the_seed_of_an_answer_is_known_before_it_ends(desk: Desk) -> None:
 
 
 def test_of_an_answer_that_went_on_it_is_known_how_each_part_was_drawn(desk: Desk) -> None:
-    desk.program.set_sampling(Sampling(temperature=0.25, seed=1))
+    set_sampling(desk.program, Sampling(temperature=0.25, seed=1))
     desk.controller.send("u1")
     request = desk.link.asked[-1]
     _say(desk, request, "ab", Token(id=1), Token(id=2))
     desk.link.finished(request, "ab", reason="length", turn=[1, 2], new=[1, 2])
-    desk.program.set_sampling(Sampling(temperature=0.5))
+    set_sampling(desk.program, Sampling(temperature=0.5))
     desk.controller.continue_answer(desk.controller.path[-1].id)
     request = desk.link.asked[-1]
     assert request.sampling.seed not in {None, 1}

@@ -20,6 +20,7 @@ from app.model.presets import OURS, Preset, current, deleted, named, saved
 from app.model.settings import load_settings
 from app.model.store import Store
 from app.model.unsent import Attachment, Unsent
+from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.driver import ROOT
 from worker.protocol import Constraint as AskedConstraint
@@ -55,7 +56,7 @@ def test_a_conversation_asks_as_it_was_told_and_others_as_the_settings_say(desk:
     desk.controller.new_conversation()
     assert desk.controller.preparation.asking == Asking()
     desk.ask("u2", "a2")
-    desk.program.set_sampling(Sampling(temperature=0.1))
+    set_sampling(desk.program, Sampling(temperature=0.1))
     assert desk.controller.preparation.asking.sampling.temperature == 0.1
     desk.controller.open_conversation(first.id)
     assert desk.controller.preparation.asking == _ASKING

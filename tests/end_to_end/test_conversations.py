@@ -20,6 +20,7 @@ from app.model_session import ModelSession
 from app.preferences import Preferences
 from app.program import Program
 from app.worker_link import WorkerLink
+from tests.app.asking import set_sampling
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model
@@ -264,7 +265,7 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     one.controller.stop()
     one.answer()
     for talk in (one, two):
-        talk.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=100))
+        set_sampling(talk.controller.program, Sampling(temperature=0.0, max_tokens=100))
     two.controller.open_conversation(1)
     assert two.controller.path[-1] == one.controller.path[-1]
     two.controller.regenerate(two.controller.path[-1].id)

@@ -32,12 +32,6 @@ class GlidingArea(QAbstractScrollArea):
         """Show what is in sight now."""
         raise NotImplementedError
 
-    def scroll_to_end(self) -> None:
-        """Go to the end at once, and stay there as it grows."""
-        self._motion.stop()
-        self._sight.hold_end()
-        self.arrange()
-
     def _go(self, distance_px: int, *, to_end: bool = False) -> None:
         self._heads_for_end = to_end
         self._motion.go(distance_px)

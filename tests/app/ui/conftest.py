@@ -15,6 +15,7 @@ from app.model.message import Message, Sampling
 from app.ui.message.message_view import MessageView
 from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
+from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 
 PATIENCE_MS = 60_000
@@ -105,7 +106,7 @@ def person(application: Application, qtbot: QtBot) -> Person:
     application.window.activateWindow()
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
-    person.controller.program.set_sampling(Sampling(temperature=0.0))
+    set_sampling(person.controller.program, Sampling(temperature=0.0))
     person.controller.new_conversation()
     person.window.composer.text.clear()
     person.window.banner.dismiss()

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 from app.model.message import Figures, Message, Sampling
 from app.ui.asking.asking_panel import AskingPanel
 from app.ui.settings.settings_window import SettingsWindow
+from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.models import write_random_llama
 
@@ -34,7 +35,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer, sent
 def large(person: Person, models: Path) -> Iterator[str]:
     """The model that is loaded; none guesses for it yet."""
     name = str(models / "large")
-    person.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=30))
+    set_sampling(person.controller.program, Sampling(temperature=0.0, max_tokens=30))
     person.controller.program.load_model(name)
     _wait_until_loaded(person)
     yield name

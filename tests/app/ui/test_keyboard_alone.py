@@ -161,7 +161,7 @@ def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
     answer = person.controller.path[-1]
     person.controller.replace(answer.id, "A paragraph.\n\n" * 200)
     bar = person.window.transcript.verticalScrollBar()
-    person.window.transcript.scroll_to_end()
+    bar.setValue(bar.maximum())
     _keys(person, "Ctrl+L")
     end = bar.value()
     _keys(person, "PgUp")

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.model.message import Sampling
 from app.ui.message.regenerate_menu import RegenerateMenu
+from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.models import byte_level_tokenizer, chain, write_scripted_model
 
@@ -54,7 +55,7 @@ def test_three_more_answers_come_side_by_side(person: Person) -> None:
 
 
 def test_one_is_drawn_otherwise_and_the_next_as_before(person: Person) -> None:
-    person.controller.program.set_sampling(Sampling(temperature=0.0, seed=7))
+    set_sampling(person.controller.program, Sampling(temperature=0.0, seed=7))
     first = person.ask("What is a branch?")
     _choose(person, first.id, "Wild")
     second = person.answer()

@@ -23,6 +23,7 @@ from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
 from app.ui.asking.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_editor import MessageEditor
+from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.chat_families import QWEN3
 from tests.models import write_random_llama, write_tokenizer
@@ -47,7 +48,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
 def asker(person: Person, model: Path, request: pytest.FixtureRequest) -> Iterator[Person]:
     """Somebody in front of a conversation of two questions."""
     program, preparation = person.controller.program, person.controller.preparation
-    program.set_sampling(Sampling(temperature=0.0, max_tokens=12))
+    set_sampling(program, Sampling(temperature=0.0, max_tokens=12))
     program.load_model(str(model))
     _wait_until_loaded(person)
     if request.param == "with a draft model":

@@ -15,6 +15,7 @@ from app.notices import Notice
 from app.ui.asking.asking_panel import AskingPanel
 from app.ui.menus import key_of
 from app.ui.shortcuts_window import ShortcutsWindow
+from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -211,11 +212,11 @@ def test_stop_keeps_what_is_there_and_continue_goes_on(person: Person) -> None:
 def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(person: Person) -> None:
     whole = person.ask("What is a branch?").text
     person.controller.new_conversation()
-    person.controller.program.set_sampling(Sampling(temperature=0.0, max_tokens=4))
+    set_sampling(person.controller.program, Sampling(temperature=0.0, max_tokens=4))
     cut = person.ask("What is a branch?")
     assert cut.state == "cut"
     assert whole.startswith(cut.text)
-    person.controller.program.set_sampling(Sampling(temperature=0.0))
+    set_sampling(person.controller.program, Sampling(temperature=0.0))
     person.bot.mouseClick(person.button(person.view(cut.id), "Continue"), Qt.MouseButton.LeftButton)
     assert person.answer().text == whole
 
@@ -260,7 +261,7 @@ def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> No
 
 
 def test_the_same_seed_gives_the_same_answer(person: Person) -> None:
-    person.controller.program.set_sampling(Sampling(temperature=1.0, seed=7))
+    set_sampling(person.controller.program, Sampling(temperature=1.0, seed=7))
     first = person.ask("What is a branch?")
     person.press(first.id, "r")
     second = person.answer()
@@ -391,7 +392,7 @@ def test_what_is_typed_is_kept_as_it_is(person: Person) -> None:
 
 def test_settings_are_written_soon_after_they_change(person: Person) -> None:
     file = Path(person.application.store.path).parent / "settings.json"
-    person.controller.program.set_sampling(Sampling(temperature=0.3))
+    set_sampling(person.controller.program, Sampling(temperature=0.3))
     person.bot.waitUntil(
         lambda: file.exists() and msgspec.json.decode(file.read_bytes())["asking"]["sampling"]["temperature"] == 0.3,
         timeout=PATIENCE_MS,
