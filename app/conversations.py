@@ -80,10 +80,15 @@ class Conversations(QObject):
         self.changed.emit()
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
-        """Put a conversation out of the way, or take it back."""
-        with self._notices.telling():
+        """Put a conversation out of the way, or take it back; of what is out of sight then a notice tells."""
+        with self._notices.telling(), contextlib.suppress(KeyError):
+            name = self._store.conversation(conversation_id).name
             self._store.archive(conversation_id, is_archived=is_archived)
-        self.changed.emit()
+            self.changed.emit()
+            if is_archived:
+                self._notices.tell(
+                    Notice(f"“{name}” was archived.", action="undo_archive", target=str(conversation_id))
+                )
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
         """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""

@@ -20,11 +20,19 @@ class Notice:
     text: str
     kind: Literal["information", "warning", "danger"] = "information"
     action: Literal[
-        "", "undo", "undo_delete", "load_guide", "open_settings", "show_file", "show_conversation", "edit_again"
+        "",
+        "undo",
+        "undo_delete",
+        "undo_archive",
+        "load_guide",
+        "open_settings",
+        "show_file",
+        "show_conversation",
+        "edit_again",
     ] = ""
     target: str = ""
-    """The file, or the conversation's number, that is to be shown; of "undo" the conversation in which it was done;
-    of "edit_again" the message."""
+    """The file, or the conversation's number, that is to be shown; of "undo" the conversation in which it was done, of
+    "undo_archive" the one that went; of "edit_again" the message."""
 
     def is_for(self, conversation_id: int | None) -> bool:
         """Whether a window that shows this conversation tells it: undo would take something else back elsewhere."""

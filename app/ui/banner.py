@@ -71,7 +71,7 @@ class Banner(QWidget):
 
     def _label(self, action: str) -> str:
         match action:
-            case "undo" | "undo_delete":
+            case "undo" | "undo_delete" | "undo_archive":
                 return self.tr("Undo")
             case "load_guide":
                 return self.tr("Open the guide")

@@ -42,6 +42,7 @@ class NoticeCommands(QObject):
         transcript.edit_begun.connect(self._on_edit_begun)
         controller.branch_changed.connect(self._forget_edits_elsewhere)
         controller.history_changed.connect(partial(banner.withdraw, "undo"))
+        controller.program.conversations.changed.connect(self._forget_what_is_back)
         banner.action_asked.connect(self._act)
 
     def _on_notice(self, notice: Notice) -> None:
@@ -64,12 +65,20 @@ class NoticeCommands(QObject):
         if given_up and not self._controller.has(int(given_up)):
             self._banner.withdraw("edit_again")
 
+    def _forget_what_is_back(self) -> None:
+        archived = self._banner.target_of("undo_archive")
+        listed = self._controller.program.conversations.all if archived else []
+        if archived and not any(str(one.id) == archived and one.archived_ms is not None for one in listed):
+            self._banner.withdraw("undo_archive")
+
     def _act(self, name: str, target: str) -> None:
         match name:
             case "undo":
                 self._controller.undo()
             case "undo_delete":
                 self._controller.undo_delete()
+            case "undo_archive":
+                self._controller.program.conversations.archive(int(target), is_archived=False)
             case "load_guide":
                 self._controller.program.load_model("guide")
             case "open_settings":

@@ -3851,6 +3851,10 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <translation>„{name}“ ist kein Text. Bough liest nur Text: Speichern Sie es als Text, und hängen Sie das an.</translation>
     </message>
     <message>
+        <source>“{name}” was archived.</source>
+        <translation>„{name}“ wurde archiviert.</translation>
+    </message>
+    <message>
         <source>“{name}” was deleted.</source>
         <translation>„{name}“ wurde gelöscht.</translation>
     </message>

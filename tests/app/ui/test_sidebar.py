@@ -227,6 +227,30 @@ def test_the_archive_is_at_the_end_and_folded_at_first(person: Person) -> None:
     assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
 
 
+def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> None:
+    cheese, bread, _ = _three(person)
+    rows, banner = person.window.sidebar.list, person.window.banner
+    conversations = person.controller.program.conversations
+    conversations.put_into_folder(bread, "Baking")
+    before = rows.shown_names
+    person.controller.open_conversation(bread)
+    person.window.action("archive").trigger()
+    assert "Bread" not in rows.shown_names
+    assert (banner.label.text(), banner.button.text()) == ("“Bread” was archived.", "Undo")
+    person.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
+    assert rows.shown_names == before
+    assert not banner.isVisible()
+    # By dragging, too, and who fetches it from there otherwise is offered no more.
+    conversations.archive(cheese)
+    _drop(person, bread, "Archive")
+    assert banner.label.text() == "“Bread” was archived."
+    conversations.archive(cheese, is_archived=False)
+    assert banner.isVisible()
+    conversations.archive(bread, is_archived=False)
+    assert not banner.isVisible()
+    assert rows.shown_names == before
+
+
 def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(person: Person) -> None:
     _three(person)
     rows = person.window.sidebar.list
