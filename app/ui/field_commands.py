@@ -19,6 +19,8 @@ _KEYS = {
     "select_all": Qt.Key.Key_A,
 }
 _WRITING = ("cut", "paste")
+COPIES_ALL = "copies_all"
+"""The property of a field that, where nothing is selected in it, copies all that it shows."""
 
 
 class FieldCommands(QObject):
@@ -31,7 +33,10 @@ class FieldCommands(QObject):
         self._before: QWidget | None = None
         """What has the focus, or had it before the menu bar, which takes it where menus are opened by keys."""
         QApplication.instance().focusChanged.connect(self._on_focus)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue, reportUnknownMemberType]
-        menus.menu("Edit").aboutToShow.connect(self._update)
+        menu = menus.menu("Edit")
+        menu.aboutToShow.connect(self._update_to_be_seen)
+        # Where nobody looks at them they may be chosen by a key, and nobody tells when the selection is another one.
+        menu.aboutToHide.connect(self._update)
         self._update()
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -58,13 +63,25 @@ class FieldCommands(QObject):
         self._update()
 
     def _update(self) -> None:
-        """Let those be chosen that are possible now."""
+        """Let those be chosen that this field knows, whatever is selected in it."""
         field = self._field
         for name in _KEYS:
             is_possible = field is not None and (name not in _WRITING or not field.isReadOnly())
             self._menus[name].setEnabled(is_possible)
 
+    def _update_to_be_seen(self) -> None:
+        """Let those be chosen that do something now."""
+        self._update()
+        field = self._field
+        if field is not None and not _has_selection(field):
+            self._menus["cut"].setEnabled(False)
+            self._menus["copy_text"].setEnabled(bool(field.property(COPIES_ALL)))
+
     def _press(self, key: Qt.Key) -> None:
         if (field := self._field) is not None:
             event = QKeyEvent(QEvent.Type.KeyPress, key, Qt.KeyboardModifier.ControlModifier)
             QApplication.sendEvent(field, event)
+
+
+def _has_selection(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
+    return field.hasSelectedText() if isinstance(field, QLineEdit) else field.textCursor().hasSelection()

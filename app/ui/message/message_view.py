@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.model.message import Message
 from app.model.token_pieces import token_pieces
+from app.ui.field_commands import COPIES_ALL
 from app.ui.message.edit_in_place import EditInPlace
 from app.ui.message.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
 from app.ui.message.message_card import MessageCard
@@ -59,6 +60,7 @@ class MessageView(QFrame):
         role = shown.message.role
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
+        self.text.setProperty(COPIES_ALL, True)
         self.text.token_chosen.connect(self._choose_token)
         self.text.tab_stops_changed.connect(self._order_tabs)
         self._modes = shown.modes or ReadingModes()

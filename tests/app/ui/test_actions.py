@@ -229,3 +229,38 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: 
     assert not window.action("select_all").isEnabled()
     field.setFocus()
     field.clear()
+
+
+def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    window, field = person.window, person.window.composer.text
+    window.action("find").trigger()
+    find = window.find_bar.field
+    text = person.view(answer.id).text
+
+    def offered(focus: QWidget) -> list[str]:
+        focus.setFocus()
+        menu = window.menus.menu("Edit")
+        menu.popup(window.pos())
+        person.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
+        names = [name for name in ("cut", "copy_text", "paste", "select_all") if window.action(name).isEnabled()]
+        menu.close()
+        return names
+
+    for one in (field, find):
+        one.clear()
+        person.bot.keyClicks(one, "some words")
+        assert offered(one) == ["paste", "select_all"]
+        one.selectAll()
+        assert offered(one) == ["cut", "copy_text", "paste", "select_all"]
+        one.clear()
+    # Of a message the whole is copied where nothing is selected.
+    assert offered(text) == ["copy_text", "select_all"]
+    assert offered(window.sidebar.list) == []
+    # With the menu closed they work by a key of one's own, whatever was selected when it was open.
+    person.bot.keyClicks(field, "more")
+    assert offered(field) == ["paste", "select_all"]
+    field.selectAll()
+    window.action("cut").trigger()
+    assert field.content == ""
+    window.find_bar.close_button.click()
