@@ -7,6 +7,7 @@ import re
 from PySide6.QtGui import QTextCursor, QTextTable
 
 from app.ui.text.formula_object import FORMULA, source_of
+from app.ui.text.reading_order import as_read, blocks_of
 
 _OBJECT = "\ufffc"
 _OPENED_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
@@ -18,8 +19,7 @@ def copied_text(cursor: QTextCursor) -> str:
     start, end = cursor.selectionStart(), cursor.selectionEnd()
     parts: list[str] = []
     table, row = None, -1
-    block = cursor.document().findBlock(start)
-    while block.isValid() and block.position() <= end:
+    for block in as_read(blocks_of(cursor.document(), start, end)):
         part = QTextCursor(block)
         part.setPosition(max(start, block.position()))
         part.setPosition(min(end, block.position() + block.length() - 1), QTextCursor.MoveMode.KeepAnchor)
@@ -31,7 +31,6 @@ def copied_text(cursor: QTextCursor) -> str:
             parts.append(_written(part))
         elif above:
             parts.pop()
-        block = block.next()
     return _OPENED_RUN.sub(r"\1", "".join(parts)).replace("\u2028", "\n")
 
 

@@ -25,8 +25,11 @@ class SideScroll:
         """The bar; None while nothing is hidden."""
         return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
 
-    def show(self, frame: QRect, hidden_px: int, page_px: int) -> None:
-        """Stand at the lower edge of `frame`, of whose content so much is out of sight."""
+    def show(self, frame: QRect, hidden_px: int, page_px: int, *, begins_at_end: bool = False) -> None:
+        """Stand at the lower edge of `frame`, of whose content so much is out of sight.
+
+        `begins_at_end`: it is read from the right, and stays there while it grows.
+        """
         if hidden_px <= 0 and self._bar is None:
             return
         if self._bar is None:
@@ -37,7 +40,11 @@ class SideScroll:
             self._bar.setCursor(Qt.CursorShape.ArrowCursor)
             self._bar.valueChanged.connect(self._scrolled)
             self._bar.setSingleStep(_STEP_PX)
+            self._bar.setMaximum(0)
+        from_end_px = self._bar.maximum() - self._bar.value()
         self._bar.setRange(0, max(0, hidden_px))
+        if begins_at_end:
+            self._bar.setValue(self._bar.maximum() - from_end_px)
         self._bar.setPageStep(max(1, page_px))
         self._bar.setGeometry(frame.left() + _BAR_PX, frame.bottom() - _BAR_PX, frame.width() - 2 * _BAR_PX, _BAR_PX)
         self._bar.setVisible(hidden_px > 0)

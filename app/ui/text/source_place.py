@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from PySide6.QtGui import QTextCursor
 
 from app.ui.text.formula_object import FORMULA, formula_key
+from app.ui.text.reading_order import as_read, blocks_of
 
 _FARTHEST = 2_000
 """Characters of source that stand for nothing shown: a link's address is the longest of them."""
-_UNWRITTEN = frozenset("\u2029\u2028\u200b\u2002\ufdd0\ufdd1☐☑")
+_UNWRITTEN = frozenset("\u2028\u200b\u2002☐☑")
 """What a document has where the source has something else."""
 _OBJECT = "\ufffc"
 
@@ -16,9 +19,7 @@ _OBJECT = "\ufffc"
 def source_place(cursor: QTextCursor, source: str, start: int) -> int:
     """Return how many characters of `source` stand before a cursor in the document that shows it from `start` on."""
     place = start
-    unit = 0
-    for character in _shown_before(cursor):
-        unit += 2 if character > "\uffff" else 1
+    for character, unit in _read_before(cursor):
         if character == _OBJECT:
             place = _after_formula(cursor, unit, source, place)
         elif character not in _UNWRITTEN:
@@ -30,17 +31,27 @@ def source_place(cursor: QTextCursor, source: str, start: int) -> int:
 def raw_place(cursor: QTextCursor, source: str) -> int:
     """The same where the document shows the source as it is."""
     place = 0
-    for character in _shown_before(cursor):
+    units = cursor.document().toRawText().encode("utf-16-le", "surrogatepass")
+    for character in units[: 2 * cursor.position()].decode("utf-16-le", "surrogatepass"):
         if character == "\u200b" and source[place : place + 1] != character:
             continue
         place += 2 if source.startswith("\r\n", place) else 1
     return min(place, len(source))
 
 
-def _shown_before(cursor: QTextCursor) -> str:
-    # A selection would take whole cells of a table.
-    units = cursor.document().toRawText().encode("utf-16-le", "surrogatepass")
-    return units[: 2 * cursor.position()].decode("utf-16-le", "surrogatepass")
+def _read_before(cursor: QTextCursor) -> Iterator[tuple[str, int]]:
+    """Return each character that is read before a cursor comes, and the position behind it."""
+    document = cursor.document()
+    for block in as_read(blocks_of(document, 0, document.characterCount())):
+        is_last = block == cursor.block()
+        unit = block.position()
+        for character in block.text():
+            if is_last and unit >= cursor.position():
+                return
+            unit += 2 if character > "\uffff" else 1
+            yield character, unit
+        if is_last:
+            return
 
 
 def _after_formula(cursor: QTextCursor, unit: int, source: str, place: int) -> int:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF
+from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QTextFormat, QTextLength, QTextTable
 from PySide6.QtWidgets import QScrollBar, QWidget
 
+from app.ui.text.reading_order import is_mirrored
 from app.ui.text.side_scroll import SideScroll
 from app.ui.theme import Theme
 
@@ -37,6 +38,9 @@ class TableFrame:
         self._size = (0, 0)
         """Its rows and its characters, when it was measured."""
         self._inset_px = 0.0
+        self._left_px = 0.0
+        """Where it begins while it is not scrolled."""
+        self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
         name = QCoreApplication.translate("TableFrame", "Scroll the table sideways")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
@@ -59,6 +63,8 @@ class TableFrame:
             self._widths = _widths(table, first, self._widths if first else ())
             self._table, self._size = table, size
             self._inset_px = table.format().doubleProperty(INSET)
+            self._is_mirrored = is_mirrored(table)
+            self._left_px = 0.0 if self._is_mirrored else self._inset_px
         format_ = table.format().toTableFormat()
         paddings = 2 * format_.cellPadding() + format_.border()
         room = width_px - self._inset_px
@@ -66,22 +72,26 @@ class TableFrame:
         # Qt lays a cell out in whole pixels, the part of one that is left over is lost.
         fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
-        if constraints != list(format_.columnWidthConstraints()):
+        is_other = constraints != list(format_.columnWidthConstraints())
+        is_right = self._is_mirrored and not constraints
+        if is_other or is_right != bool(format_.alignment() & Qt.AlignmentFlag.AlignRight):
             format_.setColumnWidthConstraints(constraints)
+            format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
             format_.setBottomMargin(MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
             table.setFormat(format_)
         bounds = _bounds(table, paddings / 2)
         shown_px = min(room, bounds.width())
-        self.rect = QRectF(self._inset_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
+        left_px = bounds.left() if is_right else self._left_px
+        self.rect = QRectF(left_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
         below = self.rect.adjusted(0, 0, 0, _BAR_ROOM_PX)
-        self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px))
+        self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px), begins_at_end=self._is_mirrored)
 
     def _scroll_to(self, value: int) -> None:
         if self._table is None:
             return
         format_ = self._table.format().toTableFormat()
-        if format_.leftMargin() != self._inset_px - value:
-            format_.setLeftMargin(self._inset_px - value)
+        if format_.leftMargin() != self._left_px - value:
+            format_.setLeftMargin(self._left_px - value)
             self._table.setFormat(format_)
 
     def remove(self) -> None:

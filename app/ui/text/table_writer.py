@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 )
 
 from app.ui.text.inline_writer import InlineWriter
+from app.ui.text.reading_order import is_from_right, is_mirrored
 from app.ui.text.table_frames import INSET, LIFT_PX, MARGIN_PX, PADDING_PX
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import LINE_PX, Theme, scaled
@@ -32,10 +33,12 @@ def write_table(
 ) -> tuple[QTextTable, list[int]]:
     """Write a table and put the cursor behind it; return it, and where formulas stand in it.
 
+    Where its head is read from right to left, so are its columns.
     `quote` is a property that says how deep a block is quoted, and how deep.
     """
     rows = rows_of(tokens)
-    table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px))
+    mirrored = is_from_right(" ".join(inline.content for inline, _ in rows[0]))
+    table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px, is_mirrored=mirrored))
     places: list[int] = []
     for row, cells in enumerate(rows):
         places += write_row(table, row, cells, theme, quote)
@@ -47,7 +50,9 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
     """Write a row, which is empty; return where formulas stand in it."""
     formats = TextFormats(theme)
     places: list[int] = []
-    for column, (inline, align) in enumerate(cells):
+    mirrored = is_mirrored(table)
+    # Qt has no such tables: in the document the columns stand as they are seen.
+    for column, (inline, align) in enumerate(reversed(cells) if mirrored else cells):
         cell = table.cellAt(row, column)
         look = formats.text(is_quoted=bool(quote[1]))
         ground = cell.format().toTableCellFormat()
@@ -58,7 +63,7 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
             ground.setBackground(QBrush(QColor(theme.sunken)))
         cell.setFormat(ground)
         block = QTextBlockFormat()
-        block.setAlignment(align)
+        block.setAlignment(_from_right(align) if mirrored else align)
         block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
         block.setProperty(*quote)
         inside = cell.firstCursorPosition()
@@ -69,14 +74,24 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
     return places
 
 
-def _format(theme: Theme, inset_px: int, top_px: int) -> QTextTableFormat:
+def _from_right(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:
+    """Where a cell's words stand in a column that begins at the right, be they from left to right or figures."""
+    is_centred = align == Qt.AlignmentFlag.AlignHCenter
+    return align if is_centred else Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+
+
+def _format(theme: Theme, inset_px: int, top_px: int, *, is_mirrored: bool) -> QTextTableFormat:
     format_ = QTextTableFormat()
     format_.setBorderCollapse(True)
     format_.setBorder(1)
     format_.setBorderBrush(QBrush(QColor(theme.line)))
     format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
     format_.setCellPadding(PADDING_PX)
-    format_.setLeftMargin(inset_px)
+    if is_mirrored:
+        format_.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        format_.setRightMargin(inset_px)
+    else:
+        format_.setLeftMargin(inset_px)
     format_.setProperty(INSET, float(inset_px))
     format_.setTopMargin(top_px)
     format_.setBottomMargin(MARGIN_PX)

@@ -28,6 +28,8 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
         "- one\n- two END\n\n> quote",
         "A [link](https://example.org/a/b) and END",
         "| a | b |\n|---|---|\n| 1 | at END |",
+        "| עיר | תושבים | הערות |\n|---|---|---|\n| $x^2$ | 460 END | ליד |\n\nסוף",
+        "| עיר | תושבים |\n|---|---|\n| חיפה | 285 |\n| 9 END | 460 |",
         "Let $x^2$ and $$y^2$$ be END.",
         "```python\ndef f():\n    return END\n```\n",
         "<think>\nnot END\n</think>\n\nAfter that **END**",

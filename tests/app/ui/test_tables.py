@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QRectF
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.ui.text.block_writer import QUOTE_INDENT_PX
+from app.ui.text.copied_text import copied_text
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.wheel import turn_wheel
 
+_FROM_RIGHT = "| עיר | תושבים | הערות |\n|:---|---:|---|\n| תל אביב | 460,613 | ליד הים |\n| Haifa | 285,316 | נמל |\n"
 _WIDE = f"| {' | '.join(f'column {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['some words'] * 9)} |\n"
 
 
@@ -117,3 +120,57 @@ def test_nothing_above_a_table_that_begins_a_text_looks_selected(text: MessageTe
     assert top > 0
     assert is_lit(top, top + 60)
     assert not is_lit(0, top)
+
+
+def _rect(text: MessageText, words: str) -> QRectF:
+    """Where some words stand, as far as they reach."""
+    block = text.document().find(words).block()
+    assert block.isValid(), words
+    layout = block.layout()
+    place = text.document().documentLayout().blockBoundingRect(block).topLeft() - layout.boundingRect().topLeft()
+    return layout.lineAt(0).naturalTextRect().translated(place)
+
+
+def test_a_table_from_right_to_left_has_its_first_column_at_the_right(text: MessageText) -> None:
+    for source in (_FROM_RIGHT, f"> {_FROM_RIGHT.rstrip().replace(chr(10), f'{chr(10)}> ')}\n"):
+        text.set_text(f"טבלה\n\n{source}\nסוף")
+        heads = [_rect(text, head) for head in ("עיר", "תושבים", "הערות")]
+        assert heads[0].left() > heads[1].right() > heads[1].left() > heads[2].right()
+        # Each column begins at the right, whatever its words are; the table does, too.
+        columns = [("תל אביב", "Haifa"), ("460,613", "285,316"), ("ליד הים", "נמל")]
+        for head, words in zip(heads, columns, strict=True):
+            assert {round(_rect(text, each).right()) for each in words} == {round(head.right())}
+        frame = text.frames.tables[0].rect
+        inset = 0 if source is _FROM_RIGHT else QUOTE_INDENT_PX
+        assert text.viewport().width() - inset - 4 <= frame.right() <= text.viewport().width() - inset
+    # A head that begins from left to right is one of a table that does.
+    text.set_text("| Country | עיר |\n|---|---|\n| Israel | תל אביב |\n")
+    assert _rect(text, "Country").right() < _rect(text, "עיר").left()
+    assert text.frames.tables[0].rect.left() <= 1
+
+
+def test_a_wide_table_from_right_to_left_is_scrolled_to_its_first_column(text: MessageText) -> None:
+    wide = f"| {' | '.join(f'עמודה {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['מילים אחדות'] * 9)} |\n"
+    for start in range(0, len(wide), 7):
+        text.append(wide[start : start + 7])
+    (frame,) = text.frames.tables
+    assert frame.bar is not None
+    assert frame.bar.value() == frame.bar.maximum()
+    assert text.viewport().width() - 12 <= _rect(text, "עמודה 0").right() <= text.viewport().width()
+    assert _rect(text, "עמודה 8").left() < 0
+    frame.bar.setValue(0)
+    assert _rect(text, "עמודה 8").left() >= 0
+    assert frame.rect.left() == 0
+
+
+def test_a_table_from_right_to_left_streams_in_and_is_copied_in_the_order_in_which_it_is_read(
+    text: MessageText,
+) -> None:
+    for character in f"{_FROM_RIGHT}\nסוף":
+        text.append(character)
+    grown = text.toPlainText()
+    text.selectAll()
+    copied = "עיר\tתושבים\tהערות\nתל אביב\t460,613\tליד הים\nHaifa\t285,316\tנמל\nסוף"
+    assert copied_text(text.textCursor()).strip() == copied
+    text.set_text(f"{_FROM_RIGHT}\nסוף")
+    assert text.toPlainText() == grown
