@@ -13,6 +13,7 @@ from app.model.message import (
     Alternative,
     Constraint,
     Drawn,
+    Earlier,
     Figures,
     HookTold,
     Message,
@@ -204,7 +205,19 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
     return msgspec.structs.replace(
         before,
         token_ids=ids,
-        earlier=tuple(msgspec.structs.replace(part, end=min(part.end, num_given)) for part in before.earlier),
+        earlier=(
+            *[msgspec.structs.replace(part, end=min(part.end, num_given)) for part in before.earlier],
+            # What hooks have forked goes on with a seed of its own.
+            *[
+                Earlier(
+                    end=num_given + min(part.num_tokens, num_drawn),
+                    seed=part.seed,
+                    sampling=before.sampling,
+                    has_forked=True,
+                )
+                for part in choice.drawn_before
+            ],
+        ),
         token_chars=tuple(choice.turn_token_chars),
         origins="".join(origins),
         logprobs=tuple(logprobs) if any(logprob is not None for logprob in logprobs) else (),

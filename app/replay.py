@@ -38,6 +38,8 @@ _NUM_TOP = 10
 """Alternatives that are asked for, to tell how near two tokens were."""
 _ROOM = 64
 """Tokens behind the last one in which what ended the answer may come again."""
+_REST = 3
+"""Tokens behind the last one with which a character that begins there is whole; halves of one are not told."""
 _ENDINGS = {"eos", "stop", "constraint", "hook"}
 
 
@@ -151,7 +153,7 @@ class Replay:
                 command,
                 sampling=msgspec.structs.replace(command.sampling, seed=run.seed),
                 continuation=Continuation(token_ids=list(self._ids[:begin])) if begin else None,
-                max_tokens=run.end - begin + (_ROOM if is_ending else 0) or 1,
+                max_tokens=run.end - begin + (_ROOM if is_ending else _REST),
                 hooks=list(self._hooks),
                 hook_options={name: given for name, given in command.hook_options.items() if name in self._hooks},
                 top_logprobs=max(self._record.top_logprobs, _NUM_TOP),
@@ -247,7 +249,7 @@ class Replay:
         if self._prompt_tokens is not None or not event.usage.prompt_tokens:
             return
         self._prompt_tokens = event.usage.prompt_tokens - self._begin
-        begin = self._record.earlier[-1].end if self._record.earlier else 0
+        begin = max((part.end for part in self._record.earlier if not part.has_forked), default=0)
         before = self._record.figures.prompt_tokens - begin
         if self._record.figures.prompt_tokens and not self._has_healed and before != self._prompt_tokens:
             self._say(

@@ -77,6 +77,11 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[st
         for hook in record.hooks_told
         if hook.is_off
     ]
+    told += [
+        f"A hook forked it behind token {part.end:,}: alone, without the other branch, it may decide otherwise there."
+        for part in record.earlier
+        if part.has_forked
+    ]
     return told
 
 

@@ -42,6 +42,14 @@ class WrittenSegment(Value, frozen=True):
     stop: str | None = None
 
 
+class DrawnBefore(Value, frozen=True):
+    """The seed that drew the first tokens of an answer which forked: that of the answer that it forked from."""
+
+    num_tokens: int
+    """As far as no part before this one says it."""
+    seed: int
+
+
 class Choice(Value, frozen=True):
     """One finished answer.
 
@@ -51,6 +59,8 @@ class Choice(Value, frozen=True):
 
     `num_given_chars`: how many characters at the end of the given beginning hooks have taken back. The turn is the
     beginning without them, and then `text`.
+
+    `drawn_before`: what of `token_ids` another seed than `seed` has drawn; only where a hook has forked.
     """
 
     text: str
@@ -62,6 +72,7 @@ class Choice(Value, frozen=True):
     turn_token_ids: list[int] = []
     turn_token_chars: list[int] = []
     num_given_chars: int = 0
+    drawn_before: list[DrawnBefore] = []
     segments: list[WrittenSegment] | UnsetType = UNSET
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 import mlx.core as mx
+from msgspec import structs
 
 from worker.answer import Answer
 from worker.beginning import does_not_fit, given, plans_of
@@ -19,6 +20,7 @@ from worker.language_model import LanguageModel
 from worker.prompts import Prompts
 from worker.protocol import (
     Answered,
+    Choice,
     Chunk,
     Finished,
     FinishReason,
@@ -72,7 +74,6 @@ class Request:
             raise does_not_fit()
         sampling = command.sampling
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
-        self._seed = seed
         self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
         self._steerings: list[Steering] = []
         """Of each answer, where there are hooks."""
@@ -82,6 +83,7 @@ class Request:
                 Steering(
                     command.request_id,
                     choice,
+                    seed + choice,
                     writing,
                     folder.new(command.hooks, command.hook_options, command.request_id),
                     model.vocabulary,
@@ -182,7 +184,7 @@ class Request:
             assert fork.choice == len(self.writings)
             self.writings.append(fork.writing)
             self._steerings.append(fork)
-            self._samplers.append(Sampler(self.command.sampling, self._seed + fork.choice))
+            self._samplers.append(Sampler(self.command.sampling, fork.seeds.seed))
         self._num_forking = 0
         self.ticket.num_choices = len(self.writings)
         return taken
@@ -224,6 +226,10 @@ class Request:
         writing = self.writings[choice]
         return writing.is_over or writing.answer.reason is not None
 
+    def _choice(self, number: int) -> Choice:
+        choice = self.writings[number].choice(self._samplers[number].seed)
+        return structs.replace(choice, drawn_before=self._steerings[number].seeds.before) if self._steerings else choice
+
     def _finished(self) -> Finished:
         num_tokens = [writing.num_own for writing in self.writings]
         num_timed = sum(num_tokens) - sum(1 for number in num_tokens if number)
@@ -231,9 +237,7 @@ class Request:
         prefill_ms = ((self._first or time.perf_counter()) - self._began) * 1e3
         return Finished(
             request_id=self.request_id,
-            choices=[
-                writing.choice(sampler.seed) for writing, sampler in zip(self.writings, self._samplers, strict=True)
-            ],
+            choices=[self._choice(number) for number in range(len(self.writings))],
             usage=Usage(
                 prompt_tokens=len(self.sequence),
                 cached_tokens=self.num_kept,

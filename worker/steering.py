@@ -19,6 +19,7 @@ from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.hook_chain import HookChain
 from worker.next_draw import NextDraw
 from worker.protocol import Event, RequestId
+from worker.seeds import Seeds
 from worker.step import Draw, Phase, Step
 from worker.telling import Telling
 from worker.vocabulary import Vocabulary
@@ -62,6 +63,7 @@ class Steering:
         self,
         request_id: RequestId,
         choice: int,
+        seed: int,
         writing: Writing,
         hooks: HookChain,
         vocabulary: Vocabulary,
@@ -73,6 +75,7 @@ class Steering:
         `max_resamples`: how often one place is drawn anew.
         """
         self.choice = choice
+        self.seeds = Seeds(seed)
         self.writing = writing
         self.hooks = hooks
         self._telling = Telling(request_id, choice, writing)
@@ -82,6 +85,8 @@ class Steering:
         self._num_visits_left = _VISITS_A_TOKEN * writing.num_left_in_all + _FEWEST_VISITS
         self._visits: dict[int, int] = {}
         """How often a token was drawn at each place."""
+        self._visits_before: dict[int, int] = {}
+        """How often that was before it forked, by the seed of another."""
         self._next = NextDraw(len(vocabulary))
         self._logits: Callable[[], npt.NDArray[np.float32]] = lambda: np.zeros(0, dtype=np.float32)
         """Of what the last token was drawn."""
@@ -94,17 +99,20 @@ class Steering:
         other.choice = choice
         other.writing = self.writing.copy()
         other.hooks = self.hooks.copy()
+        other.seeds = self.seeds.fork()
         other._telling = self._telling.fork(choice, other.writing)
         other._next = self._next.copy()
         other._visits, other._appended = dict(self._visits), list(self._appended)
+        other._visits_before = dict(self._visits)
         return other
 
     # --- what a draw asks ----------------------------------------------------------------------------------
 
     @property
     def visit(self) -> int:
-        """How often a token was drawn at this place before."""
-        return self._visits.get(self.writing.place, 0)
+        """How often a token was drawn at this place before, by the seed that draws now."""
+        place = self.writing.place
+        return self._visits.get(place, 0) - self._visits_before.get(place, 0)
 
     @property
     def temperature(self) -> float | None:
@@ -154,7 +162,7 @@ class Steering:
     def _decide(self, taken: Taken) -> None:
         """Ask what is to be done before the next draw, until nothing more changes."""
         while not self._next.is_decided and not self._has_ended and not self.writing.answer.is_healing:
-            step = self._step("before", None, self.visit)
+            step = self._step("before", None, self._visits.get(self.writing.place, 0))
             self._backtracked, self._appended = 0, []
             decisions = self.hooks.ask(step)
             self._next.is_decided = True
@@ -215,6 +223,8 @@ class Steering:
         """Begin a fork with what was decided of it; return what is to be told."""
         taken = Taken()
         self._apply(decision, drawn, taken)
+        # What stands now nobody drew, or its parent did.
+        self.seeds.keep(len(self.writing.new_ids))
         taken.events += self._telling.told()
         return taken.events
 
@@ -274,6 +284,7 @@ class Steering:
         num_back = min(num_back, len(self.writing.given_ids) + len(self.writing.new_ids))
         if num_back:
             back = self.writing.rewind(num_back)
+            self.seeds.keep(len(self.writing.new_ids))
             taken.events += self._telling.taken_back(back)
             self._telling.add(back.text)
             self._backtracked += num_back

@@ -73,6 +73,7 @@ from typing import Any, NamedTuple, cast
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from worker.constraint import Constraint
 from worker.drawn import Drawn
@@ -125,7 +126,6 @@ class _Family:
     vocabulary: Vocabulary
     prompt_ids: list[int]
     sampling: Sampling
-    seed: int
     choices: list[int]
     """The numbers of all that there are."""
 
@@ -186,20 +186,20 @@ class Stepping:
             raise ValueError(f"`max_tokens` is {max_tokens}; 1 or more is meant.")
         seed = secrets.randbits(32) if sampling.seed is None else sampling.seed
         writing = Writing(vocabulary, [SegmentPlan(stop, constraint)], [], None, max_tokens)
-        family = _Family(vocabulary, list(prompt_ids), sampling, seed, [])
+        family = _Family(vocabulary, list(prompt_ids), sampling, [])
         choice = family.new_choice("")
         steering = None
         if hooks:
             named = [(getattr(hook, "__name__", type(hook).__name__), hook) for hook in hooks]
             chain = HookChain(named, slow_s=slow_s)
-            steering = Steering(0, choice, writing, chain, vocabulary, family.new_choice, max_resamples)
-        self._begin(family, choice, writing, steering)
+            steering = Steering(0, choice, seed, writing, chain, vocabulary, family.new_choice, max_resamples)
+        self._begin(family, seed, writing, steering)
 
-    def _begin(self, family: _Family, choice: int, writing: Writing, steering: Steering | None) -> None:
+    def _begin(self, family: _Family, seed: int, writing: Writing, steering: Steering | None) -> None:
         self._family = family
         self._writing = writing
         self._steering = steering
-        self._sampler = Sampler(family.sampling, family.seed + choice)
+        self._sampler = Sampler(family.sampling, seed)
         self._has_begun = False
 
     @property
@@ -219,7 +219,8 @@ class Stepping:
 
     def choice(self) -> Choice:
         """Return all of it, once it has ended: its tokens are exactly its text."""
-        return self._writing.choice(self._sampler.seed)
+        choice = self._writing.choice(self._sampler.seed)
+        return choice if self._steering is None else structs.replace(choice, drawn_before=self._steering.seeds.before)
 
     def end(self, reason: FinishReason = "cancelled") -> str:
         """End it for a reason of the caller's; return what was held back."""
@@ -285,7 +286,7 @@ class Stepping:
 
     def _forked(self, steering: Steering) -> Stepping:
         fork = object.__new__(Stepping)
-        fork._begin(self._family, steering.choice, steering.writing, steering)
+        fork._begin(self._family, steering.seeds.seed, steering.writing, steering)
         return fork
 
 

@@ -94,13 +94,15 @@ class Figures(Struct, frozen=True, gc=False, kw_only=True):
     """The oldest messages behind the system prompt that the model did not see, for want of room."""
 
 
-class Earlier(Struct, frozen=True, gc=False, kw_only=True):
-    """How a part of an answer was drawn that then went on."""
+class Earlier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How a part of an answer was drawn that then went on otherwise."""
 
     end: int
     """How many tokens the turn had at its end."""
     seed: int | None
     sampling: Sampling
+    has_forked: bool = False
+    """Whether a hook forked it there, in the midst; else it had ended, and what came after read it as given."""
 
 
 class HookTold(Struct, frozen=True, gc=False, kw_only=True):
@@ -152,7 +154,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     overflow: Overflow = "fail"
     seed: int | None = None
     earlier: tuple[Earlier, ...] = ()
-    """Of an answer that went on after it had ended: its parts before the last one, which `sampling` and `seed` drew."""
+    """Of an answer that was not drawn in one go: its parts before the last one, which `sampling` and `seed` drew."""
     reason: str | None = None
     stop: str | None = None
     error: str | None = None

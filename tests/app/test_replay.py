@@ -26,9 +26,21 @@ def _replayed(writer: Writer, message: Message, kv_bits: int | None = None) -> V
     return replay.verdict
 
 
+_FORKING_HOOK = """
+from worker.decision import Decision
+
+class Hook:
+    def __call__(self, step):
+        if step.phase == "after" and step.position in {2, 5} and step.visit == 0:
+            return [Decision(), Decision()]
+"""
+
+
 @pytest.fixture(scope="module")
-def writer() -> Iterator[Writer]:
-    writer = Writer()
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Writer]:
+    hooks = tmp_path_factory.mktemp("hooks")
+    (hooks / "two_ways.py").write_text(_FORKING_HOOK, encoding="utf-8")
+    writer = Writer(hooks)
     yield writer
     writer.client.stop()
 
@@ -79,6 +91,24 @@ def test_an_answer_in_parts_is_drawn_with_the_seed_of_each(writer: Writer) -> No
     differences = _replayed(writer, other).differences
     assert differences
     assert max(difference.place for difference in differences) < part.end
+
+
+def test_what_a_hook_forked_is_drawn_with_the_seeds_of_its_parts(writer: Writer) -> None:
+    hot = Sampling(temperature=3.0, max_tokens=12)
+    answers = writer.write_forked(Record(sampling=hot, seed=5, hooks=("two_ways",)))
+    assert len({answer.text for answer in answers}) == len(answers) == 4
+    assert sorted([part.end for part in _record(answer).earlier] for answer in answers) == [[], [3], [3, 6], [6]]
+    for answer in answers:
+        verdict = _replayed(writer, answer)
+        assert verdict.matched
+        assert verdict.num_compared == 12
+        assert len(verdict.reasons) == len(_record(answer).earlier)
+        assert all("A hook forked it behind token" in reason for reason in verdict.reasons)
+    whole = next(answer for answer in answers if len(_record(answer).earlier) == 2)
+    # Each part has its own seed, and without them it is another answer.
+    assert len({_record(answer).seed for answer in answers}) == 4
+    bare = structs.replace(whole, record=structs.replace(_record(whole), earlier=()))
+    assert not _replayed(writer, bare).matched
 
 
 def test_an_answer_that_broke_off_comes_again_as_far_as_it_came(writer: Writer) -> None:

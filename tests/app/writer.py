@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import structs
 
 from app.model.message import Message, Record
 from app.prompt import finished, generate
 from worker.client import WorkerClient
-from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, LoadModel, ModelLoaded, Token
+from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, Forked, LoadModel, ModelLoaded, Token
 
 
 class Writer:
     """A real worker with the guide, and answers written as the app has them written."""
 
-    def __init__(self) -> None:
-        self.client = WorkerClient()
+    def __init__(self, hooks_folder: Path | None = None) -> None:
+        self.client = WorkerClient(hooks_folder=hooks_folder)
         self.client.send(LoadModel(request_id="load", model="guide", cache=CacheOptions(disk_limit_bytes=0)))
         while not isinstance(event := self.client.receive(), ModelLoaded):
             assert not isinstance(event, Failed)
@@ -27,6 +29,10 @@ class Writer:
 
     def write(self, record: Record, before: Message | None = None) -> Message:
         """Write an answer, or go on with one."""
+        return self.write_forked(record, before)[0]
+
+    def write_forked(self, record: Record, before: Message | None = None) -> list[Message]:
+        """Write an answer, and those that hooks fork from it."""
         signed = structs.replace(
             record, model="guide", model_identity=self.loaded.identity, versions=self.loaded.versions
         )
@@ -35,13 +41,15 @@ class Writer:
             message = structs.replace(before, record=signed)
         self._num_asked += 1
         self.client.send(generate(f"answer-{self._num_asked}", message, self.prompt))
-        tokens: list[Token] = []
+        tokens: dict[int, list[Token]] = {0: []}
         while True:
             match self._next(f"answer-{self._num_asked}"):
                 case Chunk() as chunk:
-                    tokens += chunk.tokens
+                    tokens[chunk.choice] += chunk.tokens
+                case Forked() as fork:
+                    tokens[fork.choice] = tokens[fork.parent][: fork.num_tokens]
                 case Finished() as event:
-                    return finished(message, self.prompt, tokens, event)
+                    return [finished(message, self.prompt, tokens[number], event, number) for number in tokens]
                 case Failed() as event:
                     raise AssertionError(event.message)
                 case _:

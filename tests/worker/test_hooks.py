@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import random
@@ -82,26 +81,34 @@ def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) ->
     return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
 
 
+def ask_once(
+    model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None, *, looks_ahead: bool, **fields: Any
+) -> list[Event]:
+    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
+    cache, hooks = PromptCache(model.new_layers, PLENTY), HookFolder(given=given, slow_s=math.inf)
+    engine = Engine(model, cache, hooks, looks_ahead=looks_ahead)
+    engine.add(Generate(request_id=1, **asked), Ticket(1))
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    return events
+
+
 def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
     """Answer one request, on both ways to decode, which say the same."""
-    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, "hooks": list(given or {}), **fields}
-    heard: list[list[Event]] = []
-    for looks_ahead in (False, True):
-        engine = Engine(
-            model,
-            PromptCache(model.new_layers, PLENTY),
-            HookFolder(given=given, slow_s=math.inf),
-            looks_ahead=looks_ahead,
-        )
-        engine.add(Generate(request_id=1, **asked), Ticket(1))
-        events: list[Event] = []
-        while engine.is_busy:
-            events += engine.step()
-        heard.append(events)
-    if not any(isinstance(event, Forked) for event in heard[0]):
-        # Where answers fork, their order in the batch, and with it their numbers, may be another one.
+    heard = [ask_once(model, given, looks_ahead=looks_ahead, **fields) for looks_ahead in (False, True)]
+    if any(isinstance(event, Forked) for event in heard[0]):
+        # Where several fork, their order in the batch, and with it the forks' numbers, may be another one.
+        assert answers(heard[0]) == answers(heard[1])
+    else:
         assert told(heard[0]) == told(heard[1])
     return heard[0]
+
+
+def answers(events: Sequence[Event]) -> list[tuple[object, ...]]:
+    """What came of each answer and of each fork, whatever its number."""
+    ended = [event for event in events if isinstance(event, Finished)]
+    return sorted((choice.text, choice.token_ids, choice.reason) for event in ended for choice in event.choices)
 
 
 def told(events: Sequence[Event]) -> dict[int, list[object]]:
@@ -689,11 +696,15 @@ def test_a_backtrack_reaches_into_the_segment_before(counting: LanguageModel) ->
 
 @dataclass
 class Draws:
-    """All that was drawn: of what sequence, which visit, how, and what came."""
+    """All that was drawn: of what sequence, which visit of that seed, how, and what came."""
 
     made: list[tuple[list[int], int, int, Any, float | None, int]] = field(
         default_factory=list[tuple[list[int], int, int, Any, float | None, int]]
     )
+
+    def __deepcopy__(self, _memo: object) -> Draws:
+        """The hooks of forks tell theirs, too."""
+        return self
 
 
 class Chance:
@@ -704,6 +715,10 @@ class Chance:
         self.draws = draws
         self.size = size
         self.num_forks = 0
+        self.branch: int | None = None
+        self.visits: dict[int, int] = {}
+        self.visits_before: dict[int, int] = {}
+        """By place; those before it forked were draws of its parent's seed."""
         self.mask: Any = None
         self.temperature: float | None = None
         self.tried: list[int] = []
@@ -716,6 +731,8 @@ class Chance:
 
     def __call__(self, step: Step) -> Verdict:
         chance, chosen = self.random, self.random.random()
+        if self.branch != step.branch:
+            self.branch, self.visits_before = step.branch, self.visits
         if step.phase == "before":
             self._forget(step.position)
             if chosen < 0.06:
@@ -739,9 +756,9 @@ class Chance:
             self._forget(step.position)  # somewhere else, and nobody was asked how to draw there
         left = np.ones(self.size, dtype=np.bool_) if self.mask is None else self.mask.copy()
         left[self.tried] = False
-        self.draws.made.append(
-            ([*step.given, *step.tokens], step.branch, step.visit, left, self.temperature, step.token)
-        )
+        visit = step.visit - self.visits_before.get(step.position, 0)
+        self.visits = {**self.visits, step.position: step.visit + 1}
+        self.draws.made.append(([*step.given, *step.tokens], step.branch, visit, left, self.temperature, step.token))
         if chosen < 0.15:
             self.tried.append(step.token)
             return Decision(resample=True)
@@ -759,27 +776,27 @@ class Chance:
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
 def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
-    draws = Draws()
     # Of every second one something is given, which may be taken back, too.
     given = list(range(60, 60 + 9 * (seed % 2)))
     sampling = Sampling(temperature=1.0, seed=seed * 100)
-    made = itertools.cycle(range(seed, seed + n))
-    events = ask(
-        model,
-        {"chance": lambda: Chance(next(made), draws, len(model.vocabulary))},
-        n=n,
-        sampling=sampling,
-        max_tokens=24,
-        continuation=Continuation(token_ids=given) if given else None,
-    )
-    finished(events)
-    assert len(draws.made) > 20
-    num_close = 0
-    for tokens, choice, visit, mask, temperature, token in draws.made:
-        sequence = PROMPT + tokens
-        logits = model.forward(mx.array([sequence]), model.new_layers())
-        sampler = Sampler(sampling, sampling.seed + choice)  # pyright: ignore[reportOptionalOperand]
-        again = sampler.draw(logits, None, len(sequence), visit, mx.array(mask), temperature)
-        num_close += again.item() != token
-    # Two that are so close that rounding decides are rare.
-    assert num_close <= len(draws.made) * 0.02
+    for looks_ahead in (False, True):
+        draws = Draws()
+        made = iter(range(seed, seed + n))
+        hooks = {"chance": lambda: Chance(next(made), draws, len(model.vocabulary))}  # noqa: B023 (made at once)
+        continuation = Continuation(token_ids=given) if given else None
+        events = ask_once(
+            model, hooks, looks_ahead=looks_ahead, n=n, sampling=sampling, max_tokens=24, continuation=continuation
+        )
+        seeds = [choice.seed for choice in finished(events).choices]
+        assert seeds[:n] == [seed * 100 + choice for choice in range(n)]
+        assert len(set(seeds)) == len(seeds)
+        assert len(draws.made) > 10
+        num_close = 0
+        for tokens, choice, visit, mask, temperature, token in draws.made:
+            sequence = PROMPT + tokens
+            logits = model.forward(mx.array([sequence]), model.new_layers())
+            sampler = Sampler(sampling, seeds[choice])
+            again = sampler.draw(logits, None, len(sequence), visit, mx.array(mask), temperature)
+            num_close += again.item() != token
+        # Two that are so close that rounding decides are rare.
+        assert num_close <= len(draws.made) * 0.02
