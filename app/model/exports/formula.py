@@ -13,6 +13,7 @@ _UNSAID = re.compile(r"\\label\s*\{[^{}]*\}|\\(?:notag|nonumber)(?![a-zA-Z])")
 _NUMBERED = re.compile(r"(\\(?:begin|end)\s*\{(?:align|alignat|gather|equation))\}")
 _TAG = re.compile(r"\\tag(\*?)\s*\{([^{}]*)\}")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
+_FONT = "Bough"
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
 
@@ -32,7 +33,7 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
         return None
     latex_class = _latex_class()
     try:
-        svg = latex_class(_without_numbers(latex), size=size_px, color=colour, inline=is_inline).svg()
+        svg = latex_class(_without_numbers(latex), size=size_px, font=_FONT, color=colour, inline=is_inline).svg()
     except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
         return None
     box = _VIEW_BOX.search(svg)
@@ -67,8 +68,11 @@ def _latex_class() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from ziamath.config import config
-        from ziamath.zmath import Latex
+        from ziamath.zmath import Latex, loadedfonts
 
+        from app.model.exports.formula_words import FormulaFont
+
+    loadedfonts[_FONT] = FormulaFont()
     # Qt's SVG has no symbols that are used again.
     config.svg2 = False
     return Latex

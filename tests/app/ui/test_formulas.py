@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PySide6.QtGui import QColor, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QApplication
@@ -90,6 +92,33 @@ def test_what_is_no_latex_is_shown_as_it_was_written(text: MessageText, qtbot: Q
     assert all(source in shown for source in ("$\\frac{a}{$", "$\\unknown{x$", "\\(y}\\)"))
     assert "$$\\begin{nothing}$$" in shown
     assert shown.count("\ufffc") == 1
+
+
+def test_words_in_a_formula_are_as_wide_as_they_are_written_in_any_script_that_can_be_set_there() -> None:
+    for latex, words in (
+        (r"v_{\text{平均}} = \frac{\text{路程 s}}{\text{时间（小时）}}", "平均路程时间（小时）"),
+        (r"\text{きょり、ソ한글}", "きょり、ソ한글"),
+    ):
+        drawn = formula(latex, 20, "black", is_inline=False)
+        assert drawn is not None
+        assert "".join(re.findall(r"<text [^>]*>(.)</text>", drawn.svg)) == words
+    drawn = formula(r"\text{面积}", 20, "black", is_inline=True)
+    assert drawn is not None
+    assert 40 <= drawn.width_px <= 44
+    assert 20 <= drawn.height_px <= 30
+    # These are in the font of formulas.
+    latin = formula(r"\text{площадь é ß}", 20, "black", is_inline=True)
+    assert latin is not None
+    assert "<text" not in latin.svg
+
+
+def test_a_formula_with_letters_that_it_would_show_as_boxes_is_shown_as_it_was_written(
+    text: MessageText, qtbot: QtBot
+) -> None:
+    source = r"$\text{مساحة} = x$ and $\text{क्षेत्र}$ and $\text{面}$"
+    text.set_text(source)
+    _wait(qtbot)
+    assert text.toPlainText() == source.replace(r"$\text{面}$", "\ufffc")
 
 
 @pytest.mark.parametrize(
