@@ -288,7 +288,10 @@ class MessageList(GlidingArea):
         """The first place in a text that is seen, where the message that holds it began further up."""
         held, sight = self._sight.held, self._sight
         view = None if held is None or sight.offset(held[0]) >= 0 else self._views.get(self._ids[held[0]])
-        return None if view is None else (view.message.id, position_at(view, LINE_PX // 2 - view.y()))
+        if view is None or not view.text.isVisibleTo(view):
+            # Nothing was written there, or it is written anew.
+            return None
+        return view.message.id, position_at(view, LINE_PX // 2 - view.y())
 
     def _hold_line(self, message_id: MessageId, position: int) -> None:
         view = self._views.get(message_id)

@@ -108,6 +108,19 @@ def test_a_wider_page_on_which_the_last_answer_is_lower_shows_nothing_below_it(
     assert _ends_at_the_lower_edge(transcript)
 
 
+def test_a_wider_page_shows_the_same_message_where_nothing_is_written_in_the_one_above(
+    desk: Desk, transcript: Transcript
+) -> None:
+    desk.ask("One", _LONG * 3)
+    transcript.verticalScrollBar().setValue(30)
+    system, question = (view for view in transcript.views if view.message.role != "assistant")
+    assert system.message.text == ""
+    assert system.y() < 0 < system.geometry().bottom()
+    before = _seen(transcript)
+    transcript.resize(1000, 700)
+    assert _seen(transcript)[question.message.id] == before[question.message.id]
+
+
 def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gives_the_focus_back(
     desk: Desk, transcript: Transcript, qtbot: QtBot
 ) -> None:
