@@ -28,10 +28,11 @@ from typing_extensions import override
 
 from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import Formula, formula
-from app.model.exports.part import Options, Part, Section
+from app.model.exports.part import Options, Part
 from app.model.exports.rendering import rendered
 from app.model.exports.wording import (
     Note,
+    branch_title,
     first_words,
     heading,
     split_note,
@@ -110,16 +111,11 @@ def filled(document: PaperDocument, part: Part, options: Options) -> Generator[i
     done = 0
     for number, section in enumerate(told_sections(part, options), 1):
         if number > 1:
-            writer.heading(_branch(part, section, number), 0, px=17)
+            writer.heading(branch_title(part, section, number), 0, px=17)
         for message in section.messages:
             writer.message(message)
             done += 1
             yield done
-
-
-def _branch(part: Part, section: Section, number: int) -> str:
-    after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
-    return f"Branch {number}{after}"
 
 
 class _Writer:

@@ -1,42 +1,88 @@
-"""Conversations as ODT, for word processors; formulas are pictures there."""
+"""Conversations as ODT, for word processors: their formulas and pictures as such a file can have them."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Generator
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSizeF, Qt, QUrl
-from PySide6.QtGui import QImage, QPainter, QTextDocument, QTextDocumentWriter
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSizeF, Qt
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-from app.export.document import PaperDocument, filled
-from app.model.exports.formula import Formula
+from app.export.document import TEXT_PX, picture_of
+from app.model.exports.formula import Formula, formula
+from app.model.exports.open_document import About, write_document
+from app.model.exports.open_inline import Picture
+from app.model.exports.open_styles import TEXT_MM
+from app.model.exports.open_text import OpenText
 from app.model.exports.part import Options, Part
+from app.model.exports.wording import title
 from app.model.exports.writing import Progress, whole_file
 
-_SHARPNESS = 3
+_SHARPNESS = 4
 """Pixels of a formula's picture for each that it takes up."""
+_MM_PER_PX = 25.4 / 96
+_HIGHEST_MM = 230
+_ENDINGS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
+"""Pictures that every word processor reads, by how they begin."""
 
 
 def odt(part: Part, options: Options, path: Path) -> Generator[Progress]:
     """Write an ODT file; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
-    document = PaperDocument()
+    pictures = _Pictures()
+    text = OpenText(pictures, options)
     total = len(part.messages)
-    for done in filled(document, part, options):
+    for done in text.tell(part):
         yield Progress(done, total)
-    for name, found in document.formulas.items():
-        document.addResource(QTextDocument.ResourceType.ImageResource.value, QUrl(name), _picture(found))
-    # In memory first: Qt does not say where a disk is full.
-    whole = QBuffer()
-    whole.open(QIODevice.OpenModeFlag.WriteOnly)
-    if not QTextDocumentWriter(whole, b"ODF").write(document):
-        raise OSError(None, "The ODT could not be made", str(path))
+    conversation = part.conversation
+    about = About(title(part), conversation.created_ms, conversation.updated_ms)
     with whole_file(path) as file:
-        file.write(whole.data().data())
+        write_document(file, about, text.xml, text.styles.xml(), pictures.files)
     yield Progress(total, total)
 
 
-def _picture(found: Formula) -> QImage:
+class _Pictures:
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+
+    def formula(self, latex: str, *, is_inline: bool) -> Picture | None:
+        found = formula(latex, TEXT_PX + 1, "black", is_inline=is_inline)
+        if found is None:
+            return None
+        size_mm = QSizeF(found.width_px, found.height_px) * _MM_PER_PX
+        # One that is wider than the page is as wide as that.
+        scale = min(1.0, TEXT_MM / size_mm.width())
+        return Picture(
+            self._kept(_png(_drawn(found)), "png"),
+            size_mm.width() * scale,
+            size_mm.height() * scale,
+            found.below_px * _MM_PER_PX * scale,
+        )
+
+    def picture(self, address: str) -> Picture | None:
+        found = picture_of(address)
+        if found is None:
+            return None
+        size_mm = QSizeF(found.size()) * _MM_PER_PX
+        if size_mm.width() > TEXT_MM or size_mm.height() > _HIGHEST_MM:
+            size_mm.scale(TEXT_MM, _HIGHEST_MM, Qt.AspectRatioMode.KeepAspectRatio)
+        data = b""
+        head, _, encoded = address.partition(",")
+        if head.endswith(";base64"):
+            data = base64.b64decode(encoded)
+        ending = next((ending for begin, ending in _ENDINGS.items() if data.startswith(begin)), "")
+        path = self._kept(data, ending) if ending else self._kept(_png(found), "png")
+        return Picture(path, size_mm.width(), size_mm.height())
+
+    def _kept(self, data: bytes, ending: str) -> str:
+        path = f"Pictures/{hashlib.sha256(data).hexdigest()[:24]}.{ending}"
+        self.files[path] = data
+        return path
+
+
+def _drawn(found: Formula) -> QImage:
     size = (QSizeF(found.width_px, found.height_px) * _SHARPNESS).toSize()
     picture = QImage(size, QImage.Format.Format_ARGB32_Premultiplied)
     picture.fill(Qt.GlobalColor.transparent)
@@ -44,3 +90,10 @@ def _picture(found: Formula) -> QImage:
     QSvgRenderer(QByteArray(found.svg.encode())).render(painter)
     painter.end()
     return picture
+
+
+def _png(picture: QImage) -> bytes:
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    picture.save(buffer, "PNG")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    return bytes(buffer.data().data())

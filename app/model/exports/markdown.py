@@ -27,7 +27,7 @@ from markdown_it.token import Token
 from app.model.exports.part import Options, Part, Section
 from app.model.exports.wording import (
     ROLES,
-    first_words,
+    branch_title,
     heading,
     one_line,
     statistics,
@@ -79,7 +79,7 @@ def markdown(part: Part, options: Options) -> Iterator[Piece]:
             text = text_of(message, options)
             head = [f"## {heading(message)}", ""]
             if number > 1 and message is section.messages[0]:
-                head[:0] = [f"# {_branch(part, section, number)}", ""]
+                head[:0] = [f"# {branch_title(part, section, number)}", ""]
             if options.statistics and (figures := statistics(message)):
                 head += [f"*{figures}*", ""]
             ended = closed(text)
@@ -124,12 +124,6 @@ def _keys() -> Iterator[str]:
 def _mark(key: str, values: dict[str, object]) -> str:
     # A comment ends at the first -->.
     return f"<!-- {key} {msgspec.json.encode(values).decode().replace('>', chr(92) + 'u003e')} -->\n"
-
-
-def _branch(part: Part, section: Section, number: int) -> str:
-    if section.parent_id is None:
-        return f"Branch {number}"
-    return f"Branch {number}, after “{first_words(part.tree[section.parent_id])}”"
 
 
 def closed(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.model.exports.part import Options, Part
-from app.model.exports.wording import first_words, heading, split_note, statistics, text_of, title, told_sections
+from app.model.exports.wording import branch_title, heading, split_note, statistics, text_of, title, told_sections
 from app.model.exports.writing import Piece
 from app.model.message import Message
 
@@ -16,8 +16,7 @@ def plain_text(part: Part, options: Options) -> Iterator[Piece]:
     yield Piece(f"{name}\n{'=' * len(name)}\n")
     for number, section in enumerate(told_sections(part, options), 1):
         if number > 1:
-            after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
-            line = f"Branch {number}{after}"
+            line = branch_title(part, section, number)
             yield Piece(f"\n\n{line}\n{'=' * len(line)}\n")
         for message in section.messages:
             head = heading(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Protocol
@@ -23,6 +24,7 @@ _PLAIN_TAGS = {
     "tbody": "tbody",
     "tr": "tr",
 }
+_BOX = re.compile(r"\[([ xX])\]\s")
 _BLOCKS = frozenset({"p", "blockquote", "ul", "li", "thead", "tbody", "tr"})
 
 
@@ -45,7 +47,7 @@ def rendered(text: str, looks: Looks) -> str:
     """Return Markdown as HTML; HTML in it is text."""
     parts: list[str] = []
     number = ""
-    for token in parsed(text, {}):
+    for token in boxed(parsed(text, {})):
         parts.append(_html(token, looks))
         if token.type == "footnote_reference_open":
             number = f"{_number(token.meta['label'])} "
@@ -54,6 +56,17 @@ def rendered(text: str, looks: Looks) -> str:
             parts.insert(len(parts) if token.type == "paragraph_open" else -1, number)
             number = ""
     return "".join(parts)
+
+
+def boxed(tokens: list[Token]) -> list[Token]:
+    """Have the boxes of task lists be characters that look like boxes, and are read out as such."""
+    for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        if item.type == "list_item_open" and paragraph.type == "paragraph_open" and inline.children:
+            first = inline.children[0]
+            found = _BOX.match(first.content) if first.type == "text" else None
+            if found is not None:
+                first.content = f"{'☐' if found[1] == ' ' else '☑'} {first.content[found.end() :]}"
+    return tokens
 
 
 def _html(token: Token, looks: Looks) -> str:

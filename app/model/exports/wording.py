@@ -109,6 +109,12 @@ def told_sections(part: Part, options: Options) -> list[Section]:
     return [section for section in sections if section.messages]
 
 
+def branch_title(part: Part, section: Section, number: int) -> str:
+    """Return how the branch with this number is called where it is told; the one that is shown has none."""
+    after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
+    return f"Branch {number}{after}"
+
+
 def statistics(message: Message) -> str:
     """Return how an answer was drawn and what it cost, in one line; nothing for other messages."""
     record = message.record

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import zipfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -13,7 +15,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
-from PySide6.QtGui import QTextCursor
+from PySide6.QtCore import QBuffer, QIODevice
+from PySide6.QtGui import QImage, QTextCursor
 from PySide6.QtWidgets import QApplication
 
 from app.export.blank_font import FIRST
@@ -158,9 +161,25 @@ def test_formulas_of_a_pdf_are_drawn_as_lines(part: Part, tmp_path: Path) -> Non
     assert len(re.findall(rb" c\n", contents.get_data())) > 20
 
 
+_SIZE = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}font-size"
+
+
 def test_an_odt_has_all_text_and_its_pictures(part: Part, tmp_path: Path) -> None:
     with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt", Options(statistics=True))) as archive:
         names = archive.namelist()
+        first = archive.infolist()[0]
+        # By its first file, which is as it is, a document is known for what it is.
+        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+        assert archive.read(first) == b"application/vnd.oasis.opendocument.text"
+        manifest = re.findall(r'full-path="([^"]*)"', archive.read("META-INF/manifest.xml").decode())
+        assert sorted(manifest) == sorted(
+            ["/", *(name for name in names if name not in {"mimetype", "META-INF/manifest.xml"})]
+        )
+        meta = archive.read("meta.xml").decode()
+        assert "<dc:title>Trip &amp; &lt;plans&gt;</dc:title>" in meta
+        made = datetime.fromtimestamp(part.conversation.created_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        assert f"<meta:creation-date>{made}</meta:creation-date>" in meta
+        styles = ET.fromstring(archive.read("styles.xml"))  # noqa: S314 (our own)
         content = ET.fromstring(archive.read("content.xml"))  # noqa: S314 (our own)
     text = "".join(content.itertext())
     for said in ("Trip & <plans>", "Why", "is it so? <b>&amp;", "emphasis", "if x < 3 and x > 1:", "one", "And then?"):
@@ -169,8 +188,37 @@ def test_an_odt_has_all_text_and_its_pictures(part: Part, tmp_path: Path) -> Non
     assert "seed 7" in text
     # A control character is none of XML's.
     assert "Another \ufffd answer." in text
+    sizes = {size for found in (*content.iter(), *styles.iter()) if (size := found.get(_SIZE)) is not None}
+    assert sizes
+    assert all(float(size.removesuffix("pt")) >= 8 for size in sizes), sizes
     # Two formulas and the picture.
-    assert sum(name.startswith("Pictures/") for name in names) == 3
+    shown = {value for found in content.iter() for key, value in found.items() if key.endswith("href")}
+    assert {name for name in names if name.startswith("Pictures/")} == shown
+    assert len(shown) == 3
+
+
+@pytest.mark.parametrize(("kind", "size", "expected_mm"), [("png", (1, 1), 0.26), ("gif", (4000, 10), 170)])
+def test_a_picture_of_an_odt_is_no_wider_than_its_page(
+    tmp_path: Path, qapp: QApplication, kind: str, size: tuple[int, int], expected_mm: float
+) -> None:
+    assert qapp is not None
+    picture = QImage(*size, QImage.Format.Format_RGB32)
+    picture.fill(0)
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    # Qt writes no GIF: what it names so here is a PNG, and told by how it begins.
+    picture.save(buffer, "PNG")  # pyright: ignore[reportCallIssue, reportArgumentType]
+    data = base64.b64encode(buffer.data().data()).decode()
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Picture", "", "Look")
+    store.add(conversation.id, question.id, "note", f"Picture: a\n\n![a](data:image/{kind};base64,{data})")
+    part = whole_tree(store, conversation.id)
+    store.close()
+    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt")) as archive:
+        (name,) = (name for name in archive.namelist() if name.startswith("Pictures/"))
+        assert (name.rpartition(".")[2], archive.read(name)) == ("png", buffer.data().data())
+        (width,) = re.findall(r'svg:width="([\d.]+)mm"', archive.read("content.xml").decode())
+    assert float(width) == pytest.approx(expected_mm, abs=0.01)
 
 
 def test_long_texts_are_as_they_are_and_runs_without_a_space_are_set_in_good_time(

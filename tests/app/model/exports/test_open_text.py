@@ -1,0 +1,238 @@
+"""Conversations as the content of an OpenDocument text: nothing is lost, and word processors can make sense of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from app.model.exports.column_widths import column_widths
+from app.model.exports.open_inline import Picture, said
+from app.model.exports.open_styles import NAMESPACES, named_styles
+from app.model.exports.open_text import OpenText
+from app.model.exports.part import Options, Part
+from app.model.message import Conversation, Message, Role
+from tests.app.model.exports.parts import TEXTS, parts
+
+_URN = "urn:oasis:names:tc:opendocument:xmlns:"
+_TEXT, _TABLE, _STYLE, _FO = (
+    f"{{{_URN}{name}:1.0}}" for name in ("text", "table", "style", "xsl-fo-compatible")
+)  # fmt: skip
+_DRAW = f"{{{_URN}drawing:1.0}}"
+
+
+class _Pictures:
+    """A formula is a picture of a fixed size; pictures there are none."""
+
+    def formula(self, latex: str, *, is_inline: bool) -> Picture | None:
+        return None if "\\" in latex else Picture("Pictures/formula.png", 10, 5, 1)
+
+    def picture(self, address: str) -> Picture | None:
+        return None
+
+
+def _of(*turns: tuple[Role, str]) -> Part:
+    messages = [Message(id=1, parent_id=None, role="root", text="")]
+    for number, (role, text) in enumerate(turns, 2):
+        messages.append(Message(id=number, parent_id=number - 1, role=role, text=text))
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    return Part(conversation, messages, {}, messages)
+
+
+def _written(part: Part, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
+    """Return the content and the styles that it may use."""
+    text = OpenText(_Pictures(), options or Options())
+    assert list(text.tell(part)) == list(range(1, len(part.messages)))
+    return _element(text.xml), _element(named_styles() + text.styles.xml())
+
+
+def _element(xml: str) -> ET.Element:
+    return ET.fromstring(f"<all {NAMESPACES}>{xml}</all>")  # noqa: S314 (our own)
+
+
+def _answer(markdown: str) -> ET.Element:
+    return _written(_of(("user", "q"), ("assistant", markdown)))[0]
+
+
+def _read(element: ET.Element) -> str:
+    """What a paragraph says to who reads the format as it is laid down: spaces stand for one, unless they are said."""
+    pieces: list[str] = []
+
+    def read(found: ET.Element) -> None:
+        match found.tag.removeprefix(_TEXT):
+            case "s":
+                pieces.append("\0" * int(found.get(f"{_TEXT}c", "1")))
+            case "tab":
+                pieces.append("\1")
+            case "line-break":
+                pieces.append("\2")
+            case _ if found.tag == f"{_DRAW}frame":
+                pieces.append("".join(found.itertext()))
+            case _:
+                pieces.append(found.text or "")
+                for child in found:
+                    read(child)
+                    pieces.append(child.tail or "")
+
+    read(element)
+    squeezed = " ".join(part for part in "".join(pieces).replace("\n", " ").replace("\t", " ").split(" ") if part)
+    begins, ends = ("".join(pieces)[:1] == " ", "".join(pieces)[-1:] == " ")
+    assert not begins
+    assert not ends
+    return squeezed.translate({0: " ", 1: "\t", 2: "\n"})
+
+
+def _paragraphs(content: ET.Element) -> Iterator[ET.Element]:
+    return (found for found in content.iter() if found.tag in {f"{_TEXT}p", f"{_TEXT}h"})
+
+
+def _texts(content: ET.Element) -> list[str]:
+    return [_read(found) for found in _paragraphs(content)]
+
+
+@given(st.text(st.sampled_from("ab \t\n<&😀é")) | TEXTS)
+@example("  two  at  both  ends  ")
+def test_any_text_is_read_back_with_its_spaces(text: str) -> None:
+    (found,) = _element(f"<text:p>{said(text)}</text:p>")
+    expected = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
+    expected = expected.translate(dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), "�"))
+    assert _read(found) == expected
+
+
+@given(parts(), st.booleans())
+@settings(max_examples=60)
+def test_any_conversation_is_sound_and_uses_styles_that_are_there(part: Part, statistics: bool) -> None:
+    text = OpenText(_Pictures(), Options(statistics=statistics))
+    assert max(text.tell(part), default=0) < len(part.messages)
+    content, styles = _element(text.xml), _element(named_styles() + text.styles.xml())
+    there = {found.get(f"{_STYLE}name") for found in styles.iter()}
+    for prefix in (_TEXT, _TABLE, _DRAW):
+        assert {found.get(f"{prefix}style-name") for found in content.iter()} <= there | {None}
+    assert {found.get(f"{_STYLE}parent-style-name") for found in styles.iter()} <= there | {None}
+    lists = [found for found in content.iter() if found.tag == f"{_TEXT}list"]
+    for found in lists:
+        assert {child.tag for child in found} <= {f"{_TEXT}list-item", f"{_TEXT}list-header"}
+        assert not list(found.iter(f"{_TABLE}table"))
+    before: set[str | None] = {None}
+    for found in lists:
+        assert found.get(f"{_TEXT}continue-list") in before
+        before.add(found.get("{http://www.w3.org/XML/1998/namespace}id"))
+
+
+def test_typed_lines_and_code_stand_in_lines_of_their_own_with_all_spaces() -> None:
+    code = "def f():\n\tif x:\n        return  'a'   \n\n\nend"
+    content, _ = _written(_of(("user", f" indented\n\n{code}"), ("assistant", f"```python\n\n{code}\n\n```")))
+    lines = [" indented", "", *code.split("\n")]
+    assert _texts(content) == ["n", "You", *lines, "Answer", "", *code.split("\n"), ""]
+
+
+def test_what_is_marked_looks_so() -> None:
+    content = _answer("**b** *e* ~~s~~ `c  d` [l](https://x.org/?a=1&b) $x$ h\\\nk\n\n# Head\n\n> said\n\n---")
+    (first,) = (found for found in _paragraphs(content) if _read(found).startswith("b"))
+    looks = {(found.get(f"{_TEXT}style-name"), _read(found)) for found in first}
+    assert looks >= {
+        ("Strong_20_Emphasis", "b"), ("Emphasis", "e"), ("Struck", "s"), ("Source_20_Text", "c  d"),
+        ("Internet_20_link", "l"),
+    }  # fmt: skip
+    assert _read(first) == "b e s c  d l $x$ h\nk"
+    (frame,) = first.iter(f"{_DRAW}frame")
+    # One of five millimetres, one of them below the line.
+    assert frame.get(f"{{{_URN}svg-compatible:1.0}}y") == "-4.00mm"
+    heads = [(found.get(f"{_TEXT}outline-level"), _read(found)) for found in content.iter(f"{_TEXT}h")]
+    assert heads == [("1", "n"), ("2", "You"), ("2", "Answer"), ("3", "Head")]
+
+
+def _outline(found: ET.Element) -> list[object]:
+    """Lists in lists, with the number that each item is made to have."""
+    made: list[object] = []
+    for child in found:
+        match child.tag.rpartition("}")[2]:
+            case "p" | "h":
+                made.append(_read(child))
+            case "list":
+                made.append((child.get(f"{_TEXT}style-name"), _outline(child)))
+            case "list-item":
+                start = child.get(f"{_TEXT}start-value")
+                made.append([*([start] if start else []), *_outline(child)])
+            case "list-header":
+                made.append(("goes on", _outline(child)))
+            case kind:
+                made.append(kind)
+    return made
+
+
+def test_lists_nest_are_numbered_as_they_were_and_go_on_behind_a_table() -> None:
+    content = _answer(
+        "3. a\n   - b\n   - [x] c\n\n     more\n4. d\n\n   | t |\n   |---|\n   | u |\n\n   e\n5. f\n6.\n7) g\n"
+    )
+    assert _outline(content)[4:] == [
+        (
+            "Numbers",
+            [["3", "a", ("Bullets", [["b"], ["☑ c", "more"]])], ["d"]],
+        ),
+        "table",
+        ("Numbers", [("goes on", ["e"]), ["f"], [""]]),
+        ("Numbers_20_paren", [["7", "g"]]),
+    ]
+
+
+def test_each_paragraph_has_the_direction_of_its_first_letter_and_code_has_its_own() -> None:
+    content, styles = _written(
+        _of(("user", "שלום\nHello"), ("assistant", "مرحبا x\n\n1. English\n\n```\nمرحبا\n```\n"))
+    )
+    by_name = {found.get(f"{_STYLE}name"): found for found in styles}
+
+    def direction(found: ET.Element) -> str:
+        style = by_name[found.get(f"{_TEXT}style-name")]
+        while style.find(f"{_STYLE}paragraph-properties[@{_STYLE}writing-mode]") is None:
+            if (above := style.get(f"{_STYLE}parent-style-name")) is None:
+                return ""
+            style = by_name[above]
+        return style.find(f"{_STYLE}paragraph-properties").get(f"{_STYLE}writing-mode", "")  # pyright: ignore[reportOptionalMemberAccess]
+
+    assert [(_read(found), direction(found)) for found in _paragraphs(content)][2:] == [
+        ("שלום", "rl-tb"), ("Hello", ""), ("Answer", ""), ("مرحبا x", "rl-tb"), ("English", ""), ("مرحبا", "lr-tb"),
+    ]  # fmt: skip
+
+
+def test_a_table_has_its_head_on_every_page_and_its_cells_are_aligned() -> None:
+    content, styles = _written(_of(("assistant", "| l | r |\n|:--|--:|\n| `a \\| b` | **2** |\n| c | |\n")))
+    (table,) = content.iter(f"{_TABLE}table")
+    (head,) = table.iter(f"{_TABLE}table-header-rows")
+    assert [_read(found) for found in _paragraphs(head)] == ["l", "r"]
+    assert [_read(found) for found in _paragraphs(table)] == ["l", "r", "a | b", "2", "c", ""]
+    by_name = {found.get(f"{_STYLE}name"): found for found in styles}
+    aligned = [
+        next(iter(by_name[found.get(f"{_TEXT}style-name")])).get(f"{_FO}text-align") for found in _paragraphs(table)
+    ]
+    assert aligned == ["left", "right"] * 3
+
+
+def test_reasoning_is_told_apart_or_left_out() -> None:
+    part = _of(("assistant", "<think>\nHm.\n</think>\n\nSo."))
+    assert _texts(_written(part)[0])[2:] == ["Reasoning", "Hm.", "So."]
+    assert _texts(_written(part, Options(reasoning=False))[0])[2:] == ["So."]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        ([["a", "bb"], ["ccc", "d"]], [5, 4]),
+        ([["漢字"]], [6]),
+        # There is room for all words, and what is left goes to who has the longer lines.
+        ([["ab", " ".join(["word"] * 20)]], [4, 46]),
+        ([["x" * 40, "y" * 40]], [25, 25]),
+    ],
+)
+def test_columns_are_as_wide_as_their_words_and_never_wider_than_the_page(
+    cells: list[list[str]], expected: list[float]
+) -> None:
+    assert column_widths(cells, 50, a_character=1, a_cell=2) == expected
+
+
+def test_marks_within_marks_without_end_are_told_all_the_same() -> None:
+    told = "".join(_texts(_answer("*a **b " * 400 + "c" + "** *" * 400)))
+    assert (told.count("a "), told.count("b "), told.count("c")) == (400, 400, 1)
