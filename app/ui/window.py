@@ -66,6 +66,8 @@ class MainWindow(QMainWindow):
         self._controller = controller
         self._theme = self._chosen_theme()
         self._is_narrow = False
+        self._read_before: MessageId | None = None
+        """The message that had the focus before its versions were shown side by side."""
         self._keys: dict[str, str] | None = None
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
@@ -280,12 +282,16 @@ class MainWindow(QMainWindow):
             self._pages.setCurrentWidget(versions if versions is not None and versions.message_ids else self.transcript)
 
     def _show_versions(self, message_ids: list[MessageId]) -> None:
+        self._read_before = self.transcript.focused_message_id
         self._pages.setCurrentWidget(self.side_by_side)
         self.side_by_side.show_versions(message_ids)
 
-    def _on_versions_closed(self) -> None:
+    def _on_versions_closed(self, is_chosen: bool) -> None:
         self._show_page()
-        self.composer.text.setFocus()
+        # Who has only looked goes on with the message; who has chosen goes on writing.
+        read = None if is_chosen else self._read_before
+        if read is None or not self.transcript.focus(read):
+            self.composer.text.setFocus()
 
     def _show_title(self) -> None:
         conversation = self._controller.conversation

@@ -38,7 +38,8 @@ _TEXT_INSET_PX = 10
 class SideBySide(QWidget):
     """A page of the window; it closes itself where its answers are no longer shown."""
 
-    closed = Signal()
+    closed = Signal(bool)
+    """Whether one of the answers was chosen."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -115,20 +116,20 @@ class SideBySide(QWidget):
         self._place()
         self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def close_page(self) -> None:
+    def close_page(self, *, is_chosen: bool = False) -> None:
         """Show the branch again; every version stays."""
         self._clear()
-        self.closed.emit()
+        self.closed.emit(is_chosen)
 
     def _go_on(self, message_id: MessageId) -> None:
         self._controller.go_to(message_id)
-        self.close_page()
+        self.close_page(is_chosen=True)
 
     def _keep(self, message_id: MessageId) -> None:
         others = [other for other in self._cards if other != message_id]
         self._controller.go_to(message_id)
         self._controller.prune(*others)
-        self.close_page()
+        self.close_page(is_chosen=True)
 
     def _shown(self, message_id: MessageId) -> Shown:
         return Shown(

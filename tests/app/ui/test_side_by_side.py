@@ -77,6 +77,28 @@ def test_answers_beside_earlier_ones_have_the_numbers_of_the_switch_and_leave_th
     assert list(controller.siblings(versions[0])) == [*versions, new[1]]
 
 
+def test_who_only_looks_at_versions_finds_the_focus_at_the_message_again_and_who_chooses_writes(
+    person: Person,
+) -> None:
+    answer = person.ask("What is a branch?")
+    person.press(answer.id, "r")
+    answer = person.answer()
+    window, page = person.window, person.window.side_by_side
+    person.press(answer.id, "v")
+    assert page.isVisible()
+    person.bot.keyClick(page, Qt.Key.Key_Escape)
+    assert window.focusWidget() is person.view(answer.id).text
+    person.press(answer.id, "v")
+    person.bot.mouseClick(person.button(page, "Go on with Version 1 of 2"), Qt.MouseButton.LeftButton)
+    assert window.focusWidget() is window.composer.text
+    # Who wrote writes again.
+    window.composer.text.setFocus()
+    window.action("side_by_side").trigger()
+    assert page.isVisible()
+    person.bot.keyClick(page, Qt.Key.Key_Escape)
+    assert window.focusWidget() is window.composer.text
+
+
 def test_the_page_goes_with_its_conversation(person: Person) -> None:
     _four(person)
     person.controller.new_conversation()
