@@ -7,8 +7,9 @@ python=${PYTHON:-python3}
 
 "$python" - <<'PYTHON' || exit 1
 import sys
-if sys.version_info < (3, 11):
-    sys.exit(f"Bough needs Python 3.11 or newer; this is {sys.version.split()[0]}. Name another one: make PYTHON=python3.12")
+# Of newer ones the locked Qt knows nothing.
+if not (3, 11) <= sys.version_info[:2] <= (3, 14):
+    sys.exit(f"Bough needs Python 3.11 to 3.14; this is {sys.version.split()[0]}. Name another one: make PYTHON=python3.12")
 try:
     import ensurepip, venv
 except ImportError:

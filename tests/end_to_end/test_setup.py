@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.driver import PATIENCE_S, ROOT
 
 # Some of the packages.
@@ -84,6 +86,28 @@ def test_a_machine_whose_user_has_no_home_is_looked_at_all_the_same(tmp_path: Pa
     assert "HOME" not in done.stderr
     # Fonts of the system count, or are named as missing.
     assert done.returncode == 0 or "fonts-noto-core" in done.stderr
+
+
+@pytest.mark.parametrize("version", ["3.10.12", "3.15.0"])
+def test_a_python_that_will_not_do_is_told_in_one_sentence_before_anything_is_made(tmp_path: Path, version: str):
+    numbers = tuple(int(part) for part in version.split("."))
+    python = tmp_path / "python"
+    otherwise = f"import sys; sys.version, sys.version_info = '{version} (main)', {numbers}; exec(sys.stdin.read())"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{otherwise}"\n')
+    python.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "packaging" / "setup.sh", tmp_path / "venv", tmp_path / "no.lock"],
+        env={**os.environ, "PYTHON": str(python), "PATH": stand_ins(tmp_path, known=every_library())},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"Bough needs Python 3.11 to 3.14; this is {version}. Name another one: make PYTHON=python3.12\n"
+    )
+    assert not (tmp_path / "venv").exists()
 
 
 def test_an_environment_that_was_left_half_made_is_made_again(tmp_path: Path):
