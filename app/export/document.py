@@ -82,6 +82,8 @@ class PaperDocument(QTextDocument):
             f"code {{ font-family: '{mono}'; background-color: {colours['sunken']}; }}"
             f"blockquote {{ color: {colours['quiet_text']}; }} th {{ background-color: {colours['sunken']}; }}"
             f"a {{ color: {colours['accent']}; }} .quiet {{ color: {colours['quiet_text']}; }}"
+            "h3 { font-size: x-large; } h4 { font-size: large; } h5, h6 { font-size: medium; font-weight: bold; }"
+            "table { margin-top: 10px; }"
             f".plain {{ white-space: pre-wrap; }} .error {{ color: {colours['danger']}; }}"
         )
 
@@ -155,7 +157,7 @@ class _Writer:
         self.heading(who, 1, mark=f"{who}: {first_words(message)}")
         parts: list[str] = []
         if said.reasoning and self._options.reasoning:
-            parts.append(f'<p class="quiet plain">{_plain(said.reasoning)}</p>')
+            parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{_plain(said.reasoning)}</p>')
         if message.role == "assistant":
             parts.append(rendered(said.answer.translate(_BAD), self._looks))
         else:
@@ -194,7 +196,7 @@ class _Writer:
 
 def _note(note: Note, looks: _PaperLooks) -> str:
     if note.is_picture:
-        return looks.picture(note.file_address, note.file_name)
+        return f"<p>{looks.picture(note.file_address, note.file_name)}</p>"
     if note.file_address:
         return f"<p>[file: {_plain(note.file_name)}]</p>"
     return rendered(note.text.translate(_BAD), looks)
@@ -217,7 +219,8 @@ class _PaperLooks:
                 style += " font-style: italic;" if look.is_italic else ""
                 shown = f'<span style="{style}">{shown}</span>'
             pieces.append(shown)
-        return f"<pre>{''.join(pieces)}</pre>\n"
+        # The first and the last end of a line are none of the code's.
+        return f"<pre>\n{''.join(pieces) or ' '}\n</pre>\n"
 
     def formula(self, latex: str, *, is_inline: bool) -> str:
         mark = "$" if is_inline else "$$"

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QPainter,
     QPalette,
     QPyTextObject,
+    QTextBlock,
     QTextCursor,
     QTextDocument,
     QTextFormat,
@@ -180,9 +181,16 @@ class _Pictures(QPyTextObject):
         self._paper = document
         self._half_x_px = QFontMetricsF(document.defaultFont()).xHeight() / 2
 
-    def _blanks_px(self, found: Formula) -> tuple[float, float]:
+    def _scale(self, found: Formula, block: QTextBlock) -> float:
+        """A formula that is wider than the page is as wide as that."""
+        look, own = block.blockFormat(), block.textList()
+        steps = look.indent() + (own.format().indent() if own is not None else 0)
+        room = self._paper.pageSize().width() - look.leftMargin() - steps * self._paper.indentWidth()
+        return min(1.0, max(room, 1.0) / found.width_px)
+
+    def _blanks_px(self, found: Formula, scale: float) -> tuple[float, float]:
         """Above and below a formula, so that it stands right where Qt puts its middle beside the letters' middle."""
-        blank = 2 * found.below_px - found.height_px + self._half_x_px
+        blank = (2 * found.below_px - found.height_px) * scale + self._half_x_px
         return max(blank, 0.0), max(-blank, 0.0)
 
     @override
@@ -190,7 +198,8 @@ class _Pictures(QPyTextObject):
         name = format.toImageFormat().name()
         found = self._paper.formulas.get(name)
         if found is not None:
-            return QSizeF(found.width_px, found.height_px + sum(self._blanks_px(found)))
+            scale = self._scale(found, doc.findBlock(posInDocument))
+            return QSizeF(found.width_px, found.height_px) * scale + QSizeF(0, sum(self._blanks_px(found, scale)))
         picture = picture_of(name)
         if picture is None:
             return QSizeF(0, 0)
@@ -214,7 +223,7 @@ class _Pictures(QPyTextObject):
             if picture is not None:
                 painter.drawImage(QRectF(rect), picture)
             return
-        above, below = self._blanks_px(found)
+        above, below = self._blanks_px(found, self._scale(found, doc.findBlock(posInDocument)))
         place = QRectF(rect).adjusted(0, above, 0, -below)
         source = source_of(name)
         painter.save()
@@ -224,7 +233,9 @@ class _Pictures(QPyTextObject):
         painter.setFont(font)
         painter.drawText(place.bottomLeft(), " ".join(source.split()))
         painter.restore()
-        QSvgRenderer(QByteArray(found.svg.encode())).render(painter, place)
+        # In a PDF Qt would draw its letters' outlines, too, as if they were bold.
+        svg = found.svg.replace("<svg ", '<svg stroke-width="0" ', 1)
+        QSvgRenderer(QByteArray(svg.encode())).render(painter, place)
 
 
 def _is_larger(size: QSizeF, most: QSizeF) -> bool:

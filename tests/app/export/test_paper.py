@@ -15,16 +15,18 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
-from PySide6.QtCore import QBuffer, QIODevice
-from PySide6.QtGui import QImage, QTextCursor
+from PySide6.QtCore import QBuffer, QIODevice, QSizeF
+from PySide6.QtGui import QImage, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QApplication
 
 from app.export.blank_font import FIRST
-from app.export.document import PaperDocument, filled
+from app.export.document import TEXT_PX, PaperDocument, filled
 from app.export.formats import export
+from app.export.pages import show_pictures
 from app.export.wide import WideCharacters, meant
+from app.model.exports.formula import formula
 from app.model.exports.part import Options, Part, whole_tree
-from app.model.message import Record
+from app.model.message import Record, Role
 from app.model.store import Store
 
 _CODE = "def f(x):\n    if x < 3 and x > 1:\n        return 'a' * x  # & more\n"
@@ -90,6 +92,8 @@ def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Part
         assert _squeezed(f"Paragraph number {number} of a long text.") in _squeezed(text)
 
 
+_FORMULAS = ((r"\frac{a}{b}", True), (r"\int_0^1 f(x)\,dx", False))
+"""Of `_ANSWER`."""
 _WIDE = "Emoji 😀, math 𝒳𝔸, 👩\u200d👩\u200d👧, 🇩🇪, 𐌰𐌱, 𠀀 end."
 
 
@@ -153,12 +157,64 @@ def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Par
     assert reader.metadata.title == "Trip & <plans>"
 
 
-def test_formulas_of_a_pdf_are_drawn_as_lines(part: Part, tmp_path: Path) -> None:
+def test_formulas_of_a_pdf_are_drawn_as_lines_that_are_filled_once(part: Part, tmp_path: Path) -> None:
     page = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages[0]
     contents = page.get_contents()
     assert contents is not None
-    # Curves: text and frames have none.
-    assert len(re.findall(rb" c\n", contents.get_data())) > 20
+    drawn = [formula(latex, TEXT_PX + 1, "black", is_inline=is_inline) for latex, is_inline in _FORMULAS]
+    num_curves = sum(len(re.findall(r"\bQ\b", found.svg)) for found in drawn if found is not None)
+    # Text and frames have no curves, a bullet is a circle of four; outlines, drawn, too, would have many more.
+    assert len(re.findall(rb" c\n", contents.get_data())) == num_curves + 2 * 4 > 20
+
+
+def _filled(tmp_path: Path, *turns: tuple[Role, str]) -> PaperDocument:
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, last = store.create_conversation("Paper", "", "Show me")
+    for role, text in turns:
+        last = store.add(conversation.id, last.id, role, text)
+    document = PaperDocument()
+    assert list(filled(document, whole_tree(store, conversation.id), Options()))
+    store.close()
+    return document
+
+
+def test_a_formula_that_is_wider_than_the_page_is_made_as_wide(tmp_path: Path, qapp: QApplication) -> None:
+    assert qapp is not None
+    latex = "+".join(f"a_{{{number}}}" for number in range(60))
+    document = _filled(tmp_path, ("assistant", f"$$x$$\n\n$${latex}$$\n\n- ${latex}$\n"))
+    show_pictures(document)
+    document.setPageSize(QSizeF(600, 800))
+    widths = [line.naturalTextWidth() for block in _blocks(document) if (line := block.layout().lineAt(0)).isValid()]
+    assert max(widths) <= 600
+    small, *_, large, listed = widths
+    assert small < 560
+    assert large == pytest.approx(600, abs=1)
+    assert listed == pytest.approx(600 - document.indentWidth(), abs=1)
+    assert document.idealWidth() <= 600
+
+
+def _blocks(document: PaperDocument) -> Iterator[QTextBlock]:
+    block = document.begin()
+    while block.isValid():
+        yield block
+        block = block.next()
+
+
+@pytest.mark.parametrize("code", ["\nx\n", "x", "\n\n  x\n\n\ny", "x\n\n"])
+def test_code_keeps_its_empty_lines_on_paper(tmp_path: Path, qapp: QApplication, code: str) -> None:
+    assert qapp is not None
+    document = _filled(tmp_path, ("assistant", f"Before.\n\n```\n{code}\n```\n\nAfter."))
+    texts = [block.text().rstrip() for block in _blocks(document)]
+    assert texts[texts.index("Before.") + 1 : texts.index("After.")] == code.split("\n")
+
+
+def test_a_picture_that_came_with_a_question_is_on_paper(tmp_path: Path, qapp: QApplication) -> None:
+    assert qapp is not None
+    address = _ANSWER.partition("](")[2].partition(")")[0]
+    document = _filled(tmp_path, ("note", f"Picture: dot\n\n![dot]({address})"), ("assistant", "A dot."))
+    (block,) = (block for block in _blocks(document) if "\ufffc" in block.text())
+    assert block.previous().text() == "Note: Picture: dot"
+    assert block.begin().fragment().charFormat().toImageFormat().name() == address
 
 
 _SIZE = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}font-size"
