@@ -42,12 +42,18 @@ class TokenPiece(Struct, frozen=True):
         return (*self.alternatives, Alternative(self.id, "", self.logprob))
 
 
+def are_tokens_known(message: Message) -> bool:
+    """Whether it is known of which tokens a message is, and they say its text."""
+    record = message.record
+    if record is None or not record.token_chars or len(record.token_chars) != len(record.token_ids):
+        return False
+    return sum(record.token_chars) == len(message.text)
+
+
 def token_pieces(message: Message) -> list[TokenPiece]:
     """Return the tokens of a message; none where they are not known or say another text."""
     record = message.record
-    if record is None or not record.token_chars or len(record.token_chars) != len(record.token_ids):
-        return []
-    if sum(record.token_chars) != len(message.text):
+    if record is None or not are_tokens_known(message):
         return []
     pieces: list[TokenPiece] = []
     start = 0

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
 
 from app.model.message import Message
-from app.model.token_pieces import token_pieces
+from app.model.token_pieces import are_tokens_known, token_pieces
 from app.ui.field_commands import COPIES_ALL
 from app.ui.message.edit_in_place import EditInPlace
 from app.ui.message.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
@@ -155,7 +155,9 @@ class MessageView(QFrame):
         self.render_appended()
         if not shown.is_streaming:
             self._unrendered.clear()
-        are_tokens_shown = self._modes.are_tokens_shown and message.role == "assistant"
+        are_tokens_wanted = self._modes.are_tokens_shown and message.role == "assistant"
+        # Of what has none to show nothing is gained by what was written in the place of what is meant.
+        are_tokens_shown = are_tokens_wanted and (shown.is_streaming or are_tokens_known(message))
         is_raw = message.id in self._modes.raw or are_tokens_shown
         if self.text.content + "".join(self._unrendered) != shown.text or self.text.is_raw != is_raw:
             self.text.set_text(shown.text, is_raw=is_raw)
@@ -163,7 +165,7 @@ class MessageView(QFrame):
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
         self._show_folds()
-        self.foot.show_message(message, is_streaming=shown.is_streaming, lack=self._lack())
+        self.foot.show_message(message, is_streaming=shown.is_streaming, lack=self._lack() if are_tokens_wanted else "")
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
@@ -206,9 +208,9 @@ class MessageView(QFrame):
 
     def _lack(self) -> Lack:
         """What of its tokens is looked for, and not known."""
-        if self.text.tokens is None or not self.message.text:
+        if not self.message.text:
             return ""
-        pieces = self.text.tokens.pieces
+        pieces = self.text.tokens.pieces if self.text.tokens is not None else ()
         if not pieces:
             return "tokens"
         return "" if any(piece.logprob is not None for piece in pieces) else "probabilities"

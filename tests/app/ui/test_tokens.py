@@ -82,6 +82,8 @@ def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) 
         assert cost is not None
         assert cost.isVisible()
         assert cost.text() == words
+        # Where there are no tokens to show, the text stays as it is meant.
+        assert (view.text.toPlainText() == "".join(_WORDS)) == bool(record.token_ids)
     modes = view.shown.modes
     assert modes is not None
     modes.show_tokens(False)
