@@ -6,8 +6,9 @@ import itertools
 
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.model.message import Message
 from app.model.token_pieces import are_tokens_known, token_pieces
@@ -61,6 +62,8 @@ class MessageView(QFrame):
         self.text = MessageText(theme, is_markdown=role == "assistant")
         self.text.key_pressed.connect(self._on_key)
         self.text.setProperty(COPIES_ALL, True)
+        # The menu is the message's.
+        self.text.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.text.token_chosen.connect(self._choose_token)
         self.text.tab_stops_changed.connect(self._order_tabs)
         self._modes = shown.modes or ReadingModes()
@@ -325,6 +328,21 @@ class MessageView(QFrame):
         elif event.key() == Qt.Key.Key_Escape:
             # It is meant for what the message lies in.
             event.ignore()
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Offer what can be done with the message; where words are selected or a link is, with these."""
+        text = self.text
+        place = text.viewport().mapFromGlobal(event.globalPos())
+        if text.textCursor().hasSelection() or text.anchorAt(place) or not self.shown.actions:
+            menu = text.createStandardContextMenu(place)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            menu.popup(event.globalPos())
+            return
+        if event.reason() == QContextMenuEvent.Reason.Mouse and text.rect().contains(place):
+            # To go on from here means this place.
+            text.setTextCursor(text.cursorForPosition(place))
+        self._ask_more(event.globalPos())
 
     def _show_row(self) -> None:
         is_at_rest = not self.shown.is_streaming and not self._edit.is_open

@@ -7,15 +7,17 @@ from collections.abc import Callable
 from typing import Literal
 
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QKeySequence
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
     QAbstractSpinBox,
+    QApplication,
     QDialog,
     QLineEdit,
+    QMenu,
     QTextEdit,
     QWidget,
 )
@@ -229,6 +231,37 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: 
     assert not window.action("select_all").isEnabled()
     field.setFocus()
     field.clear()
+
+
+def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_its_own(person: Person) -> None:
+    answer = person.ask("What is a branch?")
+    view = person.view(answer.id)
+    text, menu = view.text, person.window.menus.menu("Message")
+
+    def ask_at(place: QPoint, reason: QContextMenuEvent.Reason) -> None:
+        event = QContextMenuEvent(reason, place, text.viewport().mapToGlobal(place))
+        QApplication.sendEvent(text.viewport(), event)
+
+    half = len(answer.text) // 2
+    cursor = text.textCursor()
+    cursor.setPosition(half)
+    ask_at(text.cursorRect(cursor).center(), QContextMenuEvent.Reason.Mouse)
+    assert menu.isVisible()
+    assert abs(text.source_place - half) <= 1
+    assert person.window.focusWidget() is text
+    menu.close()
+    ask_at(QPoint(1, 1), QContextMenuEvent.Reason.Keyboard)
+    assert menu.isVisible()
+    assert abs(text.source_place - half) <= 1
+    menu.close()
+    text.selectAll()
+    ask_at(QPoint(1, 1), QContextMenuEvent.Reason.Mouse)
+    assert not menu.isVisible()
+    own = QApplication.activePopupWidget()
+    assert isinstance(own, QMenu)
+    own.actions()[0].trigger()
+    assert QGuiApplication.clipboard().text() == text.toPlainText()
+    own.close()
 
 
 def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(person: Person) -> None:
