@@ -38,11 +38,14 @@ main { max-width: 760px; margin: 0 auto; padding: 32px 16px; overflow-wrap: brea
 h1 { font-size: 24px; } h2 { font-size: 13px; color: var(--quiet_text); font-weight: 600; margin: 0 0 4px; }
 article { margin: 24px 0; } article.card { background: var(--surface); border: 1px solid var(--line);
 border-radius: 10px; padding: 12px 16px; } .plain { white-space: pre-wrap; }
-.text :is(h3, h4, h5, h6) { margin: 16px 0 8px; line-height: 1.3; } .text > :first-child { margin-top: 0; }
+.text :is(h3, h4, h5, h6) { margin: 16px 0 8px; line-height: 1.3; } .text h3 { font-size: 1.3em; }
+.text h4 { font-size: 1.15em; } .text :is(h5, h6) { font-size: 1em; } .text > :first-child { margin-top: 0; }
 .text > :last-child { margin-bottom: 0; } pre { background: var(--sunken); border: 1px solid var(--line);
 border-radius: 6px; padding: 10px; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace; }
 code { font-family: ui-monospace, monospace; font-size: 0.9em; background: var(--sunken); } pre code { font-size: 1em; }
-blockquote { margin: 8px 0; padding-left: 16px; border-left: 3px solid var(--line); color: var(--quiet_text); }
+.plain, .text :is(p, h3, h4, h5, h6, li, th, td) { unicode-bidi: plaintext; }
+blockquote { margin: 8px 0; padding-inline-start: 16px; border-inline-start: 3px solid var(--line);
+color: var(--quiet_text); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; } sup { line-height: 0; }
 .footnote { font-size: 0.9em; } th, td { border: 1px solid var(--line);
 padding: 4px 8px; } th { background: var(--sunken); } a { color: var(--accent); } img { max-width: 100%; }
@@ -52,7 +55,10 @@ details.reasoning, details.folded { color: var(--quiet_text); } summary { cursor
 .math svg { vertical-align: middle; max-width: 100%; } .math.block { display: block; text-align: center;
 overflow-x: auto; margin: 12px 0; } .source { position: absolute; width: 1px; height: 1px; overflow: hidden;
 clip-path: inset(50%); white-space: nowrap; }
-@media print { body { background: none; } pre { white-space: pre-wrap; } }
+@media print { body { background: none; } pre { white-space: pre-wrap; } .wide { overflow: visible; }
+table { font-size: 0.85em; } td, table:has(th:nth-child(13)) th { overflow-wrap: anywhere; }
+table:has(th:nth-child(8)) { font-size: 0.7em; } :is(tr, img, .math.block) { break-inside: avoid; }
+:is(h1, h2, h3, h4, h5, h6) { break-after: avoid; } }
 """.strip()
 
 
@@ -73,7 +79,10 @@ def html(part: Part, options: Options) -> Iterator[Piece]:
 def _style(options: Options) -> str:
     scheme = options.scheme
     if scheme != "both":
-        return f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}\n{_LAYOUT}"
+        one = f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}"
+        # Paper is white.
+        paper = f"\n@media print {{\n:root {{ {_colours('light')} }}\n{_code('light')}\n}}" if scheme == "dark" else ""
+        return f"{one}{paper}\n{_LAYOUT}"
     light = f":root {{ color-scheme: light dark; {_colours('light')} }}\n{_code('light')}"
     dark = f":root {{ {_colours('dark')} }}\n{_code('dark')}"
     return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{_LAYOUT}"
@@ -100,34 +109,29 @@ def _sections(part: Part, options: Options) -> Iterator[Piece]:
     below: dict[MessageId | None, list[Section]] = {}
     for section in sections:
         below.setdefault(section.parent_id if section.parent_id in shown else None, []).append(section)
-    # Each entry: a stretch that is being told, the place in it, and its branches that would fold too deep.
-    open_sections: list[tuple[Section, int]] = []
-    waiting: list[Section] = []
-    tops = below.pop(None, [])
-    for number, top in enumerate(tops):
-        waiting.append(top)
-        is_branch = number > 0
+    # Each entry: a stretch that is being told, the place in it, and in how many branches that fold it stands.
+    telling: list[tuple[Section, int, int]] = []
+    waiting: list[tuple[Section, int]] = []
+    for number, top in enumerate(below.pop(None, [])):
+        waiting.append((top, 1 if number else 0))
         while waiting:
-            section = waiting.pop(0)
-            if is_branch:
-                yield Piece(_branch(part, section))
-            open_sections.append((section, 0))
-            while open_sections:
-                current, place = open_sections.pop()
-                if place == len(current.messages):
-                    if open_sections or is_branch:
-                        yield Piece("</details>\n")
+            section, depth = waiting.pop(0)
+            telling.append((section, 0, depth))
+            while telling:
+                section, place, depth = telling.pop()
+                if depth and place == 0:
+                    yield Piece(_branch(part, section))
+                if place == len(section.messages):
+                    yield Piece("</details>\n" if depth else "")
                     continue
-                message = current.messages[place]
-                open_sections.append((current, place + 1))
+                message = section.messages[place]
                 yield Piece(_message(message, options), 1)
-                for other in reversed(below.pop(message.id, [])):
-                    if len(open_sections) >= _DEEPEST:
-                        waiting.append(other)
-                    else:
-                        yield Piece(_branch(part, other))
-                        open_sections.append((other, 0))
-            is_branch = True
+                telling.append((section, place + 1, depth))
+                others = below.pop(message.id, [])
+                if depth + 1 < _DEEPEST:
+                    telling += [(other, 0, depth + 1) for other in reversed(others)]
+                else:
+                    waiting += [(other, 1) for other in others]
 
 
 def _branch(part: Part, section: Section) -> str:
@@ -179,7 +183,7 @@ def _class(message: Message) -> str:
 
 
 class _PageLooks:
-    table: tuple[str, str] = ('<div class="wide"><table>\n', "</table></div>\n")
+    table: tuple[str, str] = ('<div class="wide"><table dir="auto">\n', "</table></div>\n")
 
     def code(self, code: str, language: str) -> str:
         inner = "".join(
@@ -189,7 +193,7 @@ class _PageLooks:
             for stretch in stretches(code, language)
         )
         # A line break at once after <pre> is none.
-        return f'<pre tabindex="0">\n<code>{inner}</code></pre>\n'
+        return f'<pre dir="ltr" tabindex="0">\n<code>{inner}</code></pre>\n'
 
     def formula(self, latex: str, *, is_inline: bool) -> str:
         kind, mark = ("inline", "$") if is_inline else ("block", "$$")

@@ -24,6 +24,8 @@ _PLAIN_TAGS = {
     "tbody": "tbody",
     "tr": "tr",
 }
+_DIRECTED = frozenset({"bullet_list", "ordered_list", "blockquote"})
+"""What has marks of its own beside its text, at the side where that begins."""
 _BOX = re.compile(r"\[([ xX])\]\s")
 _BLOCKS = frozenset({"p", "blockquote", "ul", "li", "thead", "tbody", "tr"})
 
@@ -119,14 +121,14 @@ def _tag(name: str, token: Token, *, is_open: bool, looks: Looks) -> str:
         return "" if is_open else "\n"
     if name == "table":
         return looks.table[0 if is_open else 1]
-    attributes = ""
+    attributes = ' dir="auto"' if name in _DIRECTED else ""
     match name:
         case "heading":
             # The document's own headings stand above those of the messages.
             tag = f"h{min(int(token.tag[1]) + 2, 6)}"
         case "ordered_list":
             tag = "ol"
-            attributes = f' start="{token.attrs["start"]}"' if "start" in token.attrs else ""
+            attributes += f' start="{token.attrs["start"]}"' if "start" in token.attrs else ""
         case "link":
             tag = "a"
             attributes = f' href="{escape(str(token.attrs.get("href", "")))}" rel="noreferrer"'

@@ -162,6 +162,33 @@ def test_branches_fold_where_they_part() -> None:
     assert "Another branch: “first”, after <a href='#m3'>“q”</a>" in page
 
 
+def test_several_branches_from_one_place_fold_beside_each_other() -> None:
+    messages = [Message(id=1, parent_id=None, role="root", text=""), Message(id=2, parent_id=1, role="user", text="q")]
+    messages += [Message(id=number, parent_id=2, role="assistant", text=f"a{number}") for number in (3, 4, 5)]
+    messages.append(Message(id=6, parent_id=3, role="user", text="why"))
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    page = _page(Part(conversation, messages, {2: 5}, Tree(messages, 1).path({2: 5})))
+    told = re.findall(r'id="(m\d)"|(<details|</details)|: “(a\d)”, after', page)
+    assert ["".join(found) for found in told] == [
+        "m2", "<details", "a3", "m3", "m6", "</details", "<details", "a4", "m4", "</details", "m5",
+    ]  # fmt: skip
+
+
+def test_each_paragraph_has_its_own_direction_and_code_reads_from_the_left() -> None:
+    text = "مرحبا\n\n- عنصر\n\n1. one\n\n> اقتباس\n\n```\nx = 1\n```\n\n| a |\n|---|\n| b |\n"
+    page = _Page(_page(_of(("user", "q"), ("assistant", text))))
+    directions = [(tag, found["dir"]) for tag, found in page.tags if "dir" in found and tag not in {"h1", "div"}]
+    assert directions == [("ul", "auto"), ("ol", "auto"), ("blockquote", "auto"), ("pre", "ltr"), ("table", "auto")]
+    assert re.search(r"[^}]*\bp\b[^}]*{ unicode-bidi: plaintext; }", _page(_tree()))
+
+
+def test_a_dark_page_is_printed_dark_on_white() -> None:
+    page = _page(_tree(), Options(scheme="dark"))
+    _, _, printed = page.partition("@media print {")
+    assert theme("light")["text"] in printed
+    assert theme("light")["text"] not in page.partition("@media print {")[0]
+
+
 def _tree() -> Part:
     messages = [
         Message(id=1, parent_id=None, role="root", text=""),
