@@ -17,14 +17,12 @@ _NOT_IN_THE_WINDOW = (
     # What the shell says, and the tour.
     *(f"app/{name}.py" for name in ("command_line", "run_again", "shell", "tour")),
     # Of the library, of a chat in the terminal, of commands that the window never sends.
-    *(
-        f"worker/{name}.py"
-        for name in ("__main__", "beam_search", "beams", "chat", "commands", "completion", "encoding")
-    ),
-    *(f"worker/{name}.py" for name in ("generator", "library", "local_model", "sequence_state", "stdio", "stepping")),
-    *(f"worker/{name}.py" for name in ("token_sequence", "values")),
+    "worker/states/*.py",
+    *(f"worker/{name}.py" for name in ("__main__", "chat", "commands", "encoding", "library", "stdio", "stepping")),
+    "worker/values.py",
     # Of bugs alone.
-    *(f"worker/{name}.py" for name in ("array_file", "healing", "stop_strings", "text_stream")),
+    "worker/cache/array_file.py",
+    *(f"worker/text/{name}.py" for name in ("healing", "stop_strings", "text_stream")),
     "app/archive.py",
     "app/searching.py",
 )
@@ -39,7 +37,7 @@ _FIELD = re.compile(r"\{\w+\}")
 
 def sentences(root: Path) -> list[str]:
     """Return all of them, their fields in braces, in the order of the alphabet."""
-    hidden = {root / name for name in _NOT_IN_THE_WINDOW}
+    hidden = {file for pattern in _NOT_IN_THE_WINDOW for file in root.glob(pattern)}
     files = {file for pattern in _SOURCES for file in root.glob(pattern)} - hidden
     found = {text for file in files for text in _within(ast.parse(file.read_text(encoding="utf-8")))}
     found |= _remarks(root / "app" / "model" / "imports")

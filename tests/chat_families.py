@@ -12,9 +12,9 @@ from tokenizers import AddedToken, Tokenizer
 
 from tests.architectures import small_llama, write_random_model
 from tests.models import CHATML, byte_level_tokenizer, sentencepiece_tokenizer, write_tokenizer
-from worker.chat_template import ChatTemplate
-from worker.rendering import chat_renderer, moment_of
-from worker.vocabulary import Vocabulary
+from worker.templates.chat_template import ChatTemplate
+from worker.templates.rendering import chat_renderer, moment_of
+from worker.text.vocabulary import Vocabulary
 
 # Reasoning is kept in the turns after the last question (between calls of tools) and dropped from those before it.
 QWEN3 = """\

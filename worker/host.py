@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from worker.disk_cache import DiskCache
-from worker.draft import DraftModel
-from worker.engine import Engine
+from worker.answers.hook_folder import HookFolder
+from worker.cache.disk_cache import DiskCache
+from worker.cache.prompt_cache import PromptCache, default_limit_bytes
+from worker.decoding.draft import DraftModel
 from worker.errors import (
     BadRequestError,
     ConstraintInvalidError,
@@ -22,11 +23,9 @@ from worker.errors import (
     WorkerOutOfMemoryError,
     is_out_of_memory,
 )
-from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, Loading, UnreadModel, release
 from worker.model_identity import versions
 from worker.models.folder import find_model
-from worker.prompt_cache import PromptCache, default_limit_bytes
 from worker.protocol import (
     CacheOptions,
     CacheStats,
@@ -47,7 +46,8 @@ from worker.protocol import (
     Validate,
     Validated,
 )
-from worker.ticket import Ticket
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
 
 log = logging.getLogger(__name__)
 

@@ -19,15 +19,15 @@ from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe
 from tokenizers import Tokenizer
 
 from worker.batch import can_batch
-from worker.chat_template import ChatTemplate
-from worker.constraint import Constraints
 from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.layers import Layers, arrays_in, num_bytes_in, quantized
 from worker.model_identity import identity_of
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
-from worker.rendering import chat_renderer, moment_of, thinking_of
-from worker.vocabulary import Vocabulary
+from worker.templates.chat_template import ChatTemplate
+from worker.templates.rendering import chat_renderer, moment_of, thinking_of
+from worker.text.constraint import Constraints
+from worker.text.vocabulary import Vocabulary
 
 _GROUP_SIZES = (64, 32)
 """Numbers that share a scale, of keys and values of few bits: what divides a head's width."""

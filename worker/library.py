@@ -105,22 +105,22 @@ True
 >>> several + ["a", "b", "c"]
 Traceback (most recent call last):
     ...
-worker.sequence_state.BatchMismatch: A state with 2 prompts and one with 3 prompts were added. ...
+worker.states.sequence_state.BatchMismatch: A state with 2 prompts and one with 3 prompts were added. ...
 >>> draw(several, samples=2)
 Traceback (most recent call last):
     ...
-worker.sequence_state.SampleMismatch: This state has 3 samples of each prompt; ...
+worker.states.sequence_state.SampleMismatch: This state has 3 samples of each prompt; ...
 
 What has no meaning is refused, with what to write instead (`SequenceState` lists the cases):
 
 >>> several[0:4]
 Traceback (most recent call last):
     ...
-worker.token_sequence.SlicingError: This state has 2 prompts with 3 samples each. Write state[batch, sample, a:b].
+worker.states.token_sequence.SlicingError: This state has 2 prompts with 3 samples each. Use state[batch, sample, a:b].
 >>> best[3]
 Traceback (most recent call last):
     ...
-worker.token_sequence.SlicingError: Characters are taken by a slice, not by 3: ...
+worker.states.token_sequence.SlicingError: Characters are taken by a slice, not by 3: ...
 
 **A chat** is a state in the model's own form, up to where the answer begins. Control tokens come from there alone: in
 a string they are plain text, whoever wrote it.
@@ -148,11 +148,11 @@ import msgspec
 from worker.blas import preload
 from worker.errors import BadRequestError
 from worker.protocol import CacheOptions, Constraint, Sampling, Usage
-from worker.sequence_state import BatchMismatch, SampleMismatch, SequenceState
-from worker.token_sequence import Ending, SlicingError
+from worker.states.sequence_state import BatchMismatch, SampleMismatch, SequenceState
+from worker.states.token_sequence import Ending, SlicingError
 
 if TYPE_CHECKING:
-    from worker.local_model import LocalModel
+    from worker.states.local_model import LocalModel
 
 __all__ = [
     "BatchMismatch",
@@ -179,11 +179,11 @@ def open_model(model: str = "guide", cache: CacheOptions = CacheOptions()) -> Lo
         raise BadRequestError(f"`cache`: {error}. Correct it and try again.") from error
     preload()
     # Only now: MLX takes its BLAS when it is first imported.
-    from worker.engine import Engine
+    from worker.cache.prompt_cache import PromptCache, default_limit_bytes
     from worker.language_model import LanguageModel, UnreadModel
-    from worker.local_model import LocalModel
     from worker.models.folder import find_model
-    from worker.prompt_cache import PromptCache, default_limit_bytes
+    from worker.requests.engine import Engine
+    from worker.states.local_model import LocalModel
 
     *_, loaded = UnreadModel(find_model(model)).read()
     assert isinstance(loaded, LanguageModel)

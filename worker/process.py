@@ -39,8 +39,8 @@ def main(
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     preload()
     # Only now: MLX takes its BLAS when it is first imported.
+    from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_msgpack
-    from worker.hook_folder import HookFolder
     from worker.server import Server
     from worker.watchdog import Watchdog
 

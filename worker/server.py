@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from worker.answers.hook_folder import HookFolder
 from worker.errors import BadRequestError, LoadCancelledError, SupersededError, failed
-from worker.hook_folder import HookFolder
 from worker.host import ModelHost, Question
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -41,7 +41,7 @@ from worker.protocol import (
     UnloadModel,
     Validate,
 )
-from worker.ticket import Ticket, cancelled_unbegun
+from worker.requests.ticket import Ticket, cancelled_unbegun
 
 
 class EndOfInput:

@@ -37,8 +37,8 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
         return _NO_OUTPUT
     preload()
     # Only now: MLX takes its BLAS when it is first imported, and nothing imported may print on our output.
+    from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
-    from worker.hook_folder import HookFolder
     from worker.server import Interrupt, Server
     from worker.watchdog import Watchdog
 

@@ -10,7 +10,7 @@ turn:
 >>> from tokenizers.models import BPE
 >>> from worker.decision import Decision
 >>> from worker.stepping import Stepping
->>> from worker.vocabulary import Vocabulary
+>>> from worker.text.vocabulary import Vocabulary
 >>> tokenizer = Tokenizer(BPE(vocab={letter: place for place, letter in enumerate("abcdefg.")}, merges=[]))
 >>> vocabulary = Vocabulary(tokenizer, eos_ids=[7])
 >>> def logits_after(token_ids):
@@ -31,7 +31,7 @@ The loop is the caller's. It feeds its model what `token_ids` of an advance says
 
 What a form leaves no choice about comes with the token before it, so that the model reads it at once:
 
->>> from worker.constraint import Constraints
+>>> from worker.text.constraint import Constraints
 >>> from worker.protocol import Constraint
 >>> constraint = Constraints(vocabulary).new(Constraint(kind="regex", value="[a-g](cab|fed)"))
 >>> stepping = Stepping(vocabulary, [0], constraint=constraint)
@@ -75,17 +75,17 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import structs
 
-from worker.constraint import Constraint
-from worker.drawn import Drawn
+from worker.answers.hook_chain import SLOW_S, Hook, HookChain
+from worker.answers.steering import Steering
+from worker.answers.writing import SegmentPlan, Writing
+from worker.cache.token_tree import num_common
+from worker.decoding.drawn import Drawn
+from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
-from worker.hook_chain import SLOW_S, Hook, HookChain
-from worker.masks import both
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
-from worker.sampler import Sampler
-from worker.steering import Steering
-from worker.token_tree import num_common
-from worker.vocabulary import Vocabulary
-from worker.writing import SegmentPlan, Writing
+from worker.text.constraint import Constraint
+from worker.text.masks import both
+from worker.text.vocabulary import Vocabulary
 
 _MOST_ANSWERS = 64
 _MAX_RESAMPLES = 16

@@ -2943,6 +2943,10 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Ein Gespräch wurde inzwischen weggeworfen; es wurde weggelassen.</translation>
     </message>
     <message>
+        <source>A hook forked it behind token {end}: alone, without the other branch, it may decide otherwise there.</source>
+        <translation>Ein Hook hat sie hinter Token {end} verzweigt: allein, ohne den anderen Zweig, entscheidet er dort vielleicht anders.</translation>
+    </message>
+    <message>
         <source>A {what} is a text that is not empty. Write one.</source>
         <translation>Hier ({what}) muss ein Text stehen, der nicht leer ist. Schreiben Sie einen.</translation>
     </message>

@@ -24,15 +24,15 @@ from tests.benchmarks.decode import endless_guide
 from tests.benchmarks.measure import Row, compared, in_turn
 from tests.models import llama_config
 from tests.tokenizers import piecewise_tokenizer
+from worker.answers.hook_folder import HookFolder
 from worker.decision import Decision
-from worker.engine import Engine
-from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import Layers
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Constraint, Event, Finished, Generate, Sampling
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
 from worker.step import Step
-from worker.ticket import Ticket
 
 _AREA = "control"
 _PROMPT = "How do I fork a message, and what is a branch?"

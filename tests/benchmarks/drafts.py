@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tests.benchmarks.measure import Row, compared
-from worker.engine import Engine
+from worker.cache.prompt_cache import PromptCache
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
-from worker.prompt_cache import PromptCache
 from worker.protocol import Chunk, Finished, Generate, Message
-from worker.ticket import Ticket
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
 
 _ROUNDS = 4
 _MANY_BYTES = 1 << 30

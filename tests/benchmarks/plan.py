@@ -14,11 +14,11 @@ from tests.architectures import small_llama, write_random_model
 from tests.benchmarks.measure import Row, alone
 from tests.models import byte_level_tokenizer
 from worker.encoding import command_from_msgpack, to_msgpack
-from worker.engine import Engine
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Generate, Message, Plan, Planned, Prompt
-from worker.ticket import Ticket
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
 
 _AREA = "prompt cache"
 _NUM_TURNS = 40

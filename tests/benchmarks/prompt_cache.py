@@ -23,9 +23,9 @@ from mlx_lm.models.cache import KVCache, LRUPromptCache, make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
 from tests.benchmarks.measure import Row, alone, compared, meets
-from worker.disk_cache import DiskCache
-from worker.prompt_cache import PromptCache
-from worker.token_tree import TokenTree
+from worker.cache.disk_cache import DiskCache
+from worker.cache.prompt_cache import PromptCache
+from worker.cache.token_tree import TokenTree
 
 _AREA = "prompt cache"
 _PEER = "mlx-lm LRUPromptCache"

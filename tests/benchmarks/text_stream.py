@@ -23,12 +23,12 @@ from tokenizers import Tokenizer
 from tests.benchmarks.measure import Row, alone, compared, in_turn
 from tests.driver import ROOT
 from tests.models import byte_level_tokenizer, write_tokenizer
-from tests.worker.text_oracle import expected
+from tests.worker.text.text_oracle import expected
 from worker.models.folder import guide_path
-from worker.stop_strings import StopStrings
-from worker.text_stream import TextStream
-from worker.token_bytes import token_bytes
-from worker.vocabulary import Vocabulary
+from worker.text.stop_strings import StopStrings
+from worker.text.text_stream import TextStream
+from worker.text.token_bytes import token_bytes
+from worker.text.vocabulary import Vocabulary
 
 _AREA = "text stream"
 _PEER = "mlx-lm server"

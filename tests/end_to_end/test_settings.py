@@ -23,7 +23,7 @@ from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model
-from worker.disk_cache import DEFAULT_LIMIT_BYTES
+from worker.cache.disk_cache import DEFAULT_LIMIT_BYTES
 
 _SAYING = "The quick brown fox jumps over the lazy dog."
 

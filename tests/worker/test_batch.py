@@ -13,8 +13,8 @@ from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
 from worker.batch import Batch, can_batch
+from worker.cache.prompt_cache import PromptCache
 from worker.layers import Layers, arrays_in, num_bytes_in, stacks_of
-from worker.prompt_cache import PromptCache
 
 VOCAB_SIZE = 500
 NOT_BATCHED = {

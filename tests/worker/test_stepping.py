@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 
 import worker.stepping
+from worker.answers.hook_chain import Hook
+from worker.answers.hook_folder import HookFolder
+from worker.cache.prompt_cache import PromptCache
 from worker.decision import Decision, Splice, Verdict
-from worker.engine import Engine
 from worker.errors import HookFailedError
-from worker.hook_chain import Hook
-from worker.hook_folder import HookFolder
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
-from worker.prompt_cache import PromptCache
 from worker.protocol import Choice, Chunk, Constraint, Event, Finished, Forked, Generate, Retract, Sampling
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
 from worker.step import Step
 from worker.stepping import Advance, Stepping
-from worker.ticket import Ticket
 
 PLENTY = 1 << 30
 PROMPT = [40, 41, 42, 43, 44]

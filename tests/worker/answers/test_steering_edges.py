@@ -1,0 +1,462 @@
+"""Edges of hooks and drafts: several things in the same step, what no hook should say, files that are odd."""
+
+from __future__ import annotations
+
+import math
+import os
+import tracemalloc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import mlx.core as mx
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_llama, write_random_model
+from tests.models import write_scripted_model
+from tests.worker.answers.test_hooks import finished, on_screen, once
+from worker.answers.hook_chain import Hook
+from worker.answers.hook_folder import HookFolder
+from worker.answers.writing import Writing
+from worker.cache.prompt_cache import PromptCache
+from worker.cache.token_tree import TokenTree
+from worker.decision import Decision, Splice
+from worker.decoding.draft import DraftModel, PromptLookUp
+from worker.encoding import to_json
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Finished, Generate, Sampling, Segment
+from worker.requests.engine import Engine
+from worker.requests.ticket import Ticket
+from worker.step import Step
+
+PLENTY = 1 << 30
+PROMPT = list(range(40, 60))
+
+
+def read(folder: Path) -> LanguageModel:
+    *_, model = UnreadModel(find_model(str(folder))).read()
+    assert isinstance(model, LanguageModel)
+    return model
+
+
+@pytest.fixture(scope="module")
+def llama(random_llama: Path) -> LanguageModel:
+    return read(random_llama)
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
+    """A model that counts letters: "abc…xyz", and then over again."""
+    letters = [byte_level.encode(letter).ids[0] for letter in "abcdefghijklmnopqrstuvwxyz"]
+    successor = dict(zip(letters, letters[1:] + letters[:1], strict=True))
+    return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
+
+
+def engine_of(
+    model: LanguageModel, hooks: Mapping[str, Callable[..., Hook]] | None = None, draft: LanguageModel | None = None
+) -> Engine:
+    drafts = None if draft is None else DraftModel(draft, PromptCache(draft.new_layers, PLENTY))
+    return Engine(
+        model,
+        PromptCache(model.new_layers, PLENTY),
+        HookFolder(given=hooks, slow_s=math.inf),
+        drafts,
+        looks_ahead=False,
+    )
+
+
+def ask(engine: Engine, **fields: Any) -> list[Event]:
+    asked: dict[str, Any] = {"token_ids": PROMPT, "max_tokens": 12, **fields}
+    engine.add(Generate(request_id=1, **asked), Ticket(1))
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    return events
+
+
+def letter(model: LanguageModel, text: str) -> int:
+    [token_id] = model.vocabulary.encode(text)
+    return token_id
+
+
+# --- drafts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize("num_back", [2, 5])
+def test_going_back_from_a_token_that_was_guessed_rightly_leaves_what_stands_and_nothing_else(
+    llama: LanguageModel, phase: str, num_back: int
+) -> None:
+    num_looked = 0
+
+    def make() -> Hook:
+        go_back = once(9, Decision(backtrack=num_back, token=77), phase)()
+
+        def hook(step: Step) -> Any:
+            nonlocal num_looked
+            if step.phase == "after":
+                num_looked += 1
+                fresh = llama.forward(mx.array([PROMPT + list(step.tokens)]), llama.new_layers())
+                assert np.allclose(step.logits, np.array(fresh)[0], atol=1e-2)
+            return go_back(step)
+
+        return hook
+
+    plain, guessed = (
+        finished(ask(engine_of(llama, {"back": make}, draft), hooks=["back"], max_tokens=20)) for draft in (None, llama)
+    )
+    assert guessed.usage.accepted_tokens > 10
+    assert guessed.choices[0].token_ids == plain.choices[0].token_ids
+    assert num_looked > 40
+
+
+def at(place: int, verdict: Any, phase: str = "after") -> dict[str, Callable[..., Hook]]:
+    return {"odd": once(place, verdict, phase)}
+
+
+def behind_given_text(events: list[Event]) -> Choice:
+    """The answer, whose first tokens on the screen spell given text again."""
+    assert isinstance(events[-1], Finished), events[-1]
+    [answer] = events[-1].choices
+    assert on_screen(events)[0].text == answer.text
+    return answer
+
+
+def failure(events: list[Event]) -> Failed:
+    assert isinstance(events[-1], Failed), events[-1]
+    return events[-1]
+
+
+def test_a_draft_guesses_nothing_that_the_model_has_no_token_for(
+    llama: LanguageModel, tmp_path: Path, byte_level: Tokenizer
+) -> None:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    wider = read(write_random_model(tmp_path / "wider", byte_level, small_llama(size + 64)))
+    draft = DraftModel(wider, PromptCache(wider.new_layers, PLENTY), num_ids=llama.vocab_size)
+    guesses = [token_id for start in range(20) for token_id in draft.guess(PROMPT[start:], 7, None)]
+    assert len(guesses) == 140
+    assert max(guesses) < llama.vocab_size
+    # The other way round, it reads what it has no token for as something else.
+    narrow = DraftModel(llama, PromptCache(llama.new_layers, PLENTY), num_ids=size + 64)
+    assert len(narrow.guess([*PROMPT, size + 60], 3, None)) == 3
+
+
+class BreaksOnce:
+    """A model that runs out of memory once, after so many times that it was asked; all else is another model's."""
+
+    def __init__(self, model: LanguageModel, num_times: int) -> None:
+        self.model = model
+        self.num_left = num_times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def forward(self, token_ids: mx.array, layers: Any) -> mx.array:
+        self.num_left -= 1
+        logits = self.model.forward(token_ids, layers)
+        if self.num_left == 0:
+            raise RuntimeError("[malloc] there is no memory")
+        return logits
+
+
+@pytest.mark.parametrize("num_times", [1, 2, 6])
+def test_a_draft_model_that_breaks_is_gone_without(llama: LanguageModel, num_times: int) -> None:
+    breaks: Any = BreaksOnce(llama, num_times)
+    engine = engine_of(llama, draft=breaks)
+    constraint = Constraint(kind="regex", value="[a-z ]{30}")
+    plain, *guessed = (
+        finished(ask(each, constraint=constraint, max_tokens=20)) for each in (engine_of(llama), engine, engine)
+    )
+    assert [answer.choices[0].token_ids for answer in guessed] == [plain.choices[0].token_ids] * 2
+    # The next answer has it again, and it guesses as well as ever.
+    assert guessed[0].usage.accepted_tokens < guessed[1].usage.accepted_tokens == guessed[1].usage.draft_tokens
+
+
+def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
+    look_up = PromptLookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
+    assert look_up.guess([5, 5, 5], 3, None) == [5, 5, 5]
+    assert look_up.guess([5, 5, 6], 3, None) == [7]
+    # Behind that place there are those of the prompt alone.
+    assert look_up.guess([5, 5, 5], 9, None) == [5] * 7
+
+
+def test_what_is_guessed_followed_the_same_three_tokens_at_the_next_place_that_has_them() -> None:
+    rng = Random(0)
+    num_found = 0
+    for _ in range(200):
+        sources = [[rng.randrange(3) for _ in range(rng.randrange(30))] for _ in range(rng.randrange(1, 4))]
+        look_up, sequence, last = PromptLookUp(sources[:-1], sources[-1]), [0, 1, 2], None
+        for _ in range(20):
+            places = [
+                (which, place)
+                for which, source in enumerate(sources)
+                for place in range(3, len(source))
+                if source[place - 3 : place] == sequence[-3:]
+            ]
+            last = min(
+                (each for each in places if last is not None and each >= last), default=min(places, default=None)
+            )
+            guessed = [] if last is None else sources[last[0]][last[1] : last[1] + 4]
+            assert look_up.guess(sequence, 4, None) == guessed
+            num_found += bool(guessed)
+            sequence += guessed[: rng.randrange(4)] or [rng.randrange(3)]
+    assert num_found > 1000
+    assert PromptLookUp([], [1, 2]).guess([1], 4, None) == []
+
+
+def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted() -> None:
+    class Nothing:
+        def cut(self, num_tokens: int) -> tuple[Nothing, Nothing]:
+            return self, self
+
+    tree = TokenTree(Nothing())
+    shared = list(range(1, 20_001))
+    for number in range(500):
+        tree.insert([*shared, 30_000 + number, 7], Nothing())
+    tree.insert([0, 1], Nothing())
+    tracemalloc.start()
+    try:
+        ways = tree.beside([0, 2], 16_000)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [list(way) for way in ways] == [[1], shared[:15_999]]
+    assert most_bytes < 2_000_000
+    ways = tree.beside([*shared, 40_000], 6)
+    assert [list(each) for each in ways] == [[30_499, 7], [30_498, 7], [30_497, 7]]
+
+
+# --- several things in one step ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stops", [[], ["x"]])
+def test_what_was_taken_back_as_the_answer_ended_is_not_kept(counting: LanguageModel, stops: list[str]) -> None:
+    last = letter(counting, "x") if stops else min(counting.vocabulary.eos_ids)
+    engine = engine_of(counting, at(8, Decision(backtrack=5, token=last)))
+    events = ask(engine, hooks=["odd"], token_ids=[letter(counting, "a")], stop=stops)
+    assert finished(events).choices[0].text == "bcd"
+    assert engine.cache.num_tokens == len("abcd")
+
+
+# --- given text, segments, constraints ------------------------------------------------------------------------
+
+
+def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: LanguageModel) -> None:
+    segments = [Segment(max_tokens=1), Segment()]
+    engine = engine_of(counting, {"quiet": lambda: lambda _: None})
+    events = ask(engine, hooks=["quiet"], token_ids=[letter(counting, "a")], segments=segments, max_tokens=120)
+    answer = finished(events).choices[0]
+    assert (answer.reason, len(answer.token_ids)) == ("length", 120)
+
+
+def test_a_fork_whose_next_segment_can_not_begin_fails_its_request_alone(
+    counting: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fork = [Decision(), Decision(token=letter(counting, "m"))]
+    engine = engine_of(counting, at(2, fork))
+    a = letter(counting, "a")
+    segments = [Segment(max_tokens=3), Segment(max_tokens=3)]
+    engine.add(Generate(request_id=2, token_ids=[a], segments=segments, hooks=["odd"]), Ticket(2))
+    engine.add(Generate(request_id=1, token_ids=[a], max_tokens=12), Ticket(1))
+
+    go_on = Writing.go_on
+
+    def breaks_in_the_fork(writing: Writing) -> None:
+        if writing.raw_text() == "bcm":
+            raise KeyError("oddity")
+        go_on(writing)
+
+    # The segments of both end with the same step.
+    monkeypatch.setattr(Writing, "go_on", breaks_in_the_fork)
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
+    assert [event.choices[0].text for event in events if isinstance(event, Finished)] == ["bcdefghijklm"]
+    # What it had said by then is told.
+    assert on_screen([event for event in events if event.request_id == 2])[1].text == "bcm"
+    caplog.clear()
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_what_is_put_at_the_beginning_stands_behind_given_text(llama: LanguageModel, phase: str) -> None:
+    engine = engine_of(llama, at(3, Decision(backtrack=3, token=letter(llama, "x")), phase))
+    answer = behind_given_text(ask(engine, hooks=["odd"], continuation=Continuation(text="Hello th")))
+    assert answer.text.startswith("x")
+    assert llama.vocabulary.bytes_of(answer.turn_token_ids).startswith(b"Hello thx")
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+@pytest.mark.parametrize("phrase", ["the", "th"])
+def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(
+    llama: LanguageModel, phrase: str, is_exact: bool
+) -> None:
+    given = Continuation(token_ids=llama.vocabulary.encode("Hello th")) if is_exact else Continuation(text="Hello th")
+    options = {"banned phrases": {"phrases": [phrase]}}
+    for seed, temperature in enumerate((0.0, 1.0)):
+        sampling = Sampling(temperature=temperature, seed=seed)
+        events = ask(
+            engine_of(llama),
+            hooks=["banned phrases"],
+            hook_options=options,
+            continuation=given,
+            token_ids=PROMPT[:5],
+            sampling=sampling,
+        )
+        answer = finished(events).choices[0] if is_exact else behind_given_text(events)
+        assert answer.reason in {"length", "eos"}
+        assert answer.text
+        # What is in the given text is nobody's to take back.
+        assert phrase not in ("Hello th" + answer.text).removeprefix("Hello " + phrase[:2])
+        assert not (phrase == "the" and answer.text.startswith("e"))
+
+
+def test_the_end_that_a_constraint_forbids_needs_to_be_let_past_it(counting: LanguageModel) -> None:
+    asked: dict[str, Any] = {
+        "hooks": ["odd"],
+        "token_ids": [letter(counting, "a")],
+        "constraint": Constraint(kind="regex", value="[a-z]{5,9}"),
+    }
+    end = min(counting.vocabulary.eos_ids)
+    failed = failure(ask(engine_of(counting, at(2, Decision(token=end))), **asked))
+    assert "forbids" in failed.message
+    for place, decision in ((2, Decision(token=end, feed_constraint=False)), (6, Decision(token=end))):
+        answer = finished(ask(engine_of(counting, at(place, decision)), **asked)).choices[0]
+        assert (answer.text, answer.reason) == ("bcdefg"[:place], "eos")
+
+
+# --- what a person may write in a hook ------------------------------------------------------------------------
+
+
+def said(**fields: Any) -> Decision:
+    """A decision of whatever somebody may have put into it."""
+    return Decision(**fields)
+
+
+def spliced(**fields: Any) -> Splice:
+    return Splice(**fields)
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_numpys_numbers_are_as_good_as_pythons(counting: LanguageModel, phase: str) -> None:
+    x, y = (np.int64(letter(counting, text)) for text in "xy")
+    splice = spliced(when_sampled=np.array([x]), backtrack=np.int64(0), ff_tokens=np.array([y]))
+    now = spliced(ff_tokens=np.array([x, y]))
+    everything = [True] * len(counting.vocabulary)
+    decisions = [
+        said(token=x),
+        said(backtrack=np.int64(1), token=x),
+        Decision(splices=[splice]),
+        Decision(splices=[now]),
+        said(temperature=np.float32(0.0), mask=everything),
+    ]
+    for decision in decisions:
+        events = ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
+        finished(events)
+        for event in events:
+            to_json(event)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        said(backtrack="x"),
+        said(backtrack=1.5),
+        said(token="x"),
+        said(token=1.5),
+        said(temperature="x"),
+        said(splices=5),
+        said(splices=[3]),
+        said(splices=[spliced(ff_tokens=5)]),
+        said(mask=[True]),
+        said(token="x", mask=[True] * 100_000),
+    ],
+)
+def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decision: Decision) -> None:
+    for phase in ("before", "after"):
+        failed = failure(
+            ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
+        )
+        assert (failed.kind, "'odd'" in failed.message) == ("hook_failed", True)
+        assert len(failed.message) < 1000
+
+
+def test_masks_of_two_hooks_that_differ_in_length_are_the_hooks_fault(counting: LanguageModel) -> None:
+    lengths = {"one": len(counting.vocabulary), "other": 7}
+    hooks = {name: once(1, Decision(mask=np.ones(size, dtype=np.bool_)), "before") for name, size in lengths.items()}
+    failed = failure(ask(engine_of(counting, hooks), hooks=["one", "other"], token_ids=[letter(counting, "a")]))
+    assert (failed.kind, "'other'" in failed.message, "shape" in failed.message) == ("hook_failed", True, True)
+
+
+def test_the_hook_that_forks_too_often_is_the_one_that_is_named(counting: LanguageModel) -> None:
+    hooks: dict[str, Callable[..., Hook]] = {
+        "forks": lambda: lambda step: [Decision(), Decision()] if step.phase == "before" else None,
+        "quiet": lambda: lambda _: None,
+    }
+    assert (
+        "'forks'"
+        in failure(ask(engine_of(counting, hooks), hooks=["forks", "quiet"], token_ids=[letter(counting, "a")])).message
+    )
+
+
+# --- files ----------------------------------------------------------------------------------------------------
+
+STOPS = "def hook(step):\n    return [] if step.position == 3 else None\n"
+DATA_CLASS = """from dataclasses import dataclass
+
+@dataclass
+class Hook:
+    limit: int = 3
+
+    def __call__(self, step):
+        return [] if step.position == self.limit else None
+"""
+FILES = {
+    "data class": DATA_CLASS,
+    "late annotations": "from __future__ import annotations\n" + DATA_CLASS,
+    "byte order mark": "\ufeff" + STOPS,
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_are_read_as_python_reads_them(counting: LanguageModel, tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text(FILES[name], encoding="utf-8")
+    (tmp_path / "latin.py").write_text("# -*- coding: latin-1 -*-\n# é\n" + STOPS, encoding="latin-1")
+    for each in (name, "latin"):
+        engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+        answer = finished(ask(engine, hooks=[each], token_ids=[letter(counting, "a")])).choices[0]
+        assert (answer.text, answer.reason) == ("bcd", "hook")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys\nsys.exit(3)\n",
+        "import sys\ndef hook(step):\n    sys.exit(3)\n",
+        "def hook(step):\n    raise GeneratorExit\n",
+        "def hook(step):\n    raise ValueError('\\udcff')\n",
+    ],
+)
+def test_a_hook_that_exits_ends_its_answer_and_not_the_worker(
+    counting: LanguageModel, tmp_path: Path, code: str
+) -> None:
+    (tmp_path / "exits.py").write_text(code)
+    engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+    failed = failure(ask(engine, hooks=["exits"]))
+    assert failed.kind == "hook_failed"
+    to_json(failed)
+    assert not engine.is_busy
+
+
+def test_hooks_whose_files_names_are_no_text_are_listed_all_the_same(counting: LanguageModel, tmp_path: Path) -> None:
+    try:
+        (tmp_path / os.fsdecode(b"\xff.py")).write_text(STOPS)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+    failed = failure(ask(engine, hooks=["no such"]))
+    assert b"\\\\udcff" in to_json(failed)

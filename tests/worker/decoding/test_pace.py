@@ -1,0 +1,27 @@
+"""How fast prompts are read: what was read lately counts most."""
+
+from __future__ import annotations
+
+import pytest
+
+from worker.decoding.pace import Pace
+
+
+def test_nothing_is_known_before_anything_was_read():
+    assert Pace().tokens_per_s is None
+
+
+def test_the_pace_is_that_of_all_tokens_and_not_the_mean_of_the_chunks():
+    pace = Pace()
+    pace.note(512, 1.0)
+    pace.note(8, 0.5)
+    assert pace.tokens_per_s == pytest.approx(520 / 1.5)
+    assert pace.last_tokens_per_s == 16
+
+
+def test_what_was_read_long_ago_is_forgotten():
+    pace = Pace()
+    pace.note(100_000, 1.0)
+    for _ in range(1000):
+        pace.note(512, 1.0)
+    assert pace.tokens_per_s == pytest.approx(512, rel=0.01)

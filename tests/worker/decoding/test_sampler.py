@@ -1,0 +1,227 @@
+"""How a token is drawn: filters and penalties against plain numpy, keys without pattern, draws that can be repeated."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from worker.decoding.sampler import Sampler, key_bits
+from worker.protocol import Sampling
+
+Floats = npt.NDArray[np.float64]
+SIZE = 40
+
+# As the worker has it on a CPU.
+mx.disable_compile()
+
+
+def row(values: Floats) -> mx.array:
+    return mx.array(values.astype(np.float32).tolist())[None]
+
+
+def drawn(sampling: Sampling, logits: Floats, seed: int, position: int = 5, visit: int = 0) -> int:
+    sampler = Sampler(sampling, seed)
+    token = sampler.draw(row(logits), sampler.recent([]), position, visit)
+    assert token.shape == (1,)
+    return int(np.array(token)[0])
+
+
+def seen(sampling: Sampling, logits: Floats, num_draws: int = 200) -> set[int]:
+    return {drawn(sampling, logits, seed) for seed in range(num_draws)}
+
+
+def softmax(logits: Floats) -> Floats:
+    odds = np.exp(logits - logits.max())
+    return odds / odds.sum()
+
+
+def kept_by_oracle(sampling: Sampling, logits: Floats) -> set[int]:
+    """Plain meaning of the filters: the fewest likeliest tokens whose share is top_p, and so on."""
+    share = softmax(logits)
+    order = np.argsort(-share)
+    kept = set(order.tolist())
+    if sampling.top_p < 1:
+        reached = np.cumsum(share[order])
+        kept = set(order[: int(np.searchsorted(reached, sampling.top_p)) + 1].tolist())
+    if sampling.min_p > 0:
+        kept &= {token for token in range(len(share)) if share[token] >= sampling.min_p * share.max()}
+    if sampling.top_k > 0:
+        kept &= set(order[: sampling.top_k].tolist())
+    return kept
+
+
+@pytest.fixture(params=range(4))
+def logits(request: pytest.FixtureRequest) -> Floats:
+    return np.random.default_rng(request.param).normal(0, 2, SIZE)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=3, top_k=1),
+        Sampling(temperature=3, top_k=5),
+        Sampling(temperature=3, top_p=0.3),
+        Sampling(temperature=3, top_p=0.9),
+        Sampling(temperature=3, min_p=0.2),
+        Sampling(temperature=3, top_p=0.9, min_p=0.1, top_k=7),
+        Sampling(temperature=3, top_p=1e-9),
+        Sampling(temperature=3, min_p=1.0),
+    ],
+    ids=str,
+)
+def test_only_tokens_that_the_filters_keep_are_drawn_and_all_likely_ones_are(sampling: Sampling, logits: Floats):
+    kept = kept_by_oracle(sampling, logits)
+    tokens = seen(sampling, logits)
+    assert tokens <= kept
+    odds = softmax(logits / sampling.temperature)
+    total = sum(odds[token] for token in kept)
+    likely = {token for token in kept if odds[token] / total > 0.05}
+    assert likely <= tokens
+
+
+@pytest.mark.parametrize("top_p", [1e-300, 1e-40, 1e-9])
+def test_a_share_of_next_to_nothing_is_that_of_the_likeliest_token(top_p: float, logits: Floats):
+    assert seen(Sampling(temperature=1, top_p=top_p), logits) == {int(logits.argmax())}
+
+
+def test_a_top_k_beyond_the_vocabulary_filters_nothing(logits: Floats):
+    many = Sampling(temperature=1, top_k=10 * SIZE)
+    assert [drawn(many, logits, seed) for seed in range(50)] == [
+        drawn(Sampling(temperature=1), logits, seed) for seed in range(50)
+    ]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
+def test_tokens_are_drawn_as_often_as_the_softmax_says(temperature: float):
+    logits = np.array([2.0, 1.0, 0.0, -1.0, -np.inf])
+    num_draws = 4000
+    counts = np.bincount(
+        [drawn(Sampling(temperature=temperature), logits, seed) for seed in range(num_draws)], minlength=len(logits)
+    )
+    expected = softmax(logits / temperature) * num_draws
+    assert counts[-1] == 0
+    # Four standard deviations.
+    assert np.all(np.abs(counts - expected) <= 4 * np.sqrt(expected) + 1)
+
+
+@pytest.mark.parametrize("temperature", [0, 1e-300, 1e-9])
+def test_a_temperature_of_nothing_draws_the_likeliest_token(temperature: float, logits: Floats):
+    assert seen(Sampling(temperature=temperature), logits, 20) == {int(np.argmax(logits))}
+
+
+def test_a_temperature_of_zero_takes_the_first_of_equals():
+    assert drawn(Sampling(), np.array([0.0, 3.0, 3.0, 1.0]), 1) == 1
+
+
+@pytest.mark.parametrize(("dtype", "last_bit"), [(mx.float16, 2**-11), (mx.bfloat16, 2**-8)])
+def test_logits_of_sixteen_bits_are_filtered_in_thirty_two(dtype: mx.Dtype, last_bit: float):
+    # The likeliest by its last bit, which is lost where a log-probability of -7 has to fit into as many.
+    values = np.full(1000, 0.5)
+    values[500] += last_bit
+    logits = row(values).astype(dtype)
+    sampler = Sampler(Sampling(temperature=1, top_p=0.99, top_k=1), 1)
+    assert np.array(sampler.draw(logits, None, 0)).tolist() == [500]
+
+
+# --- penalties -------------------------------------------------------------------------------------------------
+
+
+def penalized_by_oracle(sampling: Sampling, logits: Floats, recent: list[int]) -> Floats:
+    recent = recent[-sampling.penalty_context :]
+    changed = logits.copy()
+    for token in set(recent):
+        factor = sampling.repetition_penalty
+        changed[token] = changed[token] * factor if changed[token] < 0 else changed[token] / factor
+    for token in set(recent):
+        changed[token] -= sampling.presence_penalty
+    for token in recent:
+        changed[token] -= sampling.frequency_penalty
+    return changed
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(repetition_penalty=1.7),
+        Sampling(presence_penalty=1.5),
+        Sampling(frequency_penalty=0.9),
+        Sampling(repetition_penalty=1.3, presence_penalty=-0.5, frequency_penalty=0.4, penalty_context=6),
+        Sampling(frequency_penalty=2.5, penalty_context=1),
+    ],
+    ids=str,
+)
+def test_penalties_do_what_their_names_say_to_the_last_tokens(sampling: Sampling):
+    dice = np.random.default_rng(3)
+    for _ in range(60):
+        logits = dice.normal(0, 1.5, SIZE)
+        tokens = dice.integers(0, SIZE, dice.integers(1, 30)).tolist()
+        sampler = Sampler(sampling, 1)
+        split = int(dice.integers(0, len(tokens) + 1))
+        recent = sampler.recent(tokens[:split])
+        for token in tokens[split:]:
+            recent = sampler.advance(recent, mx.array([token]))
+        token = int(np.array(sampler.draw(row(logits), recent, 0))[0])
+        expected = penalized_by_oracle(sampling, logits.astype(np.float32).astype(np.float64), tokens)
+        assert expected[token] >= expected.max() - 1e-5
+
+
+def test_a_penalty_leaves_the_logits_that_are_reported_alone():
+    logits = row(np.array([3.0, 2.0, 1.0]))
+    sampler = Sampler(Sampling(repetition_penalty=9, presence_penalty=5, frequency_penalty=5), 1)
+    recent = sampler.recent([0, 0])
+    first = sampler.draw(logits, recent, 0)
+    assert np.array(logits).tolist() == [[3.0, 2.0, 1.0]]
+    assert np.array(sampler.draw(logits, recent, 0, visit=1)).tolist() == np.array(first).tolist()
+
+
+def test_without_penalties_nothing_is_remembered():
+    sampler = Sampler(Sampling(temperature=1), 1)
+    assert sampler.recent([1, 2, 3]) is None
+    assert sampler.advance(None, mx.array([1])) is None
+
+
+# --- masks and keys --------------------------------------------------------------------------------------------
+
+
+def test_a_mask_admits_only_its_tokens(logits: Floats):
+    allowed = np.zeros(SIZE, dtype=np.bool_)
+    allowed[[3, 17, 25]] = True
+    for sampling in (Sampling(), Sampling(temperature=5), Sampling(temperature=5, top_p=0.5, min_p=0.01, top_k=2)):
+        for seed in range(60):
+            mask = mx.array(allowed.tolist())
+            token = int(np.array(Sampler(sampling, seed).draw(row(logits), None, 0, mask=mask))[0])
+            assert allowed[token]
+
+
+def test_a_draw_depends_on_seed_position_and_visit_alone(logits: Floats):
+    sampling = Sampling(temperature=2)
+    places = [(seed, position, visit) for seed in range(5) for position in range(5) for visit in range(5)]
+    once = [drawn(sampling, logits, *place) for place in places]
+    mx.random.seed(99)
+    again = [drawn(sampling, logits, *place) for place in reversed(places)]
+    assert once == again[::-1]
+    assert len(set(once)) > 5
+
+
+def test_keys_of_neighbouring_places_have_nothing_in_common():
+    seeds, positions, visits = range(12), range(40), range(4)
+    bits = {
+        (seed, position, visit): key_bits(seed, position, visit)
+        for seed in seeds
+        for position in positions
+        for visit in visits
+    }
+    assert len(set(bits.values())) == len(bits)
+    # Of two neighbours half of the 64 bits differ, whichever count is the next one, and every bit takes part.
+    for step in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        neighbours = [(place, (place[0] + step[0], place[1] + step[1], place[2] + step[2])) for place in bits]
+        changed = [bits[place] ^ bits[neighbour] for place, neighbour in neighbours if neighbour in bits]
+        share = [sum(change >> bit & 1 for change in changed) / len(changed) for bit in range(64)]
+        assert all(0.4 < part < 0.6 for part in share), step
+
+
+def test_keys_take_the_whole_range_of_seeds():
+    assert 0 <= key_bits(2**63 - 1, 2**31, 10**6) < 2**64
+    assert key_bits(0, 0, 0) != key_bits(2**63 - 1, 0, 0)

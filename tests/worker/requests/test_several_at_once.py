@@ -1,0 +1,561 @@
+"""Several answers at once, of one request and of several: each as if it were alone, and nothing read twice.
+
+What is guaranteed: an answer of a batch is the one asked for alone within rounding, with the same seed; its first
+token is the same to the last bit. Each is a branch of its own afterwards. The models here are sharp enough that
+rounding changes no token.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import mlx.core as mx
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.driver import StdioWorker, shown_text
+from worker.answers.writing import Writing
+from worker.batch import Batch
+from worker.cache.disk_cache import DiskCache
+from worker.cache.prompt_cache import PromptCache
+from worker.decoding.branch import Branch
+from worker.decoding.drawn import Drawn
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.protocol import Answered, Chunk, Continuation, Failed, Finished, Generate, Sampling, Segment
+from worker.protocol import Event as WorkerEvent
+from worker.requests.engine import Engine
+from worker.requests.request import Request
+from worker.requests.ticket import Ticket
+
+CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "llama": small_llama,
+    "gemma3": lambda _: small_gemma3(window=24),
+    "lfm2": lambda _: small_lfm2(),
+    "mamba": lambda _: small_mamba(),
+}
+NewEngine = Callable[[LanguageModel], Engine]
+PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
+
+
+@pytest.fixture(scope="module", params=CONFIGS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    return write_random_model(
+        tmp_path_factory.mktemp("several") / request.param, byte_level, CONFIGS[request.param](size)
+    )
+
+
+@pytest.fixture
+def llama(random_llama: Path) -> LanguageModel:
+    return loaded(random_llama)
+
+
+@pytest.fixture(params=[False, True, None], ids=["looks at each token", "looks ahead", "in turns"])
+def new_engine(request: pytest.FixtureRequest) -> NewEngine:
+    """In turns: as on a CPU whose steps are now short, now long."""
+    looks_ahead: bool | None = request.param
+
+    def new(model: LanguageModel) -> Engine:
+        engine = Engine(model, looks_ahead=bool(looks_ahead))
+        if looks_ahead is None:
+            decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
+            step, dice = decoder.step, Random(1)
+
+            def step_one_way_or_another() -> list[tuple[Branch, Drawn]]:
+                decoder._looks_ahead = dice.random() < 0.5  # pyright: ignore[reportPrivateUsage]
+                return step()
+
+            decoder.step = step_one_way_or_another
+        return engine
+
+    return new
+
+
+def loaded(folder: Path) -> LanguageModel:
+    *_, model = UnreadModel(find_model(str(folder))).read()
+    assert isinstance(model, LanguageModel)
+    return model
+
+
+def events_of(engine: Engine, *requests: Generate) -> Iterator[WorkerEvent]:
+    for request in requests:
+        engine.add(request, Ticket(request.request_id))
+    while engine.is_busy:
+        yield from engine.step()
+
+
+def ended(events: list[WorkerEvent]) -> dict[Any, Finished]:
+    return {event.request_id: event for event in events if isinstance(event, Finished)}
+
+
+# --- the same as alone -----------------------------------------------------------------------------------------
+
+
+def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: StdioWorker, folder: Path):
+    fields: dict[str, Any] = {**PROMPT, "max_tokens": 40, "stop": ["fo"]}
+    shared_worker.load(folder, disk_limit_bytes=0)
+    together = shared_worker.ask("generate", n=5, sampling={"temperature": 1, "seed": 11}, **fields)
+    finished = together[-1]
+    for choice, answer in enumerate(finished["choices"]):
+        shared_worker.load(folder, disk_limit_bytes=0)
+        alone = shared_worker.result("generate", sampling={"temperature": 1, "seed": 11 + choice}, **fields)
+        assert answer == alone["choices"][0]
+        assert shown_text(together, choice) == answer["text"]
+    assert len({answer["text"] for answer in finished["choices"]}) > 2
+    # Each end but the last is told of when it comes.
+    answered = [event for event in together if event["type"] == "answered"]
+    assert len(answered) == 4
+    for event in answered:
+        answer = finished["choices"][event["choice"]]
+        assert (event["reason"], event["stop"]) == (answer["reason"], answer["stop"])
+
+
+def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards(
+    shared_worker: StdioWorker, folder: Path
+):
+    shared_worker.load(folder, disk_limit_bytes=0)
+    fields: dict[str, Any] = {**PROMPT, "n": 4, "max_tokens": 20, "sampling": {"temperature": 1, "seed": 3}}
+    finished = shared_worker.result("generate", **fields)
+    usage = finished["usage"]
+    assert usage["prefilled_tokens"] == usage["prompt_tokens"]
+    assert usage["generated_tokens"] >= sum(len(answer["token_ids"]) for answer in finished["choices"])
+    again = shared_worker.result("generate", **fields)
+    assert again["usage"]["prefilled_tokens"] == 1
+    assert [answer["text"] for answer in again["choices"]] == [answer["text"] for answer in finished["choices"]]
+    prompts: list[dict[str, Any]] = []
+    for answer in finished["choices"]:
+        said = {"role": "assistant", "content": answer["text"], "token_ids": answer["turn_token_ids"]}
+        prompts.append({"messages": [*PROMPT["messages"], said, {"role": "user", "content": "Go on"}]})
+    for plan, answer in zip(shared_worker.result("plan", prompts=prompts)["plans"], finished["choices"], strict=True):
+        if answer["reason"] == "eos":
+            assert plan["cached_tokens"] >= usage["prompt_tokens"] + len(answer["token_ids"])
+        else:  # it may end in part of a character, behind which the states are of no use
+            assert plan["cached_tokens"] >= usage["prompt_tokens"] - 1
+
+
+def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engine: NewEngine, folder: Path):
+    model = loaded(folder)
+    requests = [
+        Generate(
+            request_id=number,
+            token_ids=[40 + number, *range(50, 50 + 7 * number)],
+            max_tokens=10 + 5 * number,
+            sampling=Sampling(temperature=1, seed=number),
+            n=1 + number % 3,
+        )
+        for number in range(6)
+    ]
+    alone: list[Finished] = []
+    for request in requests:
+        *_, finished = events_of(new_engine(model), request)
+        assert isinstance(finished, Finished)
+        alone.append(finished)
+    engine = new_engine(model)
+    events: list[WorkerEvent] = []
+    waiting = list(requests)
+    most_at_once = 0
+    while waiting or engine.is_busy:
+        if waiting and len(events) >= 9 * (len(requests) - len(waiting)):
+            request = waiting.pop(0)
+            engine.add(request, Ticket(request.request_id))
+        events += engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+    assert most_at_once > 2
+    for request, expected in zip(requests, alone, strict=True):
+        finished = ended(events)[request.request_id]
+        assert finished.choices == expected.choices
+        assert finished.usage.generated_tokens == expected.usage.generated_tokens
+
+
+def test_stop_strings_cost_nothing_where_they_did_not_come(new_engine: NewEngine, folder: Path):
+    """The state behind the end of the turn, if it was read, stays as it does without them."""
+    model = loaded(folder)
+    prompt = list(range(40, 60))
+
+    def kept_after(stop: list[str]) -> tuple[list[int], int]:
+        engine = new_engine(model)
+        first = Generate(request_id=1, token_ids=prompt, max_tokens=20, stop=stop)
+        said = ended(list(events_of(engine, first)))[1].choices[0].token_ids
+        list(events_of(engine, Generate(request_id=2, token_ids=[300, 301], max_tokens=1)))
+        return said, engine.cache.num_kept([*prompt, *said, *model.vocabulary.eos_ids, 7])
+
+    said, _ = kept_after([])
+    model.vocabulary.eos_ids = frozenset({next(token_id for token_id in said[5:] if token_id not in said[:5])})
+    assert kept_after(["never said"]) == kept_after([])
+
+
+# --- what streams keeps streaming ------------------------------------------------------------------------------
+
+
+def test_an_answer_goes_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    first = shared_worker.send("generate", text="Hello")
+    shared_worker.wait_for(first, "chunk")
+    second = shared_worker.send("generate", text="Hello there " * 2000, max_tokens=3)
+    shared_worker.wait_for(second, "prefill_progress")
+    start = len(shared_worker.events)
+    shared_worker.events_until_end(second)
+    assert shared_worker.result("cancel", target=first)["type"] == "done"
+    assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
+    kinds = [event["type"] for event in shared_worker.events[start:]]
+    reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
+    # A token between any two chunks of the prompt.
+    assert reading.count("prefill_progress") > 3
+    assert reading.count("chunk") >= reading.count("prefill_progress") - 1
+
+
+def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    asked = [shared_worker.send("generate", text=text) for text in ("Hello", "Well then")]
+    for request_id in (*asked, *asked, *asked):
+        shared_worker.wait_for(request_id, "chunk")
+    for request_id in asked:
+        shared_worker.result("cancel", target=request_id)
+        assert shared_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
+
+
+def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    request_id = shared_worker.send("generate", text="Hello", n=3)
+    shared_worker.wait_for(request_id, "chunk")
+    assert shared_worker.result("cancel", target=request_id, choice=1)["type"] == "done"
+    answered = shared_worker.wait_for(request_id, "answered")
+    assert (answered["choice"], answered["reason"]) == (1, "cancelled")
+    start = len(shared_worker.events)
+    while {event.get("choice") for event in shared_worker.events[start:] if event["type"] == "chunk"} != {0, 2}:
+        shared_worker.next_event()
+    shared_worker.result("cancel", target=request_id, choice=7)  # one there is not
+    shared_worker.result("cancel", target=request_id)
+    events = shared_worker.events_until_end(request_id)
+    assert [choice["reason"] for choice in events[-1]["choices"]] == ["cancelled"] * 3
+    for choice, answer in enumerate(events[-1]["choices"]):
+        assert shown_text(events, choice) == answer["text"] != ""
+
+
+def test_an_answer_that_is_cancelled_before_it_begins_does_not_begin(shared_worker: StdioWorker, endless_model: Path):
+    shared_worker.load(endless_model)
+    request_id = shared_worker.send("generate", text="Hello there " * 2000, n=3, max_tokens=5)
+    shared_worker.wait_for(request_id, "prefill_progress")
+    shared_worker.result("cancel", target=request_id, choice=1)
+    events = shared_worker.events_until_end(request_id)
+    answers = events[-1]["choices"]
+    assert [answer["reason"] for answer in answers] == ["length", "cancelled", "length"]
+    assert answers[1]["text"] == ""
+    assert Counter(event["choice"] for event in events if event["type"] == "answered") == {0: 1, 1: 1} or Counter(
+        event["choice"] for event in events if event["type"] == "answered"
+    ) == {1: 1, 2: 1}
+
+
+def test_another_model_is_loaded_once_all_answers_are_there(shared_worker: StdioWorker, random_llama: Path):
+    shared_worker.load(random_llama)
+    asked = [shared_worker.send("generate", text="Hello", n=2, max_tokens=9) for _ in range(3)]
+    load = shared_worker.send("load_model", model="guide")
+    shared_worker.events_until_end(load)
+    order = [event["request_id"] for event in shared_worker.events if event["type"] in {"finished", "model_loaded"}]
+    assert order.index(load) > max(order.index(request_id) for request_id in asked)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------
+
+
+def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(new_engine: NewEngine, random_llama: Path):
+    model = loaded(random_llama)
+    engine = new_engine(model)
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 340)), n=6, max_tokens=30, sampling=Sampling(temperature=1)
+    )
+    most = 0
+    engine.add(request, Ticket(1))
+    while engine.is_busy:
+        engine.step()
+        most = max(most, engine.num_bytes)
+    a_token = model.kv_bytes_per_token
+    num_tokens = engine.cache.num_tokens
+    assert num_tokens <= 300 + 6 * 30
+    assert most > 6 * 300 * a_token
+    assert engine.num_bytes <= (num_tokens + 255) * a_token
+    assert engine.cache.reserved_bytes == 0
+
+
+def test_what_is_idle_makes_room_for_what_is_continued(new_engine: NewEngine, llama: LanguageModel):
+    engine = new_engine(llama)
+    limit_bytes = engine.cache.limit_bytes = 7 * llama.num_bytes_at(100 + 256)
+    for first in range(10, 40):
+        list(events_of(engine, Generate(request_id=first, token_ids=[first, *range(40, 340)], max_tokens=1)))
+    assert engine.num_bytes > limit_bytes * 0.8
+    engine.add(Generate(request_id=1, token_ids=list(range(40, 140)), n=6, max_tokens=200), Ticket(1))
+    most_at_once = 0
+    while engine.is_busy:
+        engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= limit_bytes
+    assert most_at_once == 6
+
+
+@pytest.mark.parametrize("num_rows", [1, 2, 3.5])
+def test_answers_there_is_no_memory_for_come_one_after_another(
+    new_engine: NewEngine, llama: LanguageModel, num_rows: float
+):
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 140)), n=5, max_tokens=20, sampling=Sampling(temperature=1, seed=1)
+    )
+    *_, expected = events_of(new_engine(llama), request)
+    engine = new_engine(llama)
+    engine.cache.limit_bytes = int((num_rows + 1) * llama.num_bytes_at(100 + 256))
+    engine.add(request, Ticket(1))
+    events: list[WorkerEvent] = []
+    most_at_once = 0
+    while engine.is_busy:
+        events += engine.step()
+        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= max(engine.cache.limit_bytes, 2 * llama.num_bytes_at(512))
+    assert most_at_once == int(num_rows)
+    assert isinstance(expected, Finished)
+    assert ended(events)[1].choices == expected.choices
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+@pytest.mark.parametrize("name", ["llama", "lfm2"])
+def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
+    looks_ahead: bool, name: str, tmp_path: Path, byte_level: Tokenizer
+):
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    model = loaded(write_random_model(tmp_path / "model", byte_level, CONFIGS[name](size)))
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 60)), n=3, max_tokens=500, sampling=Sampling(temperature=1, seed=1)
+    )
+    *_, expected = events_of(Engine(model, looks_ahead=looks_ahead), request)
+    assert isinstance(expected, Finished)
+    # Enough for all three of them at first, and for one alone in the end. What waits goes to disk.
+    limit_bytes = 4 * model.num_bytes_at(20 + 256)
+    cache = PromptCache(model.new_layers, limit_bytes, DiskCache(tmp_path / "cache", "key"))
+    engine = Engine(model, cache, looks_ahead=looks_ahead)
+    engine.add(request, Ticket(1))
+    events: list[WorkerEvent] = []
+    numbers: set[int] = set()
+    while engine.is_busy:
+        events += engine.step()
+        numbers.add(len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= limit_bytes + 2 * model.num_bytes_at(256)
+    assert {1, 2, 3} <= numbers
+    assert ended(events)[1].choices == expected.choices
+    if name == "llama" or not looks_ahead:  # else there is no state before the last token, which is read again
+        assert ended(events)[1].usage.prefilled_tokens == expected.usage.prefilled_tokens == 20
+
+
+def test_however_an_answer_ended_it_goes_on_with_nothing_of_it_read_again(new_engine: NewEngine, folder: Path):
+    model = loaded(folder)
+    model.vocabulary.eos_ids = frozenset()
+    token_ids = list(range(40, 70))
+    asked: dict[str, Any] = {"token_ids": token_ids, "max_tokens": 12, "sampling": Sampling(temperature=1, seed=1)}
+    *_, whole = events_of(Engine(model), Generate(request_id=1, **asked))
+    assert isinstance(whole, Finished)
+    said = whole.choices[0].token_ids
+    last = said[next(place for place in range(9, 4, -1) if said[place] not in said[:place])]
+    for end, n in (("eos", 1), ("eos", 2), ("cancelled", 1), ("length", 2)):
+        model.vocabulary.eos_ids = frozenset({last} if end == "eos" else ())
+        engine = new_engine(model)
+        ticket = Ticket(1)
+        engine.add(Generate(request_id=1, n=n, **asked), ticket)
+        events: list[WorkerEvent] = []
+        while engine.is_busy:
+            events += engine.step()
+            if end == "cancelled" and sum(len(event.tokens) for event in events if isinstance(event, Chunk)) > 6:
+                ticket.cancel()
+        answer = ended(events)[1].choices[0]
+        assert answer.reason == end
+        going_on = Generate(request_id=2, continuation=Continuation(token_ids=answer.token_ids), **asked)
+        *_, more = events_of(engine, going_on)
+        assert isinstance(more, Finished)
+        # The last one, for what comes after it; and what is not the token that was drawn.
+        assert more.usage.prefilled_tokens <= 1 + answer.num_recut, (end, n)
+
+
+def test_a_model_that_can_not_be_batched_answers_one_after_another(
+    new_engine: NewEngine, tmp_path: Path, byte_level: Tokenizer
+):
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    folder = write_random_model(tmp_path / "model", byte_level, small_gemma3() | {"model_type": "gemma2"})
+    model = loaded(folder)
+    assert size
+    assert not model.can_batch
+    request = Generate(
+        request_id=1, token_ids=list(range(40, 60)), n=3, max_tokens=8, sampling=Sampling(temperature=1, seed=1)
+    )
+    other = Generate(request_id=2, token_ids=[7, 8, 9], max_tokens=5)
+    events = list(events_of(new_engine(model), request, other))
+    order = [event.choice for event in events if isinstance(event, Chunk) and event.request_id == 1]
+    assert order == sorted(order)
+    assert set(ended(events)) == {1, 2}
+
+
+# --- what breaks -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [4, 5, 9])
+@pytest.mark.parametrize(
+    "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
+)
+def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
+    new_engine: NewEngine,
+    llama: LanguageModel,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+    error: Exception,
+):
+    requests = [
+        Generate(
+            request_id=name,
+            token_ids=[name, *range(50, 90)],
+            n=2,
+            max_tokens=15,
+            sampling=Sampling(temperature=1, seed=1),
+        )
+        for name in (20, 21)
+    ]
+    expected = ended(list(events_of(new_engine(llama), *requests)))
+    forward = LanguageModel.forward
+    num_batched = 0
+
+    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+        nonlocal num_batched
+        if tokens.shape[0] > 1:
+            num_batched += 1
+            if num_batched == number:
+                raise error
+        return forward(self, tokens, layers)
+
+    monkeypatch.setattr(LanguageModel, "forward", broken)
+    engine = new_engine(llama)
+    events = list(events_of(engine, *requests))
+    assert num_batched == number  # after that there was no batch any more
+    (told,) = caplog.messages
+    assert str(error) in told
+    caplog.clear()
+    assert not [event for event in events if isinstance(event, Failed)]
+    for name, finished in ended(events).items():
+        assert finished.choices == expected[name].choices
+        for choice, answer in enumerate(finished.choices):
+            chunks = [event for event in events if isinstance(event, Chunk) and event.request_id == name]
+            assert "".join(chunk.text for chunk in chunks if chunk.choice == choice) == answer.text
+    # The next ones are answered together again.
+    answered = [event for event in events_of(engine, *requests) if isinstance(event, Answered)]
+    assert len(answered) == 2
+    assert num_batched > number
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (PromptCache, "enter"),
+        (PromptCache, "rewind_to"),
+        (PromptCache, "unmark"),
+        (Batch, "add"),
+        (Batch, "remove"),
+        (Batch, "row"),
+        (Request, "take"),
+        (Request, "ended"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
+    new_engine: NewEngine,
+    llama: LanguageModel,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    owner: type,
+    name: str,
+):
+    """Each of the first calls breaks once, as it does where memory runs out in the middle of it."""
+    requests = [
+        Generate(
+            request_id=number,
+            token_ids=[10 + number, *range(50, 54 + 9 * number)],
+            max_tokens=[4, 9, 1, 14][number],
+            n=1 + number % 3,
+            sampling=Sampling(temperature=1, seed=number),
+        )
+        for number in range(4)
+    ]
+    expected = ended([event for request in requests for event in events_of(new_engine(llama), request)])
+    original = getattr(owner, name)
+    for number in (1, 7):
+        num_calls = 0
+
+        def broken(self: object, *args: Any, last: int = number, **options: Any) -> Any:
+            nonlocal num_calls
+            num_calls += 1
+            if num_calls == last:
+                raise RuntimeError("[malloc] Unable to allocate")
+            return original(self, *args, **options)
+
+        engine = new_engine(llama)
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, broken)
+            ends: Counter[Any] = Counter()
+            tickets = [Ticket(request.request_id) for request in requests]
+            num_steps = 0
+            while num_steps < 9 or engine.is_busy:
+                if num_steps % 3 == 0 and num_steps < 12:
+                    engine.add(requests[num_steps // 3], tickets[num_steps // 3])
+                if num_steps == 10:
+                    tickets[0].cancel()
+                    tickets[2].cancel(1)
+                ends.update(event.request_id for event in engine.step() if isinstance(event, Finished | Failed))
+                num_steps += 1
+        assert ends == dict.fromkeys(range(4), 1)
+        assert engine.cache.reserved_bytes == 0
+        for request in requests:
+            again = ended(list(events_of(engine, request)))
+            assert again[request.request_id].choices == expected[request.request_id].choices
+    caplog.clear()
+
+
+def test_a_segment_that_can_not_begin_fails_its_request_alone(
+    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    segments = [Segment(max_tokens=2), Segment(max_tokens=3)]
+    good = Generate(request_id=1, token_ids=[20, 50, 51], max_tokens=12, sampling=Sampling(seed=1))
+    bad = Generate(request_id=2, token_ids=[21, 50, 51], segments=segments, n=2)
+
+    def broken(*_: object) -> None:
+        raise KeyError("oddity")
+
+    monkeypatch.setattr(Writing, "go_on", broken)
+    events = list(events_of(new_engine(llama), good, bad))
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
+    assert list(ended(events)) == [1]
+    caplog.clear()
+
+
+def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
+    new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    good = [
+        Generate(request_id=name, token_ids=[name, 50, 51], n=2, max_tokens=12, sampling=Sampling(seed=1))
+        for name in (20, 21)
+    ]
+    bad = Generate(request_id=22, token_ids=[22, 50, 51], n=2, max_tokens=12)
+    expected = ended(list(events_of(new_engine(llama), *good)))
+    forward = LanguageModel.forward
+
+    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+        if tokens.shape[1] > 1 and tokens[0, 0].item() == 22:
+            raise KeyError("oddity")
+        return forward(self, tokens, layers)
+
+    monkeypatch.setattr(LanguageModel, "forward", broken)
+    events = list(events_of(new_engine(llama), good[0], bad, good[1]))
+    assert [event.request_id for event in events if isinstance(event, Failed)] == [22]
+    assert {name: finished.choices for name, finished in ended(events).items()} == {
+        name: finished.choices for name, finished in expected.items()
+    }
+    assert len(caplog.records) == 1
+    caplog.clear()

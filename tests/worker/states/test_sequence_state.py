@@ -1,0 +1,364 @@
+"""States as values: slices and sums against plain strings, weights against the tokens that are kept whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import AddedToken, Tokenizer
+
+from tests.models import CORPUS, EOS, byte_level_tokenizer, sentencepiece_tokenizer
+from tests.tokenizers import bare_tokenizer, unigram_tokenizer
+from worker.library import BatchMismatch, SampleMismatch, SequenceState, SlicingError
+from worker.states.token_sequence import TokenSequence
+from worker.text.vocabulary import Vocabulary
+
+KINDS: dict[str, Callable[[], Tokenizer]] = {
+    "byte-level": byte_level_tokenizer,
+    "sentencepiece": sentencepiece_tokenizer,
+    "unigram": unigram_tokenizer,
+}
+LETTERS = "".join(sorted(set("".join(CORPUS)) - set("�")))
+NUM_RANDOM = 1500
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def vocabulary(request: pytest.FixtureRequest) -> Vocabulary:
+    return Vocabulary(KINDS[request.param]())
+
+
+@pytest.fixture(scope="module")
+def plain() -> Vocabulary:
+    tokenizer = byte_level_tokenizer()
+    return Vocabulary(tokenizer, [tokenizer.token_to_id(EOS) or 0])
+
+
+def read(vocabulary: Vocabulary, text: str, rng: Random | None = None) -> TokenSequence:
+    """A text as a model has read or written it; with `rng`, behind what a tokenizer puts in front of it, or not."""
+    ids = vocabulary.encode(text)
+    logprobs = [None if rng is None else rng.choice([None, -rng.random()]) for _ in ids]
+    head = [] if rng is None or rng.random() < 0.5 else vocabulary.encode(rng.choice([" ", "<s>", "<s> "]))
+    num_hidden = len(vocabulary.bytes_of(head))
+    return TokenSequence(
+        vocabulary, (*head, *ids), (*[None] * len(head), *logprobs), num_hidden=num_hidden, is_begun=True
+    )
+
+
+def grid(vocabulary: Vocabulary, texts: list[list[str]]) -> SequenceState:
+    return SequenceState(tuple(tuple(read(vocabulary, text) for text in row) for row in texts))
+
+
+def random_text(rng: Random) -> str:
+    line = rng.choice(CORPUS)
+    start = rng.randrange(len(line))
+    return rng.choice([line[start : start + rng.randrange(30)], "".join(rng.choices(LETTERS, k=rng.randrange(6)))])
+
+
+def random_bound(rng: Random) -> int | None:
+    return rng.choice([None, rng.randint(-40, 40), rng.randint(-8, 8)])
+
+
+def random_part(rng: Random, size: int) -> int | slice:
+    if rng.random() < 0.4:
+        return rng.randrange(-size, size)
+    part = slice(rng.choice([None, rng.randrange(-size, size)]), None, rng.choice([None, None, 1, 2, -1]))
+    return part if range(size)[part] else slice(None)
+
+
+def taken(texts: list[list[str]], key: tuple[int | slice, int | slice, slice]) -> list[list[str]]:
+    """What a slice says, done with lists."""
+    batch, samples, characters = key
+    rows = texts[batch] if isinstance(batch, slice) else [texts[batch]]
+    return [
+        [text[characters] for text in (row[samples] if isinstance(samples, slice) else [row[samples]])] for row in rows
+    ]
+
+
+def summed(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:
+    """What a sum says, done with lists."""
+
+    def at(texts: list[list[str]], batch: int, sample: int) -> str:
+        row = texts[batch if len(texts) > 1 else 0]
+        return row[sample if len(row) > 1 else 0]
+
+    return [
+        [at(first, batch, sample) + at(second, batch, sample) for sample in range(max(len(first[0]), len(second[0])))]
+        for batch in range(max(len(first), len(second)))
+    ]
+
+
+def test_random_slices_and_sums_say_what_strings_would(vocabulary: Vocabulary) -> None:
+    rng = Random(11)
+    for _ in range(NUM_RANDOM):
+        batch, samples = rng.choice([(1, 1), (1, 3), (2, 1), (3, 2)])
+        texts = [[random_text(rng) for _ in range(samples)] for _ in range(batch)]
+        state = SequenceState(tuple(tuple(read(vocabulary, text, rng) for text in row) for row in texts))
+        for _ in range(rng.randrange(1, 7)):
+            batch, samples = state.shape
+            match rng.randrange(5):
+                case 0 | 1:
+                    characters = slice(random_bound(rng), random_bound(rng), rng.choice([None, 1]))
+                    key = (random_part(rng, batch), random_part(rng, samples), characters)
+                    state, texts = state[key], taken(texts, key)
+                case 2:
+                    added = random_text(rng)
+                    state, texts = state + added, summed(texts, [[added]])
+                case 3:
+                    column = [random_text(rng) for _ in range(rng.choice([1, batch]))]
+                    state, texts = column + state, summed([[each] for each in column], texts)
+                case _:
+                    key = (random_part(rng, batch), random_part(rng, samples), slice(None))
+                    part, its = state[key], taken(texts, key)
+                    if len(its) in {1, batch} and len(its[0]) in {1, samples}:
+                        state, texts = part + state, summed(its, texts)
+            assert state.texts == texts
+            assert state.shape == state.weights.shape == (len(texts), len(texts[0]))
+            assert list(state) == [text for row in texts for text in row]
+
+
+def test_the_short_forms_leave_out_what_is_one(plain: Vocabulary) -> None:
+    texts = [["Hello there", "Hello you"], ["The tree", "A branch"]]
+    state = grid(plain, texts)
+    assert state[1, 0, 4:].texts == [["tree"]]
+    assert state[:, 1, :5].texts == [["Hello"], ["A bra"]]
+    assert state[0, :, :][1, 6:].texts == state[:1, :, :][-1, 6:].texts == [["you"]]
+    assert state[0, :, :][:, :1].texts == [["H", "H"]]
+    assert state[:, 0, :][1, 4:].texts == [["tree"]]
+    assert state[:, 0, :][:, -3:].texts == [["ere"], ["ree"]]
+    one = state[1, 0, :]
+    assert one[4:].texts == one[0, 4:].texts == one[0, 0, 4:].texts == [["tree"]]
+    assert str(one) == "The tree"
+    assert str(one[:-100]) == ""
+    assert state[np.int64(1), np.int64(-1), np.int64(2) :].texts == [["branch"]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "key", "words"),
+    [
+        ((2, 2), slice(None), r"2 prompts with 2 samples each\. Use state\[batch, sample, a:b\]"),
+        ((2, 2), (0, slice(None)), r"Use state\[batch, sample, a:b\]"),
+        ((2, 1), slice(None), r"2 prompts with 1 sample each\. Use state\[batch, a:b\]"),
+        ((1, 2), slice(None), r"1 prompt with 2 samples each\. Use state\[sample, a:b\]"),
+        ((1, 1), (0, 0, 0, slice(None)), r"Use state\[a:b\]"),
+        ((1, 1), (), r"Use state\[a:b\]"),
+        ((1, 1), 3, r"by a slice, not by 3"),
+        ((1, 1), -1, r"by a slice, not by -1"),
+        ((2, 1), (0, 3), r"by a slice, not by 3"),
+        ((2, 2), (0, 0, 3), r"by a slice, not by 3"),
+        ((1, 1), "a", r"by a slice, not by 'a'"),
+        ((1, 1), None, r"by a slice, not by None"),
+        ((1, 1), ..., r"by a slice, not by Ellipsis"),
+        ((1, 1), slice(None, None, 2), r"not with the step 2"),
+        ((1, 1), slice(None, None, -1), r"not with the step -1"),
+        ((1, 1), slice(None, None, 0), r"not with the step 0"),
+        ((1, 1), slice(1.5, None), r"whole numbers, not in 1\.5"),
+        ((1, 1), slice(None, "b"), r"whole numbers, not in 'b'"),
+        ((1, 1), slice(None, True), r"whole numbers, not in True"),
+        ((2, 1), (2, slice(None)), r"There is no prompt 2: this state has 2 prompts"),
+        ((2, 1), (-3, slice(None)), r"There is no prompt -3"),
+        ((1, 3), (3, slice(None)), r"There is no sample 3: this state has 3 samples"),
+        ((2, 1), (slice(2, None), slice(None)), r"2: takes no prompt of 2"),
+        ((2, 2), (0, slice(1, 1), slice(None)), r"1:1 takes no sample of 2"),
+        ((2, 2), (..., 0, slice(None)), r"Ellipsis takes no prompt"),
+        ((2, 2), (None, 0, slice(None)), r"None takes no prompt"),
+        ((2, 2), (0, [0, 1], slice(None)), r"\[0, 1\] takes no sample"),
+        ((2, 2), (True, 0, slice(None)), r"True takes no prompt"),
+        ((2, 2), (0, 1.0, slice(None)), r"1\.0 takes no sample"),
+        ((2, 2), (slice("a", None), 0, slice(None)), r"Prompts can't be taken by 'a':"),
+        ((2, 2), (0, slice(None, None, 0), slice(None)), r"Samples can't be taken by ::0: .*zero"),
+    ],
+)
+def test_what_has_no_meaning_is_a_slicing_error_in_words(
+    plain: Vocabulary, shape: tuple[int, int], key: Any, words: str
+) -> None:
+    state = grid(plain, [["Hello there"] * shape[1]] * shape[0])
+    with pytest.raises(SlicingError, match=words):
+        _ = state[key]
+    # What is out of range is so for whoever knows no states, too.
+    with pytest.raises(IndexError):
+        _ = state[key]
+
+
+def test_a_cut_through_a_control_token_is_a_slicing_error_that_says_where_to_cut(plain: Vocabulary) -> None:
+    control = plain.control_texts[EOS]
+    ids = (*plain.encode("né"), control, *plain.encode("b"))
+    state = SequenceState(((TokenSequence(plain, ids, (None,) * len(ids), is_begun=True),),))
+    text = "né" + EOS + "b"
+    assert str(state) == text
+    for place in range(len(text) + 1):
+        if 2 < place < 2 + len(EOS):
+            with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
+                _ = state[:place]
+            with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
+                _ = state[place:]
+        else:
+            assert (str(state[:place]), str(state[place:])) == (text[:place], text[place:])
+            assert (control in state[:place].token_ids[0][0]) == (place > 2)
+
+
+def test_a_mark_of_reasoning_may_be_cut_as_the_text_it_is() -> None:
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_tokens([AddedToken("<think>", special=False)])
+    vocabulary = Vocabulary(tokenizer)
+    ids = (*vocabulary.encode("a"), vocabulary.control_texts["<think>"])
+    state = SequenceState(((TokenSequence(vocabulary, ids, (None,) * 2, is_begun=True),),))
+    assert [str(state[:end]) for end in range(1, 9)] == ["a<think>"[:end] for end in range(1, 9)]
+    with pytest.raises(SlicingError, match="one control token"):
+        _ = state[3:]
+
+
+def test_shapes_go_together_where_they_are_equal_or_one(plain: Vocabulary) -> None:
+    state = grid(plain, [["a", "b"], ["c", "d"]])
+    assert (state + "!").texts == [["a!", "b!"], ["c!", "d!"]]
+    assert ("!" + state).texts == [["!a", "!b"], ["!c", "!d"]]
+    numbers = ["1", "2"]
+    assert (state + numbers).texts == [["a1", "b1"], ["c2", "d2"]]
+    assert (numbers + state).texts == [["1a", "1b"], ["2c", "2d"]]
+    assert (state + state).texts == [["aa", "bb"], ["cc", "dd"]]
+    assert (state[0, :, :] + state[:, 0, :]).texts == [["aa", "ba"], ["ac", "bc"]]
+    assert (state[0, 0, :] + state).texts == [["aa", "ab"], ["ac", "ad"]]
+    total = state
+    total += "x"
+    assert (total.texts[0], state.texts[0]) == (["ax", "bx"], ["a", "b"])
+
+
+def test_shapes_that_do_not_go_together_are_named(plain: Vocabulary) -> None:
+    state = grid(plain, [["a"] * 3] * 2)
+    three, unfit, none = ["a", "b", "c"], ["a", 5], list[str]()
+    with pytest.raises(BatchMismatch, match="2 prompts and one with 3 prompts"):
+        _ = state + three
+    with pytest.raises(BatchMismatch, match="2 prompts and one with 3 prompts"):
+        _ = three + state
+    with pytest.raises(BatchMismatch):
+        _ = state + grid(plain, [["a"] * 3] * 3)
+    with pytest.raises(SampleMismatch, match="3 samples and one with 2 samples"):
+        _ = state + state[:, :2, :]
+    other = grid(Vocabulary(byte_level_tokenizer()), [["a"]])
+    with pytest.raises(ValueError, match="two models"):
+        _ = state + other
+    with pytest.raises(TypeError):
+        _ = state + 5  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(TypeError):
+        _ = None + state  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(TypeError, match="this one is int"):
+        _ = state + unfit  # pyright: ignore[reportOperatorIssue]
+    with pytest.raises(ValueError, match="empty list"):
+        _ = state + none
+    with pytest.raises(ValueError, match="lone surrogate at 1"):
+        _ = state + "a\ud800"
+
+
+# --- tokens and weights ----------------------------------------------------------------------------------------
+
+
+def weighed(vocabulary: Vocabulary, text: str, rng: Random) -> tuple[TokenSequence, list[tuple[int, int, float]]]:
+    """A text that a model has drawn, and of each token where it begins, where it ends, and its log-probability."""
+    ids = vocabulary.encode(text)
+    logprobs = tuple(-rng.random() for _ in ids)
+    spans: list[tuple[int, int, float]] = []
+    start = 0
+    for token_id, logprob in zip(ids, logprobs, strict=True):
+        end = start + len(vocabulary.text_of([token_id]))
+        spans.append((start, end, logprob))
+        start = end
+    return TokenSequence(vocabulary, tuple(ids), logprobs, is_begun=True), spans
+
+
+def test_weights_are_those_of_the_tokens_that_are_kept_whole(plain: Vocabulary) -> None:
+    rng = Random(3)
+    sequence, spans = weighed(plain, CORPUS[0], rng)
+    state = SequenceState(((sequence,),))
+    for _ in range(400):
+        start, end = sorted(rng.choices(range(len(CORPUS[0]) + 1), k=2))
+        part = state[start:end]
+        expected = math.fsum(logprob for first, last, logprob in spans if start <= first and last <= end)
+        assert part.weights[0, 0] == expected
+        assert (part + "more" + part).weights[0, 0] == pytest.approx(2 * expected)
+    assert state.weights[0, 0] == math.fsum(logprob for *_, logprob in spans)
+    with pytest.raises(ValueError, match="read-only"):
+        state.weights[0, 0] = 0
+
+
+def test_a_beginning_keeps_its_tokens_and_what_is_left_of_a_cut_one_is_text(plain: Vocabulary) -> None:
+    for text in CORPUS:
+        sequence = read(plain, text)
+        borders: dict[int, int] = {}
+        for number in range(len(sequence.token_ids) + 1):
+            data = plain.bytes_of(sequence.token_ids[:number])
+            if text.encode()[: len(data)].decode("utf-8", "ignore").encode() == data:
+                borders[len(data.decode())] = number
+        for end in range(1, len(text) + 1):
+            part = sequence.cut(0, end)
+            number = max(each for place, each in borders.items() if place <= end)
+            assert part.token_ids == sequence.token_ids[:number]
+            assert (part.tail == "") == (end in borders)
+            assert part.is_begun == bool(part.token_ids)
+
+
+def test_an_end_keeps_the_tokens_behind_the_cut_one_and_begins_anew(plain: Vocabulary) -> None:
+    sequence = read(plain, CORPUS[1])
+    for start in range(1, len(CORPUS[1])):
+        part = sequence.cut(start, None)
+        assert not part.is_begun
+        assert part.text == CORPUS[1][start:]
+        num_whole = sum(1 for end in map(len, beginnings(plain, sequence)) if end >= start)
+        assert part.token_ids[len(part.token_ids) - num_whole :] == sequence.token_ids[-num_whole:]
+
+
+def beginnings(vocabulary: Vocabulary, sequence: TokenSequence) -> list[str]:
+    """The texts before each token."""
+    return [vocabulary.text_of(sequence.token_ids[:number]) for number in range(len(sequence.token_ids))]
+
+
+def test_sums_keep_the_tokens_of_both(plain: Vocabulary) -> None:
+    first, second = read(plain, "The retur"), read(plain, "n of it")
+    assert first.joined(second).token_ids == first.token_ids + second.token_ids
+    assert (first.token_ids + second.token_ids) != tuple(plain.encode("The return of it"))
+    cut = read(plain, "The return").cut(0, -1)
+    assert cut.tail
+    assert cut.joined(second).token_ids == cut.token_ids + tuple(plain.encode(cut.tail)) + second.token_ids
+    strings = SequenceState.of(plain, "Hello ")
+    assert (strings + "there").token_ids == [[()]]
+    assert strings + "there" == SequenceState.of(plain, "Hello there")
+
+
+def test_the_empty_state_changes_nothing_that_it_is_added_to(plain: Vocabulary) -> None:
+    state = grid(plain, [["Hello"]])
+    empty = state[:0]
+    assert str(empty) == ""
+    assert empty + state == state + empty == "" + state == state
+    assert empty + "a" == SequenceState.of(plain, "a")
+
+
+def test_bytes_that_are_no_text_are_cut_at_their_characters(plain: Vocabulary) -> None:
+    rng = Random(4)
+    for _ in range(300):
+        data = bytes(rng.choice(b"ab\x80\xe6\x9d\xb1\xf0\xff") for _ in range(rng.randrange(1, 9)))
+        ids = tuple(plain.spell(data) or ())
+        text = data.decode("utf-8", "replace")
+        sequence = TokenSequence(plain, ids, (None,) * len(ids), is_begun=True)
+        start, end = sorted(rng.choices(range(len(text) + 1), k=2))
+        assert sequence.cut(start, end).text == text[start:end]
+
+
+def test_a_vocabulary_without_single_bytes_is_cut_anywhere() -> None:
+    vocabulary = Vocabulary(bare_tokenizer(["ab", "c", "abc", "bcc"]))
+    sequence = TokenSequence(vocabulary, (0, 3, 1), (-1.0, -2.0, -4.0), is_begun=True)
+    text = "abbccc"
+    for start in range(len(text)):
+        for end in range(start, len(text) + 1):
+            assert sequence.cut(start, end).text == text[start:end]
+    assert sequence.cut(3, None).weight == -4.0
+    # Nothing spells what begins with "bb".
+    assert sequence.cut(1, None).weight == 0.0
+
+
+def test_texts_show_in_the_representation(plain: Vocabulary) -> None:
+    state = grid(plain, [["a", "b"], ["c", "d"]])
+    assert repr(state) == str(state) == "SequenceState([['a', 'b'], ['c', 'd']])"
+    assert repr(state[0, 0, :]) == "SequenceState([['a']])"
+    assert hash(state) == hash(grid(plain, [["a", "b"], ["c", "d"]]))

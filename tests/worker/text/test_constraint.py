@@ -1,0 +1,440 @@
+"""Constraints: masks against a plain oracle, rewinding against a fresh start, and whole answers that have the form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from tests.driver import StdioWorker, shown_text
+from worker.decoding.drawn import Drawn
+from worker.errors import ConstraintInvalidError
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+from worker.protocol import Constraint as Described
+from worker.protocol import Continuation, Finished, Generate, Sampling
+from worker.requests.engine import Engine
+from worker.requests.prompts import Prompts
+from worker.requests.request import Request
+from worker.requests.ticket import Ticket
+from worker.text.constraint import Constraints
+from worker.text.vocabulary import Vocabulary
+
+CHOICES = ["yes", "yesterday", "no", "naïve café", 'a "quoted" one', "東京"]
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "a_rather_long_name": {"type": "integer", "minimum": 0, "maximum": 99},
+        "kind": {"enum": ["branch", "leaf"]},
+        "words": {"type": "array", "items": {"type": "string", "maxLength": 4}, "maxItems": 3},
+    },
+    "required": ["a_rather_long_name", "kind", "words"],
+    "additionalProperties": False,
+}
+
+
+@pytest.fixture(scope="module")
+def vocabulary(byte_level: Tokenizer) -> Vocabulary:
+    return Vocabulary(byte_level, byte_level.encode("<|im_end|>").ids)
+
+
+@pytest.fixture(scope="module")
+def constraints(vocabulary: Vocabulary) -> Constraints:
+    return Constraints(vocabulary)
+
+
+@pytest.fixture(scope="module")
+def worker(random_llama: Path) -> Iterator[StdioWorker]:
+    with StdioWorker() as worker:
+        worker.load(random_llama)
+        yield worker
+
+
+def walk(rng: Random, mask: np.ndarray, eos: frozenset[int]) -> int | None:
+    allowed = [int(token_id) for token_id in np.flatnonzero(mask) if int(token_id) not in eos]
+    return rng.choice(allowed) if allowed else None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_choice_lets_pass_what_one_of_its_texts_goes_on_with(
+    constraints: Constraints, vocabulary: Vocabulary, seed: int
+):
+    rng = Random(seed)
+    constraint = constraints.new(Described(kind="choice", value=CHOICES))
+    said = b""
+    while not constraint.is_complete:
+        rests = [choice.encode()[len(said) :] for choice in CHOICES if choice.encode().startswith(said)]
+        expected = {
+            data
+            for token_id, data in enumerate(vocabulary.bytes)
+            if data and token_id not in vocabulary.control_ids and any(rest.startswith(data) for rest in rests)
+        }
+        mask = constraint.mask()
+        allowed = set(np.flatnonzero(mask).tolist())
+        spelled = {vocabulary.bytes[token_id] for token_id in allowed - vocabulary.eos_ids}
+        # Of tokens that spell the same, one is enough, and where the text is certain the one that the tokenizer cuts.
+        assert spelled == expected or (constraint.forced() and len(spelled) == 1 and spelled < expected)
+        assert (vocabulary.eos_ids <= allowed) == (b"" in rests)
+        assert constraint.may_end == (b"" in rests)
+        token_id = walk(rng, mask, vocabulary.eos_ids)
+        assert token_id is not None
+        assert constraint.consume([token_id])
+        said += vocabulary.bytes[token_id]
+    assert said.decode() in CHOICES
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        Described(kind="json_schema", value=SCHEMA),
+        Described(kind="regex", value=r"[a-z]{1,8}(-[0-9]{2,4}){1,30}"),
+        Described(kind="lark", value='start: item ("," item)*\nitem: /[a-z]+/ | "(" start ")"'),
+    ],
+    ids=["json", "regex", "lark"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_rewound_it_is_as_if_the_tokens_had_never_come(
+    constraints: Constraints, vocabulary: Vocabulary, described: Described, seed: int
+):
+    rng = Random(seed)
+    constraint = constraints.new(described)
+    taken: list[int] = []
+    for _ in range(120):
+        token_id = None if constraint.is_complete else walk(rng, constraint.mask(), vocabulary.eos_ids)
+        if token_id is None or (taken and rng.random() < 0.25):
+            number = rng.randrange(1, len(taken) + 1)
+            constraint.rewind(number)
+            del taken[-number:]
+        else:
+            assert constraint.fits([token_id]) == 1
+            assert constraint.consume([token_id])
+            taken.append(token_id)
+        fresh = constraints.new(described)
+        assert fresh.consume(taken)
+        assert np.array_equal(fresh.mask(), constraint.mask())
+        assert fresh.forced() == constraint.forced()
+        assert (fresh.is_complete, fresh.may_end) == (constraint.is_complete, constraint.may_end)
+    with pytest.raises(ValueError, match="Cannot rewind"):
+        constraint.rewind(len(taken) + 1)
+
+
+@pytest.mark.parametrize("refused", ["9", "abc9", "a, bc9", "abc, def, g", "abc, def\n"])
+def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(
+    constraints: Constraints, vocabulary: Vocabulary, refused: str
+):
+    constraint = constraints.new(Described(kind="regex", value="[a-z]+(, [a-z]+){0,2}"))
+    assert constraint.consume(vocabulary.encode("x, y"))
+    mask, forced, may_end = constraint.mask(), constraint.forced(), constraint.may_end
+    assert not constraint.consume(vocabulary.encode(refused))
+    assert np.array_equal(constraint.mask(), mask)
+    assert (constraint.forced(), constraint.may_end) == (forced, may_end)
+    assert constraint.consume(vocabulary.encode("z, abc"))
+    constraint.rewind(len(vocabulary.encode("z, abc")))
+    assert np.array_equal(constraint.mask(), mask)
+
+
+def test_an_end_that_is_refused_is_no_end(constraints: Constraints, vocabulary: Vocabulary):
+    constraint = constraints.new(Described(kind="regex", value="ab"))
+    assert not constraint.consume(vocabulary.encode("aba"))
+    assert not constraint.is_complete
+    assert constraint.consume(vocabulary.encode("ab"))
+    assert constraint.is_complete
+    assert not constraint.consume(vocabulary.encode("a"))
+    constraint.rewind(len(vocabulary.encode("ab")))
+    assert constraint.mask().any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("regex", "a(", "The regular expression can't be used: unclosed group, at “(”."),
+        ("regex", "x" * 30 + "[a-", "The regular expression can't be used: unclosed character class, at “[a-”."),
+        ("regex", "one\n*two{3,1} three four five six seven", "range, the start must be <= the end, at “{3,1} three"),
+        ("regex", r"[^\s\S]", "Nothing fits"),
+        ("regex", "", "not empty"),
+        ("regex", 5, "not empty"),
+        ("json_schema", {"type": "nonsense"}, "Invalid type: nonsense"),
+        ("json_schema", '{"type": ', "is no JSON"),
+        ("json_schema", '{"items": ' * 5000, "is no JSON: it is nested too deeply"),
+        ("json_schema", [1], "is an object"),
+        ("json_schema", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "Unsatisfiable"),
+        ("lark", "start: foo", "unknown name"),
+        ("choice", [], "at least one"),
+        ("choice", ["a", ""], "none of them empty"),
+        ("choice", "yes", "at least one"),
+    ],
+)
+def test_what_can_not_be_followed_is_said_in_words(
+    constraints: Constraints, worker: StdioWorker, kind: Any, value: Any, words: str
+):
+    with pytest.raises(ConstraintInvalidError, match=re.escape(words)):
+        constraints.new(Described(kind=kind, value=value))
+    validated = worker.result("validate", constraint={"kind": kind, "value": value})
+    assert (validated["type"], validated["ok"]) == ("validated", False)
+    assert words in validated["message"]
+    failed = worker.result("generate", text="Hello", constraint={"kind": kind, "value": value})
+    assert (failed["type"], failed["kind"]) == ("failed", "constraint_invalid")
+    assert "<state>" not in failed["message"]
+
+
+# --- whole answers ---------------------------------------------------------------------------------------------
+
+
+def is_valid(answer: Any) -> bool:
+    return (
+        isinstance(answer, dict)
+        and list(answer) == list(SCHEMA["properties"])
+        and answer["a_rather_long_name"] in range(100)
+        and answer["kind"] in {"branch", "leaf"}
+        and len(answer["words"]) <= 3
+        and all(isinstance(word, str) and len(word) <= 4 for word in answer["words"])
+    )
+
+
+@pytest.mark.parametrize("temperature", [0, 1, 3])
+def test_answers_in_json_are_valid(worker: StdioWorker, temperature: float):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    sampling = {"temperature": temperature, "seed": 5}
+    assert worker.result("validate", constraint=constraint) | {"request_id": 0} == {
+        "type": "validated",
+        "request_id": 0,
+        "ok": True,
+        "message": "",
+    }
+    events = worker.ask("generate", text="Hello", constraint=constraint, n=4, max_tokens=400, sampling=sampling)
+    finished = events[-1]
+    for choice, answer in enumerate(finished["choices"]):
+        assert answer["reason"] == "constraint"
+        assert is_valid(json.loads(answer["text"])), answer["text"]
+        assert shown_text(events, choice) == answer["text"]
+        tokens = [
+            token
+            for event in events
+            if event["type"] == "chunk" and event["choice"] == choice
+            for token in event["tokens"]
+        ]
+        assert [token["id"] for token in tokens] == answer["token_ids"]
+    forced = [
+        token
+        for event in events
+        if event["type"] == "chunk"
+        for token in event["tokens"]
+        if token["origin"] == "forced"
+    ]
+    # The long name at least.
+    assert len(forced) == finished["usage"]["forced_tokens"] > 4 * 5
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("pattern", ["[0-9]{3}-[a-z]{2,9}", "(ab|cd){2,5}!", "é{1,3}東?"])
+def test_answers_match_a_regular_expression(worker: StdioWorker, pattern: str, n: int):
+    constraint = {"kind": "regex", "value": pattern}
+    finished = worker.result(
+        "generate", text="Hello", constraint=constraint, n=n, sampling={"temperature": 1, "seed": 1}
+    )
+    for answer in finished["choices"]:
+        assert re.fullmatch(pattern, answer["text"]), answer
+        assert answer["reason"] in {"constraint", "eos"}
+
+
+def test_the_one_choice_there_is_needs_no_draw(worker: StdioWorker):
+    finished = worker.result("generate", text="Hello", constraint={"kind": "choice", "value": ["just this one"]}, n=2)
+    assert [answer["text"] for answer in finished["choices"]] == ["just this one"] * 2
+    assert finished["usage"]["forced_tokens"] == finished["usage"]["generated_tokens"]
+
+
+def test_what_is_cut_by_its_length_is_a_beginning_of_what_fits(worker: StdioWorker):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    whole = worker.result("generate", text="Hello", constraint=constraint, sampling={"seed": 1, "temperature": 1})
+    ids = whole["choices"][0]["token_ids"]
+    for length in (1, 2, 5, len(ids) - 1):
+        cut = worker.result(
+            "generate", text="Hello", constraint=constraint, max_tokens=length, sampling={"seed": 1, "temperature": 1}
+        )
+        assert cut["choices"][0]["reason"] == "length"
+        assert whole["choices"][0]["text"].startswith(cut["choices"][0]["text"])
+        assert cut["usage"]["generated_tokens"] == length
+
+
+@pytest.mark.parametrize(
+    ("constraint", "given"),
+    [
+        ({"kind": "json_schema", "value": {"type": "object"}}, "{}"),
+        ({"kind": "choice", "value": ["yes", "no"]}, "yes"),
+    ],
+)
+def test_a_form_that_is_complete_before_anything_is_written_ends_the_answer_as_one(
+    worker: StdioWorker, constraint: dict[str, Any], given: str
+):
+    ids = worker.result("tokenize", text=given)["token_ids"]
+    for continuation in ({"token_ids": ids}, {"text": given}):
+        answer = worker.result("generate", text="Hello", constraint=constraint, continuation=continuation)["choices"][0]
+        assert (answer["reason"], answer["text"]) == ("constraint", "")
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"kind": "choice", "value": [f"item {number}" for number in range(2500)]},
+        {"kind": "json_schema", "value": {"type": "object", "properties": {f"{n}": {} for n in range(1000)}}},
+    ],
+)
+def test_a_form_may_have_thousands_of_ways(worker: StdioWorker, constraint: dict[str, Any]):
+    end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
+    assert end["type"] == "finished", end
+    assert worker.result("validate", constraint=constraint)["ok"]
+
+
+@pytest.mark.parametrize("before", ["", "[xy]{3}"])
+def test_what_is_too_much_for_llguidance_is_said_in_its_words(worker: StdioWorker, before: str):
+    constraint = {"kind": "regex", "value": f"{before}(a?){{2000}}a{{2000}}"}
+    end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
+    assert (end["type"], end["kind"]) == ("failed", "constraint_invalid")
+    assert "too many expressions" in end["message"]
+
+
+def test_a_grammar_may_ask_for_the_end_of_the_turn(worker: StdioWorker):
+    constraint = {"kind": "lark", "value": 'start: ("a" | "b") "c" <|im_end|>'}
+    answer = worker.result("generate", text="Hello", constraint=constraint)["choices"][0]
+    assert answer["reason"] == "eos"
+    assert answer["text"] in {"ac", "bc"}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_half_written_json_goes_on_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
+    constraint = {"kind": "json_schema", "value": SCHEMA}
+    sampling = {"temperature": 1, "seed": seed}
+    whole = worker.result("generate", text="Hello", constraint=constraint, sampling=sampling)["choices"][0]["text"]
+    for end in range(1, len(whole), 7):
+        finished = worker.result(
+            "generate", text="Hello", continuation={"text": whole[:end]}, constraint=constraint, sampling=sampling
+        )
+        assert finished["type"] == "finished", finished
+        answer = finished["choices"][0]
+        assert is_valid(json.loads(whole[:end] + answer["text"])), (whole[:end], answer["text"])
+
+
+def test_a_constraint_may_stand_behind_what_is_given(worker: StdioWorker):
+    constraint = {"kind": "choice", "value": ["yes", "no"], "covers": "new"}
+    finished = worker.result("generate", text="Hello", continuation={"text": "My answer is: "}, constraint=constraint)
+    assert finished["choices"][0]["text"] in {"yes", "no"}
+    failed = worker.result(
+        "generate",
+        text="Hello",
+        continuation={"text": "My answer is: "},
+        constraint={"kind": "choice", "value": ["yes", "no"]},
+    )
+    assert failed["kind"] == "constraint_invalid"
+    assert "goes on from" in failed["message"]
+
+
+def test_the_seam_in_front_of_a_form_is_healed(random_llama: Path):
+    """A token may spell the end of what is given and the form's beginning, as the model would have written it."""
+    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    assert isinstance(model, LanguageModel)
+    vocabulary = model.vocabulary
+    # What a tokenizer keeps together where it stands together.
+    [joined] = vocabulary.encode(" fox")
+    for constraint in (
+        Described(kind="choice", value=["fox", "dog"], covers="new"),
+        Described(kind="regex", value="fox|dog", covers="new"),
+        Described(kind="lark", value='start: "fox" | "dog"', covers="new"),
+    ):
+        command = Generate(
+            request_id=1, text="Hello", continuation=Continuation(text="quick brown "), constraint=constraint
+        )
+        writing = Request(command, Ticket(1), Prompts(model), model).writings[0]
+        allowed = writing.answer.mask.mask()
+        assert allowed is not None
+        assert allowed[joined], constraint.kind
+        assert not allowed[vocabulary.encode(" over")[0]]
+        writing.take(Drawn(joined))
+        assert writing.choice(0).text == "fox" if writing.is_over else writing.answer.raw_text() == "fox"
+
+
+def test_json_behind_what_is_given_is_valid(worker: StdioWorker):
+    constraint = {"kind": "json_schema", "value": SCHEMA, "covers": "new"}
+    for given in ("Here it is: ", "Here it is:\n", "{", "[1, é"):
+        for seed in range(3):
+            finished = worker.result(
+                "generate",
+                text="Hello",
+                continuation={"text": given},
+                constraint=constraint,
+                sampling={"temperature": 1, "seed": seed},
+            )
+            assert finished["type"] == "finished", finished
+            answer = finished["choices"][0]
+            assert answer["reason"] == "constraint"
+            assert is_valid(json.loads(answer["text"])), answer["text"]
+            assert sum(answer["turn_token_chars"]) == len(given + answer["text"])
+
+
+def test_a_mask_stands_as_long_as_the_same_may_come(constraints: Constraints, vocabulary: Vocabulary):
+    form = constraints.new(Described(kind="regex", value="[a-z]*!?"))
+    first = form.mask()
+    for letter in "abc":
+        assert form.consume(vocabulary.encode(letter))
+        assert np.array_equal(form.copy().mask(), first)
+        assert form.mask() is first
+    assert form.consume(vocabulary.encode("!"))
+    assert not np.array_equal(form.mask(), first)
+    form.rewind(1)
+    assert np.array_equal(form.mask(), first)
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = True
+
+
+def test_a_stop_string_ends_a_constrained_answer_too(worker: StdioWorker):
+    constraint = {"kind": "regex", "value": "[a-z]{3}, [a-z]{3}, [a-z]{3}"}
+    answer = worker.result("generate", text="Hello", constraint=constraint, stop=[", "])["choices"][0]
+    assert (answer["reason"], answer["stop"], len(answer["text"])) == ("stop", ", ", 3)
+
+
+@pytest.mark.parametrize("looks_ahead", [False, True])
+def test_launched_ahead_or_not_the_answers_are_the_same(random_llama: Path, looks_ahead: bool):
+    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    assert isinstance(model, LanguageModel)
+    for n in (1, 3):
+        finished: list[Finished] = []
+        for ahead in (False, looks_ahead):
+            engine = Engine(model, looks_ahead=ahead)
+            request = Generate(
+                request_id=1,
+                text="Hello",
+                n=n,
+                max_tokens=300,
+                constraint=Described(kind="json_schema", value=SCHEMA),
+                sampling=Sampling(temperature=1, seed=2),
+            )
+            engine.add(request, Ticket(1))
+            while engine.is_busy:
+                finished += [event for event in engine.step() if isinstance(event, Finished)]
+        assert finished[0].choices == finished[1].choices
+        assert all(is_valid(json.loads(choice.text)) for choice in finished[0].choices)
+
+
+@pytest.mark.parametrize(
+    ("said", "blanks"),
+    [
+        ({}, True),
+        ({"lenient": False}, True),
+        ({"whitespace_flexible": False}, False),
+        ({"whitespace_pattern": ""}, False),
+    ],
+)
+def test_a_schema_may_say_what_blanks_there_are(
+    constraints: Constraints, vocabulary: Vocabulary, said: dict[str, Any], blanks: bool
+):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "x-guidance": said}
+    constraint = constraints.new(Described(kind="json_schema", value=schema))
+    assert constraint.consume(vocabulary.encode('{"a"'))
+    assert (constraint.fits(vocabulary.encode("  : 1")) > 0) is blanks
+    assert constraint.fits(vocabulary.encode(":1}")) == len(vocabulary.encode(":1}"))

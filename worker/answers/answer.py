@@ -1,0 +1,352 @@
+"""One answer as it grows: its tokens, the text that may be shown, why it ended; it knows no model.
+
+An answer may go on from given text. Then the first tokens spell some of its bytes again (healing): those bytes are
+neither shown nor counted as the answer's own.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+
+from worker.cache.token_tree import num_common
+from worker.decoding.drawn import Drawn
+from worker.errors import ConstraintInvalidError
+from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
+from worker.text.characters import split_characters
+from worker.text.constraint import Constraint
+from worker.text.healing import Healing, num_taken_back
+from worker.text.masks import Masks
+from worker.text.stop_strings import StopStrings
+from worker.text.text_stream import TextStream, TokenPrefix
+from worker.text.vocabulary import Vocabulary
+
+_MOST_CUT_ANEW = 32
+"""Tokens that are looked at where the vocabulary can't spell a part of one."""
+
+
+class Answer:
+    """One choice of a request."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        stops: Sequence[str],
+        given_ids: Sequence[int],
+        given_text: str | None = None,
+        constraint: Constraint | None = None,
+        *,
+        is_told: bool = False,
+        is_cut: bool = False,
+    ) -> None:
+        """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere.
+
+        `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before. `is_told`: all of
+        what was given was shown as text, the beginning of a character at its end, too. `is_cut`: more was given, and
+        the beginning of a character that this has left is nothing to be kept.
+        """
+        num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
+        num_kept = len(given_ids) - num_healed
+        # A vocabulary may have no tokens for some of the text.
+        given = vocabulary.bytes_of(given_ids) if given_text is None else given_text.encode()
+        self._vocabulary = vocabulary
+        self._given_ids = list(given_ids)
+        self._stream = TextStream(StopStrings(stops), given, is_told=is_told)
+        self._is_given_told = is_told
+        self._is_given_cut = is_cut
+        self.kept_ids = self._given_ids[:num_kept]
+        """What of the given ids the model reads; the rest is spelled again."""
+        self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
+        self._constraint = constraint
+        self.mask = _mask(self._healing, constraint)
+        """Which tokens may come next."""
+        self.token_ids: list[int] = []
+        self.origins: list[Origin] = []
+        """How each came."""
+        self.logprobs: list[float | None] = []
+        """By the model; None where nobody asked."""
+        self.reason: FinishReason | None = None
+        self._kept = TokenPrefix(0, b"")
+        self._num_given: list[int] = []
+        """Of each token, how many of its bytes only spell again what was given."""
+        self._is_fed: list[bool] = []
+        """Of each token, whether the constraint took it."""
+        self._text: list[str] = []
+        self._unsent: list[Token] = []
+        self._sampled_ns = 0
+
+    @property
+    def stop(self) -> str | None:
+        """The stop string that ended it."""
+        return self._stream.stop
+
+    @property
+    def num_kept_tokens(self) -> int:
+        """How many of its tokens stand in the text whole; none before it has ended."""
+        return self._kept.num_tokens
+
+    @property
+    def constraint(self) -> Constraint | None:
+        """The form of what follows."""
+        return self._constraint
+
+    @property
+    def num_spelled_again(self) -> int:
+        """How many tokens at its beginning spell nothing but given text."""
+        number = 0
+        for token_id, num_given in zip(self.token_ids, self._num_given, strict=True):
+            if num_given < max(1, len(self._vocabulary.bytes[token_id])):
+                break
+            number += 1
+        return number
+
+    @property
+    def is_healing(self) -> bool:
+        """Whether the next token has to spell given text again."""
+        return self._healing.is_active
+
+    def spells_given_alone(self, token_id: int) -> bool:
+        """Whether a token, if it came next, would spell given text again and nothing else."""
+        return self._healing.is_active and self._healing.num_given(token_id) == len(self._vocabulary.bytes[token_id])
+
+    def spelled_again(self, token_id: int) -> list[int]:
+        """Return tokens for what is left to be spelled again, unless this one may come next all the same."""
+        allowed = self._healing.mask()
+        return [] if allowed is None or allowed[token_id] else self._vocabulary.spell(self._healing.left) or []
+
+    @property
+    def text(self) -> str:
+        """What is safe to show."""
+        return "".join(self._text)
+
+    def raw_text(self) -> str:
+        """Return the text of all its tokens, with what is held back."""
+        return self._stream.raw_text()
+
+    @property
+    def is_told(self) -> bool:
+        """Whether all bytes of the turn so far were shown as text, once it has ended."""
+        return self._is_given_told or any(self._text)
+
+    @property
+    def num_told(self) -> int:
+        """How many of its tokens were told of."""
+        return len(self.token_ids) - len(self._unsent)
+
+    def forced(self) -> list[int]:
+        """Return the tokens that can't but come next, if there are any."""
+        if self._constraint is None or self.reason is not None or self._healing.is_active:
+            return []
+        return self._constraint.forced()
+
+    def take(self, drawn: Drawn, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
+        """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer.
+
+        `feed_constraint`: whether the constraint takes it, too. Raises `ConstraintInvalidError` where it does not fit.
+        """
+        self._sampled_ns = time.monotonic_ns()
+        token_id = drawn.token_id
+        is_fed = self._constraint is not None and feed_constraint
+        if token_id in self._vocabulary.eos_ids:
+            form = self._constraint
+            if is_forced and is_fed and form is not None and not (form.may_end or form.mask()[token_id]):
+                raise ConstraintInvalidError("The constraint is not satisfied yet.")
+            # What was given may have completed it.
+            return self.end("constraint" if form is not None and form.is_complete else "eos")
+        origin = self._origin(drawn, is_forced=is_forced)
+        if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
+            why = self._constraint.problem or "The constraint can't be followed with this model's tokens. Change it."
+            raise ConstraintInvalidError(why)
+        num_given = self._healing.num_given(token_id)
+        self._healing.consume(token_id)
+        self._is_fed.append(is_fed)
+        self.token_ids.append(token_id)
+        self.origins.append(origin)
+        self.logprobs.append(drawn.logprob)
+        self._num_given.append(num_given)
+        text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
+        self._unsent.append(self._reported(drawn, origin))
+        self._text.append(text)
+        if self._stream.stop is not None:
+            self._end("stop")
+        elif self._constraint is not None and self._constraint.is_complete:
+            text += self.end("constraint")
+        return text
+
+    def _origin(self, drawn: Drawn, *, is_forced: bool) -> Origin:
+        if is_forced:
+            return "forced"
+        if self._healing.is_active:
+            return "healed"
+        return "draft" if drawn.is_draft else "sampled"
+
+    def rewind(self, num_tokens: int) -> tuple[int, int]:
+        """Forget the last tokens, as if they had never come; an answer that had ended goes on.
+
+        Returns how many characters that takes back of what was safe to show, and how many tokens that were told of.
+        """
+        num_told = self.num_told
+        left = len(self.token_ids) - num_tokens
+        num_chars = self._stream.rewind(num_tokens)
+        if self._constraint is not None:
+            self._constraint.rewind(sum(self._is_fed[left:]))
+        self._healing.rewind(num_tokens)
+        del self._unsent[max(0, len(self._unsent) - num_tokens) :]
+        for of_each in (self.token_ids, self.origins, self.logprobs, self._num_given, self._is_fed):
+            del of_each[left:]
+        text = self.text
+        self._text = [text[: len(text) - num_chars]]
+        self.reason, self._kept = None, TokenPrefix(0, b"")
+        return num_chars, num_told - self.num_told
+
+    def reopen(self, num_left: int) -> tuple[int, int, str]:
+        """Have an answer that has ended go on from the first `num_left` of `turn_ids`, those cut anew included.
+
+        Returns what `rewind` does, and what of the text is safe to show again.
+        """
+        start = len(self.kept_ids)
+        read = self.turn_ids[start:num_left]
+        num_whole = num_common(read, self.token_ids)
+        again = read[num_whole:]
+        is_fed = bool(again) and self._is_fed[num_whole]
+        num_chars, num_told = self.rewind(len(self.token_ids) - num_whole)
+        texts = [self.take(Drawn(token_id), is_forced=True, feed_constraint=is_fed) for token_id in again]
+        return num_chars, num_told, "".join(texts)
+
+    def copy(self) -> Answer:
+        """Return an independent answer in the same state."""
+        other = object.__new__(Answer)
+        other.__dict__.update(self.__dict__)
+        other._stream = self._stream.copy()
+        other._healing = self._healing.copy()
+        other._constraint = None if self._constraint is None else self._constraint.copy()
+        other.mask = _mask(other._healing, other._constraint)
+        other.token_ids, other.origins, other.logprobs = list(self.token_ids), list(self.origins), list(self.logprobs)
+        other._num_given, other._is_fed = list(self._num_given), list(self._is_fed)
+        other._text, other._unsent = list(self._text), list(self._unsent)
+        return other
+
+    def end(self, reason: FinishReason) -> str:
+        """End the answer for another reason than a stop string; return the text that was held back."""
+        text = self._stream.finish()
+        self._text.append(text)
+        self._end(reason)
+        return text
+
+    def _end(self, reason: FinishReason) -> None:
+        self.reason = reason
+        self._kept = self._stream.kept()
+
+    def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
+        """Return the event that shows `text`, with the tokens since the last one; None where nothing is to be told.
+
+        A token whose text is held back rides with the next text. At the end without text nothing is told, unless
+        something is kept of those tokens.
+        """
+        num_sent = len(self.token_ids) - len(self._unsent)
+        if not text and self._kept.num_tokens + bool(self._kept.rest) <= num_sent:
+            return None
+        tokens, self._unsent = self._unsent, []
+        return Chunk(request_id=request_id, choice=choice, text=text, tokens=tokens, sampled_ns=self._sampled_ns)
+
+    def choice(self, seed: int) -> Choice:
+        """Return the finished answer."""
+        assert self.reason is not None
+        text = "".join(self._text)
+        token_ids, num_recut = self._new_ids()
+        turn_ids = self.turn_ids
+        return Choice(
+            text=text,
+            token_ids=token_ids,
+            num_recut=num_recut,
+            seed=seed,
+            reason=self.reason,
+            stop=self._stream.stop,
+            turn_token_ids=turn_ids,
+            turn_token_chars=self._vocabulary.chars_of(turn_ids),
+        )
+
+    @property
+    def turn_ids(self) -> list[int]:
+        """The whole turn, what was given included, as the model read it or would read it."""
+        if any(self._text):
+            return self._turn_ids()
+        return self._given_whole() if self._is_given_cut else self._given_ids
+
+    def _given_whole(self) -> list[int]:
+        """What was given, without the beginning of a character at its end."""
+        of_each = self._vocabulary.bytes
+        ids = list(self._given_ids)
+        num_over = len(split_characters(self._vocabulary.bytes_of(ids))[1])
+        rest = b""
+        while num_over:
+            last = of_each[ids.pop()]
+            rest = last[: max(0, len(last) - num_over)]
+            num_over -= len(last) - len(rest)
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again
+
+    def _new_ids(self) -> tuple[list[int], int]:
+        """The ids of the new text alone, and how many at their end are cut anew."""
+        num_whole, rest = self._kept
+        ids: list[int] = []
+        num_recut = 0
+        for token_id, num_given in zip(self.token_ids[:num_whole], self._num_given, strict=False):
+            if num_given:
+                # What of the seam's token is new. Nothing lies before it that could be cut anew with it.
+                again = self._vocabulary.spell(self._vocabulary.bytes[token_id][num_given:]) or []
+                ids += again
+                num_recut += len(again)
+            else:
+                ids.append(token_id)
+                num_recut = 0
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again, max(0, num_recut - len(ids) + num_whole) + len(again)
+
+    def _turn_ids(self) -> list[int]:
+        """The whole turn: what was given and what is kept, of which there is something."""
+        num_whole, rest = self._kept
+        if rest:
+            num_given = self._num_given[num_whole]
+            rest = self._vocabulary.bytes[self.token_ids[num_whole]][:num_given] + rest
+        ids = self.kept_ids + self.token_ids[:num_whole]
+        num_whole, again = self._cut_anew(ids, rest)
+        return ids[:num_whole] + again
+
+    def _cut_anew(self, ids: list[int], rest: bytes) -> tuple[int, list[int]]:
+        """How many of `ids` stand, and ids for what follows them: the others' bytes, then `rest`.
+
+        All of them, unless the vocabulary lacks single bytes and has no tokens for `rest` alone. Where it has none
+        with the last tokens' bytes either, the ids say less than the text.
+        """
+        vocabulary = self._vocabulary
+        for num_whole in range(len(ids), max(-1, len(ids) - _MOST_CUT_ANEW), -1):
+            again = vocabulary.spell(vocabulary.bytes_of(ids[num_whole:]) + rest)
+            if again is not None:
+                return num_whole, again
+        return len(ids), []
+
+    def _shown_text(self, token_id: int) -> str:
+        """What a token would show: where one would end the answer, nothing."""
+        return "" if token_id in self._vocabulary.eos_ids else self._vocabulary.text_of([token_id])
+
+    def _reported(self, drawn: Drawn, origin: Origin) -> Token:
+        return Token(
+            id=drawn.token_id,
+            logprob=_finite(drawn.logprob),
+            top=[
+                Alternative(id=token_id, text=self._shown_text(token_id), logprob=_finite(logprob))
+                for token_id, logprob in drawn.top
+            ],
+            origin=origin,
+            num_chars=self._stream.num_completed,
+        )
+
+
+def _mask(healing: Healing, constraint: Constraint | None) -> Masks:
+    return Masks([healing] if constraint is None else [healing, constraint])
+
+
+def _finite(logprob: float | None) -> float | None:
+    return logprob if logprob is not None and math.isfinite(logprob) else None

@@ -1,0 +1,117 @@
+"""Where hooks are found by their names: those that come with Bough, and a person's own; it asks none of them.
+
+A hook is a Python file that defines a class `Hook`, made anew for each answer and called with each `Step`, or a
+function `hook(step)`. A file is run when an answer names it, and not before. It runs with all that the worker may do.
+Where an answer forks, a `Hook` is copied with all that it remembers; a function is the same one for both.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from worker.answers.hook_chain import SLOW_S, Hook, HookChain, Watch, watched
+from worker.answers.hook_listing import listed_file, listed_given
+from worker.errors import BadRequestError, HookFailedError
+from worker.protocol import ListedHook, RequestId
+
+_SHIPPED = Path(str(importlib.resources.files("worker.hooks")))
+
+
+class HookFolder:
+    """The hooks there are."""
+
+    def __init__(
+        self,
+        own: Path | None = None,
+        watch: Watch | None = None,
+        given: Mapping[str, Callable[..., Hook]] | None = None,
+        slow_s: float = SLOW_S,
+    ) -> None:
+        """`own`: a person's folder, which need not exist; a hook there stands for one of Bough's with its name.
+
+        `given`: what makes hooks that are in no file, by their names. `slow_s`: what is too long for a call of one.
+        """
+        self._slow_s = slow_s
+        self._given = given or {}
+        self._folders = [folder for folder in (own, _SHIPPED) if folder is not None]
+        self._watch = watch
+
+    def names(self) -> list[str]:
+        """Return the names of all hooks."""
+        return sorted({*self._given, *(_name(file) for folder in self._folders for file in folder.glob("[!_]*.py"))})
+
+    def listed(self) -> list[ListedHook]:
+        """Return what all hooks say of themselves, by name. Runs no file."""
+        found = {name: listed_given(name, make) for name, make in self._given.items()}
+        for folder in self._folders:
+            for file in sorted(folder.glob("[!_]*.py")):
+                if _name(file) not in found:
+                    found[_name(file)] = listed_file(_name(file), file, is_own=folder != _SHIPPED)
+        return [found[name] for name in sorted(found)]
+
+    def new(
+        self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], request_id: RequestId = 0
+    ) -> HookChain:
+        """Return hooks for one answer of a request. Raises `BadRequestError`, `HookFailedError`.
+
+        `options`: of each hook's name, what its class is given by keyword.
+        """
+        for name in options:
+            if name not in names:
+                raise BadRequestError(f"`hook_options` names {name!r}, which is none of the `hooks` of this request.")
+        hooks: list[tuple[str, Hook]] = []
+        for name in names:
+            with watched(self._watch, request_id, name):
+                hooks.append((name, self._made(name, options.get(name, {}))))
+        return HookChain(hooks, request_id, self._watch, self._slow_s)
+
+    def _made(self, name: str, options: Mapping[str, Any]) -> Hook:
+        try:
+            if name in self._given:
+                return self._given[name](**options)
+        except Exception as error:
+            raise HookFailedError(name, _trace(error)) from error
+        file = self._file(name)
+        try:
+            module = ModuleType(f"hook {name}")
+            module.__file__ = str(file)
+            # Where data classes look their fields' types up.
+            sys.modules[module.__name__] = module
+            # Bytes: the file itself says how it is encoded, if not in UTF-8.
+            exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+            make = getattr(module, "Hook", None)
+            hook = getattr(module, "hook", None) if make is None else make(**options)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            raise HookFailedError(name, _trace(error)) from error
+        if not callable(hook):
+            raise HookFailedError(name, f"{file.name} defines neither a class `Hook` nor a function `hook`.")
+        if make is None and options:
+            raise BadRequestError(f"`hook_options`: {name!r} is a function, which takes none.")
+        return cast("Hook", hook)
+
+    def _file(self, name: str) -> Path:
+        for folder in self._folders:
+            for file in folder.glob("[!_]*.py"):
+                if name in {_name(file), file.stem}:
+                    return file
+        raise BadRequestError(
+            f"`hooks`: there is none named {name!r}. There are: {', '.join(self.names())}. A hook of your own is a "
+            f"Python file in the folder of hooks."
+        )
+
+
+def _name(file: Path) -> str:
+    return file.stem.replace("_", " ")
+
+
+def _trace(error: BaseException) -> str:
+    frames = error.__traceback__ and error.__traceback__.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).strip()

@@ -1,0 +1,86 @@
+"""How much of a prompt is kept, and where it lies; it changes nothing."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from worker.cache.branch_in_use import BranchInUse
+from worker.cache.disk_tier import KeptRun
+from worker.cache.kept import Kept
+from worker.cache.stored_file import StoredFile
+from worker.cache.token_tree import TokenTree, num_common
+
+
+class Way(NamedTuple):
+    """What it takes to go to the end of known ids."""
+
+    last: KeptRun
+    """The run that they end in..."""
+    at: int
+    """...after so many of its tokens."""
+    has_state: Sequence[bool]
+    """Of which stacks there are states there."""
+    missing: list[tuple[KeptRun, int]]
+    """Runs, each with a stack, whose positions are needed and not in memory."""
+
+    @property
+    def needs_states_from_disk(self) -> bool:
+        return any(self.has_state) and self.at not in self.last.kept.states
+
+    @property
+    def files(self) -> set[StoredFile]:
+        """The files that have to be read."""
+        files = {place.file for run, index in self.missing if (place := run.kept.stored[index]) is not None}
+        return files | {self.last.kept.stored_states[self.at].file} if self.needs_states_from_disk else files
+
+
+class LookUp:
+    """Answers from the tree's runs and the branch in use, which is settled."""
+
+    def __init__(self, tree: TokenTree[Kept], branch: BranchInUse) -> None:
+        self._tree = tree
+        self._branch = branch
+
+    def longest(self, prompt_ids: array[int], *, with_disk: bool = True) -> int:
+        """Return how many tokens of a prompt can be had without the model reading them; always leaves one."""
+        ids, stacks = prompt_ids[:-1], self._branch.stacks
+        num_shared = num_common(self._branch.token_ids, ids)
+        runs, num_known = self._tree.path(ids)
+        reaches = [self._reach(index, num_shared, runs, num_known, with_disk=with_disk) for index in range(len(stacks))]
+        best = min(min(reach, stack.most_positions) for reach, stack in zip(reaches, stacks, strict=True))
+        if num_shared == len(self._branch.token_ids):
+            best = max(best, num_shared)
+        for run in reversed(runs):
+            for num_tokens, has_state in run.kept.places(with_disk=with_disk):
+                length = run.start + num_tokens
+                if best < length <= num_known and all(
+                    is_there or length <= reach for is_there, reach in zip(has_state, reaches, strict=True)
+                ):
+                    best = length
+        return best
+
+    def _reach(self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool) -> int:
+        """Up to where a stack's positions are at hand, without a gap, along `runs`."""
+        reach = min(num_shared, self._branch.stacks[index].num_positions)
+        for run in runs:
+            if run.end > reach:
+                if run.kept.parts[index] is None and not (with_disk and run.kept.is_stored(index)):
+                    break
+                reach = run.end
+        return min(reach, num_known)
+
+    def way_to(self, ids: array[int]) -> Way:
+        """Return the way to the end of ids that are known to be kept."""
+        runs, _ = self._tree.path(ids)
+        last, at = runs[-1], len(ids) - runs[-1].start
+        stacks = self._branch.stacks
+        has_state = dict(last.kept.places(with_disk=True)).get(at, [False] * len(stacks))
+        num_shared = num_common(self._branch.token_ids, ids)
+        missing: list[tuple[KeptRun, int]] = []
+        for index, stack in enumerate(stacks):
+            if not has_state[index]:
+                num_own = min(num_shared, stack.num_positions)
+                missing += [(run, index) for run in runs if run.start >= num_own and run.kept.parts[index] is None]
+        return Way(last, at, has_state, missing)

@@ -1,0 +1,1 @@
+"""Prompts read and tokens drawn: what a model is asked to compute, and in which steps."""

@@ -1,0 +1,1 @@
+"""Several requests at once: what waits, what is read, what is answered; `engine.py` is its face."""

@@ -1,0 +1,1 @@
+"""Messages as prompt ids, by the model's own chat template."""
