@@ -7,7 +7,6 @@ a token each a step, and between two of those steps a chunk of a prompt is read:
 from __future__ import annotations
 
 import logging
-from array import array
 from collections.abc import Iterable, Iterator
 
 import mlx.core as mx
@@ -22,10 +21,10 @@ from worker.decoding.drawn import Drawn
 from worker.decoding.prefill import Prefill
 from worker.errors import BadRequestError, HookFailedError, failed
 from worker.language_model import LanguageModel
-from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
+from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan
 from worker.requests.admission import LOOK_EVERY, Admission
-from worker.requests.beginning import read_of
 from worker.requests.line import Line, SequenceGroup
+from worker.requests.planning import planned
 from worker.requests.prompts import Prompts
 from worker.requests.request import Request
 from worker.requests.ticket import Ticket
@@ -85,17 +84,7 @@ class Engine:
 
     def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now. Computes nothing. Raises `BadRequestError`."""
-        plans: list[PromptPlan] = []
-        begun = array("I", read_of(command.continuation, self._prompts, self.model))
-        for prompt_ids in self._prompts.planned(command):
-            ids = prompt_ids + begun if begun else prompt_ids
-            num_kept = self.cache.num_kept(ids)
-            tier: Tier = "cold"
-            if num_kept == len(ids) - 1:
-                # Looked at only where it matters: it costs as much again.
-                tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
-            plans.append(PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier))
-        return plans
+        return planned(command, self._prompts, self.model, self.cache)
 
     @property
     def num_bytes(self) -> int:
