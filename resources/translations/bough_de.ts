@@ -3179,10 +3179,6 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
         <translation>Das JSON-Schema ist kein JSON: {error}.</translation>
     </message>
     <message>
-        <source>The ODT could not be made</source>
-        <translation>Das ODT konnte nicht erstellt werden</translation>
-    </message>
-    <message>
         <source>The PDF could not be painted</source>
         <translation>Das PDF ließ sich nicht zeichnen</translation>
     </message>
