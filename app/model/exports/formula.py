@@ -14,6 +14,12 @@ _NUMBERED = re.compile(r"(\\(?:begin|end)\s*\{(?:align|alignat|gather|equation))
 _TAG = re.compile(r"\\tag(\*?)\s*\{([^{}]*)\}")
 _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _FONT = "Bough"
+_ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{\s*([A-Za-z]+)\*?\s*\}")
+_KNOWN = re.compile(
+    r"align(?:ed)?|array|cases|displaymath|equation|gather(?:ed)?|math|multline|split|(?:small|[pbBvV])?matrix"
+)
+"""Environments that are set as such; of others no more than what they hold would be drawn."""
+_LIKE_ALIGN = re.compile(r"\\(begin|end)\s*\{(?:(?:alignat|alignedat|eqnarray|flalign)\*?|aligned)\}(?:\s*\{\d+\})?")
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
 
@@ -31,9 +37,12 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
     """Return a formula as it is written in `colour`; None where it can't be set, and its source must do."""
     if len(latex) > _LONGEST or not _are_braces_closed(latex):
         return None
+    plain = _plainer(_without_numbers(latex))
+    if any(_KNOWN.fullmatch(name) is None for _, name in _ENVIRONMENT.findall(plain)):
+        return None
     latex_class = _latex_class()
     try:
-        svg = latex_class(_without_numbers(latex), size=size_px, font=_FONT, color=colour, inline=is_inline).svg()
+        svg = latex_class(plain, size=size_px, font=_FONT, color=colour, inline=is_inline).svg()
     except Exception:  # noqa: BLE001 (what people take for LaTeX breaks its parser in many ways)
         return None
     box = _VIEW_BOX.search(svg)
@@ -51,6 +60,11 @@ def _are_braces_closed(latex: str) -> bool:
         if depth < 0:
             return False
     return not depth
+
+
+def _plainer(latex: str) -> str:
+    """Environments that look like others are these."""
+    return _LIKE_ALIGN.sub(r"\\\1{align*}", latex).replace("{dcases}", "{cases}")
 
 
 def _without_numbers(latex: str) -> str:
