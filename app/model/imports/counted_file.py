@@ -12,6 +12,8 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 _FIRST_HALF = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_LITERAL = re.compile(rb"-?\bInfinity\b|\bNaN\b")
+_LITERAL_BEGUN = re.compile(rb"[-A-Za-z]{1,9}\Z")
 _LONGEST_ESCAPE = len(rb"\ud83d\ude00")
 
 
@@ -112,3 +114,60 @@ def _run_start(data: bytes, end: int) -> int:
 
 def _mended(found: re.Match[bytes]) -> bytes:
     return found[0] if found[1] is None else rb"\ufffd"
+
+
+class NoLiterals:
+    """A file of JSON in which NaN and the infinities, as Python and JavaScript's kin write them, are null."""
+
+    def __init__(self, file: MendedFile) -> None:
+        self._file = file
+        self._rest = b""
+        self._is_in_string = False
+
+    def read(self, size: int = -1) -> bytes:
+        if size == 0:
+            return b""
+        while True:
+            chunk = self._file.read(size)
+            data, self._rest = self._rest + chunk, b""
+            mended = b"".join(self._mended(data, is_end=not chunk))
+            if mended or not chunk:
+                return mended
+
+    def _mended(self, data: bytes, *, is_end: bool) -> Iterator[bytes]:
+        place = 0
+        while place < len(data):
+            if self._is_in_string:
+                end = _string_end(data, place)
+                self._is_in_string = end is None
+                if end is None:
+                    # What a backslash at the end means is said by what comes.
+                    end = len(data) if is_end or not _is_escaping(data, len(data)) else len(data) - 1
+                    self._rest = data[end:]
+                    yield data[place:end]
+                    return
+                yield data[place:end]
+            else:
+                end = data.find(b'"', place) + 1
+                self._is_in_string = end > 0
+                if not end:
+                    begun = None if is_end else _LITERAL_BEGUN.search(data, max(place, len(data) - len(b"-Infinity")))
+                    end = len(data) if begun is None else begun.start()
+                    self._rest = data[end:]
+                    yield _LITERAL.sub(b"null", data[place:end])
+                    return
+                yield _LITERAL.sub(b"null", data[place:end])
+            place = end
+
+
+def _string_end(data: bytes, place: int) -> int | None:
+    """Where a string ends that goes on at a place; None: not here."""
+    quote = data.find(b'"', place)
+    while quote >= 0 and _is_escaping(data, quote):
+        quote = data.find(b'"', quote + 1)
+    return quote + 1 if quote >= 0 else None
+
+
+def _is_escaping(data: bytes, end: int) -> bool:
+    """Whether what stands before a place, in a string, takes its meaning from what stands there."""
+    return (end - _run_start(data, end)) % 2 == 1

@@ -7,16 +7,14 @@ parsed in C, with no more in memory than one conversation; a file that breaks of
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import logging
 import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ijson
 import msgspec
@@ -34,8 +32,9 @@ from app.model.imports import (
     transcript,
 )
 from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
-from app.model.imports.counted_file import CountedFile, MendedFile
+from app.model.imports.counted_file import CountedFile
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
+from app.model.imports.json_stream import json_values_in
 from app.model.imports.json_values import Json, object_of, text_of
 from app.model.imports.suffixes import SUFFIXES
 
@@ -48,7 +47,6 @@ _MAX_ATTACHED_BYTES = 32 << 20
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
-_SLOW: Any = ijson.get_backend("python").basic_parse
 
 
 class Found(NamedTuple):
@@ -208,87 +206,12 @@ def _damage_in_words(num_bytes: int, why: str, num_before: int) -> str:
 def _items(file: CountedFile, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
     number = 0
     try:
-        try:
-            for item in _values(file, num_levels):
-                number += 1
-                yield item
-        except ijson.JSONError as error:
-            if "overflow" not in str(error) or not file.begin_again():
-                raise
-            # A number that is too large for C's is none for Python's, which take some time.
-            for item in itertools.islice(_values(file, num_levels, _SLOW), number, None):
-                number += 1
-                yield item
+        for item in json_values_in(file, num_levels):
+            number += 1
+            yield item
     except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
         why = " ".join(str(error).split())[:120]
         yield Problem(where, _damage_in_words(file.num_bytes, why, number))
-
-
-def _values(file: CountedFile, num_levels: int, parse: Any = ijson.basic_parse) -> Iterator[Json]:
-    """Yield the values that stand `num_levels` deep: 0: all there are; 1: of a list; 2: of the list `conversations`.
-
-    However deep they are, a level costs no more than another one.
-    """
-    above = 0
-    key = ""
-    keys: list[str] = []
-    stack: list[Json] = []
-    events: Iterator[tuple[str, Json]]
-    events = parse(MendedFile(file), use_float=parse is not _SLOW, multiple_values=num_levels == 0)
-    for event, found in events:
-        value: Json = float(found) if isinstance(found, Decimal) else found
-        if not stack and above < num_levels:
-            # Outside of what is wanted.
-            match event:
-                case "map_key":
-                    key = value
-                case "start_array" if above == num_levels - 1 and (num_levels == 1 or key == "conversations"):
-                    above = num_levels
-                case "start_map" if num_levels == 2 and above == 0:
-                    above = 1
-                case "start_map" | "start_array":
-                    stack.append(_SKIPPED)
-                case _:
-                    pass
-            continue
-        if stack and stack[0] is _SKIPPED:
-            if event in {"start_map", "start_array"}:
-                stack.append(_SKIPPED)
-            elif event in {"end_map", "end_array"}:
-                stack.pop()
-            continue
-        match event:
-            case "map_key":
-                keys[-1] = value
-            case "start_map" | "start_array":
-                made: Json = {} if event == "start_map" else []
-                if stack:
-                    _put(stack[-1], keys[-1], made)
-                stack.append(made)
-                keys.append("")
-            case "end_map" | "end_array":
-                if not stack:
-                    # The list that they stand in is over.
-                    above -= 1
-                    continue
-                done = stack.pop()
-                keys.pop()
-                if not stack:
-                    yield done
-            case _ if stack:
-                _put(stack[-1], keys[-1], value)
-            case _:
-                yield value
-
-
-_SKIPPED = object()
-
-
-def _put(container: Json, key: str, value: Json) -> None:
-    if isinstance(container, dict):
-        container[key] = value
-    else:
-        container.append(value)
 
 
 def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
@@ -300,9 +223,13 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             try:
                 # It takes half characters, too, which are mended later.
-                yield json.loads(line.decode("utf-8", "replace"))
+                yield json.loads(line.decode("utf-8", "replace"), parse_constant=_nothing)
             except (ValueError, RecursionError) as error:
                 yield Problem(f"{where}, line {number}", f"it is no JSON ({' '.join(str(error).split())[:120]})")
+
+
+def _nothing(_literal: str) -> None:
+    """What NaN and the infinities are, which are none of JSON's."""
 
 
 def num_bytes(path: Path) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 from collections.abc import Iterator
@@ -9,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.model.database import StoreError
 from app.model.exports.part import whole_tree
+from app.model.imports.counted_file import CountedFile, MendedFile, NoLiterals
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
 from app.model.imports.importing import imported, planned
 from app.model.store import Store
@@ -314,3 +318,58 @@ def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, 
     found = [store.messages(conversation_id)[-1].text for conversation_id in summary.conversation_ids]
     mended = [json.loads(f'"{part}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in whole]
     assert found == mended
+
+
+def test_literals_that_only_other_programs_write_end_no_import(store: Store, tmp_path: Path) -> None:
+    def record(number: int) -> dict[str, Any]:
+        text = f'number {number}: NaN, -Infinity, "Infinity" \\'
+        odd = (float("nan"), float("inf"), float("-inf"))[number % 3]
+        return {"score": odd, "created_at": odd, "messages": [{"role": "user", "content": text, "timestamp": odd}]}
+
+    records = [record(number) for number in range(2_000)]
+    whole, lines = tmp_path / "whole.json", tmp_path / "lines.jsonl"
+    whole.write_text(json.dumps(records))
+    lines.write_text("".join(f"{json.dumps({**one, 'title': 'of lines'})}\n" for one in records[:9]))
+    summary = brought_in(store, whole)
+    assert summary.problems == []
+    assert [store.messages(found)[-1].text for found in summary.conversation_ids] == [
+        one["messages"][0]["content"] for one in records
+    ]
+    # They are the same, but for their name.
+    assert len(brought_in(store, lines).twins) == 9
+
+
+_WORDS = [
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "null",
+    "-1",
+    '"NaN"',
+    '"\\\\"',
+    '"a\\"NaN\\\\\\"-Infinity"',
+    '""',
+    "true",
+    '"\u00e4"',
+]
+
+
+@given(
+    st.recursive(
+        st.sampled_from(_WORDS), lambda inner: st.lists(inner, max_size=5).map(lambda found: f"[{', '.join(found)}]")
+    ),
+    st.integers(1, 12),
+)
+def test_literals_are_null_wherever_the_file_is_read_in_pieces(text: str, size: int) -> None:
+    source = io.BytesIO(text.encode())
+    file = NoLiterals(MendedFile(CountedFile(source, lambda _: None)))
+    read = b"".join(iter(lambda: file.read(size), b""))
+    assert json.loads(read) == json.loads(text, parse_constant=lambda _: None)
+
+
+def test_a_file_that_is_damaged_behind_such_literals_gives_what_stands_before(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "in.json"
+    path.write_text(json.dumps([{**found, "score": float("nan")} for found in _records(3)])[:-9])
+    summary = brought_in(store, path)
+    assert summary.num_conversations == 2
+    assert "2 before that could be read" in summary.problems[0].why
