@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     if chosen.command in SHELL_COMMANDS:
         from app.places import Places
-        from app.shell import run
+        from app.shell.run import run
 
         return run(chosen, Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir))
     if chosen.command == "tour":

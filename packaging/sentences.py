@@ -15,7 +15,7 @@ from pathlib import Path
 _SOURCES = ("app/*.py", "app/model/**/*.py", "app/export/*.py", "worker/**/*.py")
 _NOT_IN_THE_WINDOW = (
     # What the shell says, and the tour.
-    *(f"app/{name}.py" for name in ("command_line", "run_again", "shell", "tour")),
+    *(f"app/{name}.py" for name in ("command_line", "run_again", "tour")),
     # Of the library, of a chat in the terminal, of commands that the window never sends.
     "worker/states/*.py",
     *(f"worker/{name}.py" for name in ("__main__", "chat", "commands", "encoding", "library", "stdio", "stepping")),

@@ -205,7 +205,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
 
 
 def test_the_shell_imports_no_model_and_only_paper_needs_qt() -> None:
-    code = "import app.shell, sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    code = "import app.shell.run, sys; print(*{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )

@@ -1,0 +1,1 @@
+"""Conversations from the shell: `bough import`, `export`, `search`, `list`, `replay`; no window."""
