@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,27 @@ def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path, fo
     with pytest.raises(OSError, match=r"."):
         list(export(part, format_, tmp_path / "no" / "file", Options()))  # pyright: ignore[reportArgumentType]
     store.close()
+
+
+def test_what_a_killed_export_left_is_removed_by_a_later_one_and_nothing_else(tmp_path: Path) -> None:
+    killed = written(tmp_path / "killed", [Piece("a", 1), Piece("b", 1)], 2)
+    next(killed)
+    (left,) = tmp_path.iterdir()
+    running = written(tmp_path / "other", [Piece("c", 1), Piece("d", 1)], 2)
+    next(running)
+    long_ago = time.time() - 2 * 24 * 60 * 60
+    alike = [tmp_path / ".bough-notes", tmp_path / f"{left.name}.txt"]
+    for file in alike:
+        file.write_text("a person's own")
+    for file in (left, *alike):
+        os.utime(file, (long_ago, long_ago))
+    assert list(written(tmp_path / "third", [Piece("e", 1)], 1)) == [Progress(1, 1)]
+    assert not left.exists()
+    # The one that still runs ends as if it were alone.
+    list(running)
+    assert {file.name for file in tmp_path.iterdir()} == {"other", "third", *(file.name for file in alike)}
+    with pytest.raises(OSError, match="No such file"):
+        list(killed)
 
 
 def test_an_error_halfway_leaves_what_was_there(tmp_path: Path) -> None:
