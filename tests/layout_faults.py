@@ -108,6 +108,7 @@ def _faults(root: QWidget, english: frozenset[str]) -> Iterator[str]:
     for widget in root.findChildren(QWidget):
         if widget.isVisible() and not isinstance(widget, ElidedLabel):
             yield from _cut_off(widget)
+            yield from _hidden_sideways(widget)
             yield from _overlaps(widget)
             for text in english & {_text_of(widget), widget.toolTip(), widget.accessibleName()}:
                 yield f"{text!r} is English"
@@ -126,6 +127,14 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         seen = widget.geometry().intersected(parent.rect())
         if seen.size() != widget.size():
             yield f"{text!r} is cut off by what it lies in"
+
+
+def _hidden_sideways(widget: QWidget) -> Iterator[str]:
+    """What nobody can scroll to: a page that is wider than what it is seen through."""
+    if isinstance(widget, QScrollArea) and widget.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
+        page, room = widget.widget(), widget.viewport().width()
+        if page is not None and page.width() > room:
+            yield f"the page in {widget.accessibleName() or widget.objectName()!r} has {page.width()} px, {room} show"
 
 
 def _width_of(widget: QWidget, text: str) -> int:

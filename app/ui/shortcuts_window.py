@@ -57,7 +57,10 @@ class ShortcutsWindow(Sheet):
         for place, (text, key) in enumerate(keys, row + 1):
             key_label = QLabel(key)
             key_label.setObjectName("quiet")
-            self._grid.addWidget(QLabel(text), place, 0)
+            text_label = QLabel(text)
+            # A key is never cut.
+            text_label.setWordWrap(True)
+            self._grid.addWidget(text_label, place, 0)
             self._grid.addWidget(key_label, place, 1, Qt.AlignmentFlag.AlignRight)
 
 

@@ -151,7 +151,10 @@ class SideBySide(QWidget):
         """As many in a row as read well, and rows of one length."""
         if not self._cards:
             return
-        most = max((self.width() - 2 * _MARGIN_PX + _GAP_PX) // (_CARD_PX + _GAP_PX), 1)
+        card_px = max(_CARD_PX, *(card.minimumSizeHint().width() for card in self._cards.values()))
+        # There may be a scroll bar, once they have their places.
+        room = self.width() - 2 * _MARGIN_PX - self._area.verticalScrollBar().sizeHint().width()
+        most = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
         num_rows = -(-len(self._cards) // most)
         num_columns = -(-len(self._cards) // num_rows)
         for place, card in enumerate(self._cards.values()):

@@ -26,6 +26,7 @@ from typing_extensions import override
 
 from app.sentences import worded
 from app.ui.parts.one_of import quiet_label
+from app.ui.theme import scaled
 from app.work import Work
 
 _OF_SCREEN = 0.9
@@ -90,9 +91,10 @@ class Sheet(QDialog):
         return button
 
     def open_at(self, width_px: int, height_px: int) -> None:
-        """Show it in this size, or as large as the screen lets it be."""
+        """Show it in this size, larger where text is, or as large as the screen lets it be."""
         room = self.screen().availableGeometry()
-        self.resize(min(width_px, int(room.width() * _OF_SCREEN)), min(height_px, int(room.height() * _OF_SCREEN)))
+        width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
+        self.resize(min(scaled(width_px), width), min(scaled(height_px), height))
         # How small it may be is known before there is a window: some systems are told of it only then.
         self.ensurePolished()
         layout = self.layout()

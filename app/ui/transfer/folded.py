@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout
 
-from app.ui.parts.plain import as_label
+from app.ui.parts.fitting_button import FittingButton
 from app.ui.theme import icon
 
 _INSET_PX = 30
@@ -20,7 +20,7 @@ class Folded(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("card")
-        self.heading = QToolButton()
+        self.heading = FittingButton()
         self.heading.setCheckable(True)
         self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.heading.setObjectName("fold")
@@ -40,7 +40,8 @@ class Folded(QFrame):
     def show_lines(self, heading: str, lines: Sequence[str], num_lines: int, *, is_open: bool = False) -> None:
         """Show lines, of which there may be more than are given."""
         more = num_lines - len(lines)
-        self.heading.setText(as_label(heading))
+        self.heading.show_words(heading)
+        self.heading.setAccessibleName(heading)
         told = [f"· {line}" for line in lines]
         if more > 0:
             told.append(self.tr("… and %n more", "", more))
