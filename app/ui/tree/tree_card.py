@@ -114,7 +114,10 @@ class _Words(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         colour = self.theme.quiet_text if self._is_quiet else self.theme.text
-        draw_words(painter, QRectF(self.rect()), self._text, text_font(self._px), colour, self._num_lines)
+        font = text_font(self._px)
+        # In a low window there may not be room for all of them after all: then none is shown by half.
+        num_lines = max(1, min(self._num_lines, int(self.height() / QFontMetricsF(font).lineSpacing())))
+        draw_words(painter, QRectF(self.rect()), self._text, font, colour, num_lines)
         painter.end()
 
 

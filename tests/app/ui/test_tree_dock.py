@@ -8,10 +8,12 @@ import pytest
 from msgspec import structs
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
 
 from app.model.message import Message, MessageId
 from app.ui.comparing.compare_window import CompareWindow
 from app.ui.theme import icon, system_scheme, theme
+from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_dock import TreeDock
 from app.ui.tree.tree_words import cost_of_going_to
 from tests.app.ui.conftest import PATIENCE_MS, Person
@@ -236,3 +238,17 @@ def test_above_the_first_words_of_a_conversation_there_is_nothing_to_read() -> N
     empty = Message(id=1, parent_id=None, role="system", text="")
     assert cost_of_going_to(empty, None) == "Nothing to read"
     assert cost_of_going_to(structs.replace(empty, text="Be kind."), None) == "Its cost is not known yet"
+
+
+def test_a_card_without_room_for_all_its_lines_shows_none_by_half(qtbot: QtBot) -> None:
+    card = TreeCard(theme("light"))
+    qtbot.addWidget(card)
+    card.show_message(Message(id=1, parent_id=None, role="assistant", text="many words " * 40), (1,), None)
+    words = next(part for part in card.findChildren(QWidget) if part.accessibleName().startswith("many words"))
+    # All three lines, and room for two and a half.
+    line_px = words.sizeHint().height() / 3
+    for height_px, num_lines in ((round(3.2 * line_px), 3), (round(2.5 * line_px), 2)):
+        words.setFixedSize(200, height_px)
+        picture = words.grab().toImage()
+        rows = {y for y in range(picture.height()) for x in range(200) if picture.pixelColor(x, y).lightnessF() < 0.5}
+        assert (num_lines - 1) * line_px < max(rows) / picture.devicePixelRatio() < num_lines * line_px
