@@ -16,8 +16,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_llama, write_random_model
-from tests.models import write_scripted_model
-from tests.worker.answers.test_hooks import finished, on_screen, once
+from tests.worker.answers.hooked import finished, on_screen, once, read
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.answers.writing import Writing
@@ -26,8 +25,7 @@ from worker.cache.token_tree import TokenTree
 from worker.decision import Decision, Splice
 from worker.decoding.draft import DraftModel, PromptLookUp
 from worker.encoding import to_json
-from worker.language_model import LanguageModel, UnreadModel
-from worker.models.folder import find_model
+from worker.language_model import LanguageModel
 from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Finished, Generate, Sampling, Segment
 from worker.requests.engine import Engine
 from worker.requests.ticket import Ticket
@@ -35,25 +33,6 @@ from worker.step import Step
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 60))
-
-
-def read(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
-    assert isinstance(model, LanguageModel)
-    return model
-
-
-@pytest.fixture(scope="module")
-def llama(random_llama: Path) -> LanguageModel:
-    return read(random_llama)
-
-
-@pytest.fixture(scope="module")
-def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
-    """A model that counts letters: "abc…xyz", and then over again."""
-    letters = [byte_level.encode(letter).ids[0] for letter in "abcdefghijklmnopqrstuvwxyz"]
-    successor = dict(zip(letters, letters[1:] + letters[:1], strict=True))
-    return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
 
 
 def engine_of(

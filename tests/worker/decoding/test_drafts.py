@@ -15,7 +15,8 @@ from tokenizers import Tokenizer
 from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
 from tests.driver import StdioWorker
 from tests.models import write_random_llama
-from tests.worker.answers.test_hooks import Chance, Draws, finished, on_screen
+from tests.worker.answers.chance import Chance, Draws
+from tests.worker.answers.hooked import finished, on_screen
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.cache.prompt_cache import PromptCache

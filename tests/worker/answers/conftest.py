@@ -1,0 +1,41 @@
+"""Models that are asked under hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
+from tests.models import write_scripted_model
+from tests.worker.answers.hooked import read
+from worker.language_model import LanguageModel
+
+
+@pytest.fixture(scope="module", params=["llama", "gemma3", "lfm2"])
+def model(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer
+) -> LanguageModel:
+    made: dict[str, Callable[[], dict[str, Any]]] = {
+        "llama": lambda: small_llama(byte_level.get_vocab_size()),
+        "gemma3": lambda: small_gemma3(window=12),
+        "lfm2": small_lfm2,
+    }
+    folder = tmp_path_factory.mktemp("models") / request.param
+    return read(write_random_model(folder, byte_level, made[request.param]()))
+
+
+@pytest.fixture(scope="module")
+def llama(random_llama: Path) -> LanguageModel:
+    return read(random_llama)
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
+    """A model that counts letters: "abc…xyz", and then over again."""
+    letters = [byte_level.encode(letter).ids[0] for letter in "abcdefghijklmnopqrstuvwxyz"]
+    successor = dict(zip(letters, letters[1:] + letters[:1], strict=True))
+    return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))

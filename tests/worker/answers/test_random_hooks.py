@@ -1,0 +1,54 @@
+"""Any decisions of hooks: each draw is that of a model that has read nothing else.
+
+`BOUGH_FUZZ_HOOKS` says for how many seeds a hook decides by chance.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+
+import mlx.core as mx
+import pytest
+
+from tests.worker.answers.chance import Chance, Draws
+from tests.worker.answers.hooked import PROMPT, ask_once, finished
+from worker.decoding.sampler import Sampler
+from worker.language_model import LanguageModel
+from worker.protocol import Continuation, Sampling
+
+NUM_SEEDS = int(os.environ.get("BOUGH_FUZZ_HOOKS", "4"))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("seed", range(NUM_SEEDS))
+def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
+    # Of every second one something is given, which may be taken back, too.
+    given = list(range(60, 60 + 9 * (seed % 2)))
+    sampling = Sampling(temperature=1.0, seed=seed * 100)
+
+    @cache
+    def after(sequence: tuple[int, ...]) -> mx.array:
+        return model.forward(mx.array([list(sequence)]), model.new_layers())
+
+    for looks_ahead in (False, True):
+        draws = Draws()
+        made = iter(range(seed, seed + n))
+        hooks = {"chance": lambda: Chance(next(made), draws, len(model.vocabulary))}  # noqa: B023 (made at once)
+        continuation = Continuation(token_ids=given) if given else None
+        events = ask_once(
+            model, hooks, looks_ahead=looks_ahead, n=n, sampling=sampling, max_tokens=24, continuation=continuation
+        )
+        seeds = [choice.seed for choice in finished(events).choices]
+        assert seeds[:n] == [seed * 100 + choice for choice in range(n)]
+        assert len(set(seeds)) == len(seeds)
+        assert len(draws.made) > 10
+        num_close = 0
+        for tokens, choice, visit, mask, temperature, token in draws.made:
+            sequence = PROMPT + tokens
+            logits = after(tuple(sequence))
+            sampler = Sampler(sampling, seeds[choice])
+            again = sampler.draw(logits, None, len(sequence), visit, mx.array(mask), temperature)
+            num_close += again.item() != token
+        # Two that are so close that rounding decides are rare.
+        assert num_close <= len(draws.made) * 0.02
