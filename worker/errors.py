@@ -36,7 +36,7 @@ class ModelNotLoadedError(WorkerError):
     kind = "model_not_loaded"
 
     def __init__(self) -> None:
-        super().__init__("No model is loaded. Send `load_model` first.")
+        super().__init__("No model is loaded. Load one, then ask again.")
 
 
 class ContextOverflowError(WorkerError):

@@ -3107,8 +3107,8 @@ Wendung darf mitten in einem Wort beginnen. Einstellung: `phrases`.</translation
         <translation>Es ist kein Modell geladen, das sie noch einmal rechnen könnte. Warten Sie, bis es geladen ist, oder laden Sie eines.</translation>
     </message>
     <message>
-        <source>No model is loaded. Send `load_model` first.</source>
-        <translation>Es ist kein Modell geladen. Laden Sie erst eines.</translation>
+        <source>No model is loaded. Load one, then ask again.</source>
+        <translation>Kein Modell ist geladen. Laden Sie eines und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>No model is running, so there is no answer. Your message is kept. Open a model, then try again.</source>
@@ -4441,8 +4441,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Wird geschrieben</translation>
     </message>
     <message>
-        <source>Nothing yet</source>
-        <translation>Noch nichts</translation>
+        <source>No text</source>
+        <translation>Kein Text</translation>
     </message>
     <message>
         <source>version {number} of {count}</source>

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import Iterator
+from typing import get_args
 
 import pytest
 from PySide6.QtWidgets import QApplication
@@ -14,6 +15,7 @@ from app.numbers import counted, sized
 from app.sentences import worded
 from app.ui.languages import Language
 from tests.driver import ROOT
+from worker.protocol import Command
 
 _LISTED: list[str] = json.loads((ROOT / "resources/translations/sentences.json").read_text(encoding="utf-8"))
 
@@ -41,6 +43,14 @@ def test_each_sentence_is_known_and_keeps_what_is_put_into_it(german: None) -> N
         assert said != _filled(template), template
         for _, name, *_ in string.Formatter().parse(template):
             assert name is None or f"⟨{name}⟩" in said, (template, said)
+
+
+def test_who_only_asks_is_told_of_no_command() -> None:
+    commands = [kind.__struct_config__.tag for kind in get_args(Command)]
+    assert "load_model" in commands
+    # Those that begin with a field's name answer who has sent it.
+    told = [sentence for sentence in _LISTED if not sentence.startswith("`")]
+    assert [sentence for sentence in told if any(f"`{command}`" in sentence for command in commands)] == []
 
 
 def test_where_the_window_speaks_english_nothing_is_changed(qapp: QApplication) -> None:

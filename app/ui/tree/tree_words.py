@@ -49,7 +49,7 @@ def first_words(message: Message) -> str:
         return QCoreApplication.translate("Tree", "No system prompt")
     if message.state == "streaming":
         return QCoreApplication.translate("Tree", "Being written")
-    return QCoreApplication.translate("Tree", "Nothing yet")
+    return QCoreApplication.translate("Tree", "No text")
 
 
 def called(message: Message) -> str:

@@ -29,6 +29,8 @@ from app.model.titles import says_little, title_of
         ),
         ("Help me write a letter", "Write a letter"),
         ("Highland cattle", "Highland cattle"),
+        ("Hello there is a bug here", "There is a bug here"),
+        ("Hi all, why is it so?", "Why is it so?"),
         ("my notes.txt:\n\n```text\nSome text.\n```\n\nWhat do they say?", "What do they say?"),
         ("What is wrong here:\n\n```\nx = 1\n```", "What is wrong here:"),
     ],
@@ -43,6 +45,8 @@ def test_the_question_gives_the_name(question: str, title: str) -> None:
     [
         ("Hi", "Hello! I am the guide.", "I am the guide."),
         ("hello!", "", "hello!"),
+        ("Hello there", "", "Hello there"),
+        ("Hallo zusammen!", "Willkommen bei Bough.", "Willkommen bei Bough."),
         ("```\nx = 1\n```", "# An assignment\n\nIt sets x.", "An assignment"),
         ("???", "", "???"),
         ("hello\n\nnotes.md:\n\n```md\nSome text.\n```", "It is about text.", "It is about text."),
