@@ -13,6 +13,7 @@ from app.controller import Controller
 from app.model.tree import Tree
 from tests.app.desk import Desk
 from tests.app.forest import Forest
+from tests.app.model.stores import INTEGRITY_CHECK
 from worker.protocol import FinishReason, Generate
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
@@ -294,7 +295,7 @@ class _Walk:
             path = Tree(messages, store.conversation(talk).root_id).path(store.choices(talk))
             assert [message.id for message in path] == self.forest.path(talk)
         database = sqlite3.connect(self.desk.path)
-        database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+        database.execute(INTEGRITY_CHECK)
         database.close()
 
 

@@ -7,8 +7,13 @@ import sqlite3
 from collections.abc import Generator
 from pathlib import Path
 
+from app.model.message import Message
 from app.model.migrations import MIGRATIONS, migrate
+from app.model.store import Store
+from app.model.tree import Tree
 
+# With rank 1 the index is compared with the messages, too.
+INTEGRITY_CHECK = "INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)"
 OLD_RECORD = b'{"model":"guide","token_ids":[4,5],"sampling":{"temperature":0.5},"seed":7,"reason":"eos"}'
 
 
@@ -44,3 +49,13 @@ def write_first_version(path: Path) -> None:
 def bytes_below(folder: Path) -> bytes:
     """Everything that lies in the files of a folder."""
     return b"\n".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
+def shown(store: Store, conversation_id: int) -> list[Message]:
+    tree = Tree(store.messages(conversation_id), store.conversation(conversation_id).root_id)
+    return tree.path(store.choices(conversation_id))
+
+
+def connection_of(store: Store) -> sqlite3.Connection:
+    """The store's own."""
+    return store._database._connection  # pyright: ignore[reportPrivateUsage]

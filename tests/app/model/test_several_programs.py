@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.model.backups import Backups
 from app.model.store import Store
-from tests.app.model.stores import sql, write_first_version
+from tests.app.model.stores import INTEGRITY_CHECK, sql, write_first_version
 from tests.app.trees import plant
 from tests.driver import ROOT
 
@@ -87,7 +87,7 @@ def test_programs_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         assert len(store.trashed_conversations()) == _NUM_PROGRAMS * _NUM_MESSAGES // 10
     with sql(path) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+        database.execute(INTEGRITY_CHECK)
 
 
 def test_what_one_program_throws_away_another_can_still_write_in(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from app.model.kept_files import KeptFiles
 from app.model.migrations import MIGRATIONS
 from app.model.store import Store
 from app.model.upkeep import Upkeep
-from tests.app.model.stores import OLD_RECORD, bytes_below, sql, write_first_version
+from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, sql, write_first_version
 from tests.app.trees import drawn, plant
 
 _PATIENCE_S = 60
@@ -244,12 +244,12 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
     assert not kept.exists()
     with sql(path) as database:
         assert database.execute("SELECT count(*) FROM erased").fetchone() == (0,)
-        database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+        database.execute(INTEGRITY_CHECK)
     assert [hit.message.text for hit in store.search("a2")] == ["a2"]
     for file in backups.files():
         with sql(file) as database:
             assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)
-            database.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
+            database.execute(INTEGRITY_CHECK)
     with contextlib.closing(Store(backups.files()[-1])) as copy:
         assert [message.text for message in copy.messages(2)][-2:] == ["u2", "a2"]
 
