@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
+    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPushButton,
@@ -16,7 +18,13 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.notices import Notice
-from app.ui.theme import COLUMN_PX, Theme, icon
+from app.ui.theme import COLUMN_PX, Theme, icon, scaled
+
+_LEAST_WORDS_PX = 160
+"""Narrower than this the words are read badly: then the button stands below them."""
+_GAP_PX = 12
+_EDGES_PX = 2 * 16 + 12 + 8
+"""Around the card and in it, at the left and at the right."""
 
 
 class Banner(QWidget):
@@ -42,13 +50,16 @@ class Banner(QWidget):
         self.close_button.setAccessibleName(self.tr("Close the notice"))
         self.close_button.setToolTip(self.tr("Close"))
         self.close_button.clicked.connect(self.dismiss)
-        row = QHBoxLayout(self._card)
-        row.setContentsMargins(12, 8, 8, 8)
-        row.setSpacing(12)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
-        row.addWidget(_Words(self.label), 1)
-        row.addWidget(self.button)
-        row.addWidget(self.close_button)
+        self._words = _Words(self.label)
+        self._is_button_below = False
+        self._grid = QGridLayout(self._card)
+        self._grid.setContentsMargins(12, 8, 8, 8)
+        self._grid.setSpacing(_GAP_PX)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.addWidget(self._icon, 0, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(self._words, 0, 1)
+        self._grid.addWidget(self.button, 0, 2)
+        self._grid.addWidget(self.close_button, 0, 3)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(16, 8, 16, 8)
         outer.addStretch(1)
@@ -67,6 +78,7 @@ class Banner(QWidget):
         self.button.setText(self._label(notice.action))
         self.button.setVisible(bool(notice.action))
         self.set_theme(self._theme)
+        self._place_button()
         self.setVisible(True)
 
     def _label(self, action: str) -> str:
@@ -111,6 +123,24 @@ class Banner(QWidget):
         name = "information" if kind == "information" else "warning"
         self._icon.setPixmap(icon(name, colour).pixmap(20, 20))
         self.close_button.setIcon(icon("close", theme.quiet_text))
+
+    def _place_button(self) -> None:
+        """Beside the words, or below them."""
+        beside = (self._icon, self.button, self.close_button)
+        room = self.width() - _EDGES_PX - sum(part.sizeHint().width() + _GAP_PX for part in beside)
+        is_below = bool(self.button.text()) and room < scaled(_LEAST_WORDS_PX)
+        if is_below != self._is_button_below:
+            self._is_button_below = is_below
+            self._grid.removeWidget(self.button)
+            if is_below:
+                self._grid.addWidget(self.button, 1, 1, 1, 3, Qt.AlignmentFlag.AlignRight)
+            else:
+                self._grid.addWidget(self.button, 0, 2)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_button()
 
     def _on_action(self) -> None:
         notice = self._notice

@@ -165,6 +165,31 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
     person.controller.program.preferences.change(text_percent=100)
 
 
+def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(person: Person) -> None:
+    window, banner = person.window, person.window.banner
+    notice = Notice("There is no model in this folder. Choose another one.", "danger", action="load_guide")
+    banner.show_notice(notice)
+    label, button = banner.label, banner.button
+
+    def is_whole() -> bool:
+        wanted = button.sizeHint()
+        return button.width() >= wanted.width() and button.height() >= wanted.height() and label.width() >= 100
+
+    def is_beside() -> bool:
+        return button.mapTo(banner, QPoint(0, 0)).x() > label.mapTo(banner, QPoint(label.width(), 0)).x()
+
+    person.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
+    window.resize(520, 500)
+    if window.sidebar.isHidden():
+        window.action("sidebar").trigger()
+    person.bot.waitUntil(lambda: window.width() == 520 and banner.width() < 300, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: is_whole() and not is_beside(), timeout=PATIENCE_MS)
+    assert button.mapTo(banner, QPoint(0, 0)).y() > label.mapTo(banner, QPoint(0, label.height())).y()
+    window.resize(1100, 760)
+    person.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
+    banner.dismiss()
+
+
 def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(person: Person) -> None:
     window = person.window
     person.ask("What is a branch?")
