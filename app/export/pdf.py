@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import io
-import re
-import unicodedata
 from collections.abc import Generator
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import DictionaryObject, EncodedStreamObject, Fit, IndirectObject
+from pypdf.generic import Fit, IndirectObject
 from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
-from app.export.blank_font import FAMILY
 from app.export.document import PaperDocument, break_runs, filled
 from app.export.pages import (
     DPI,
@@ -28,17 +24,13 @@ from app.export.pages import (
     paint_page,
     show_pictures,
 )
+from app.export.pdf_characters import name_characters
 from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part
 from app.model.exports.wording import title
 from app.model.exports.writing import Progress, whole_file
 
 _PRINTER_DPI = 1200
-_MEANT = {0x0009: " "}
-"""Blanks and tabs look alike."""
-_FORMS = (0xFB00, 0xFB1D, 0xFEFC)
-_NAMED = re.compile(rb"<([0-9A-F]{4})>")
-"""In a font's table of what its glyphs stand for."""
 
 
 def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
@@ -110,7 +102,7 @@ def _add_outline(
     reader = PdfReader(io.BytesIO(painted))
     writer.append(reader, import_outline=False)
     writer.add_metadata({"/Title": name, "/Creator": "Bough"})
-    _name_characters(writer, meanings)
+    name_characters(writer, "".join([name, document.toPlainText(), *document.formulas]), meanings)
     height_pt = float(reader.pages[0].mediabox.height)
     margin_pt = MARGIN_MM / MM_PER_INCH * 72
     branch: IndirectObject | None = None
@@ -124,30 +116,3 @@ def _add_outline(
         if not mark.level:
             branch = item
     writer.write(file)
-
-
-def _name_characters(writer: PdfWriter, meanings: dict[int, str]) -> None:
-    """Let who copies text get its characters: of a glyph that stands for several, Qt names another one."""
-    seen: set[int] = set()
-    for page in writer.pages:
-        resources = cast(DictionaryObject, page["/Resources"])
-        fonts = cast(DictionaryObject, resources.get("/Font", DictionaryObject()))
-        for name in fonts:
-            font = cast(DictionaryObject, fonts[name])
-            reference = font.raw_get("/ToUnicode")
-            if isinstance(reference, IndirectObject) and reference.idnum not in seen:
-                seen.add(reference.idnum)
-                is_blank = FAMILY in str(font["/BaseFont"])
-                stream = cast(EncodedStreamObject, reference.get_object())
-                stream.set_data(_NAMED.sub(partial(_renamed, meanings if is_blank else {}), stream.get_data()))
-
-
-def _renamed(meanings: dict[int, str], found: re.Match[bytes]) -> bytes:
-    code = int(found[1], 16)
-    meant = meanings.get(code) or _MEANT.get(code)
-    if meant is None:
-        # Letters as they look at their place in a word, and ligatures; of those that are written from right to left,
-        # readers turn the letters about.
-        letters = unicodedata.normalize("NFKC", chr(code)) if _FORMS[0] <= code <= _FORMS[-1] else ""
-        meant = letters if len(letters) == 1 or (letters and code < _FORMS[1]) else None
-    return found[0] if meant is None else b"<%s>" % meant.encode("utf-16-be").hex().upper().encode()

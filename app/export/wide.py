@@ -10,20 +10,23 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from PySide6.QtCore import QByteArray, QPointF, QRect, QRectF, QSizeF, Qt, QTextBoundaryFinder
+from PySide6.QtCore import QByteArray, QPointF, QRect, QRectF, QSize, QSizeF, Qt, QTextBoundaryFinder
 from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
     QFontDatabase,
     QFontMetricsF,
+    QImage,
     QPainter,
     QPainterPath,
     QPyTextObject,
+    QRawFont,
     QTextBlock,
     QTextCursor,
     QTextDocument,
     QTextFormat,
+    QTextLayout,
 )
 from typing_extensions import override
 
@@ -34,7 +37,14 @@ _SAID = QTextFormat.Property.UserProperty.value + 1
 _STANDS_FOR_AN_OBJECT = "\ufffc"
 _NARROW = 0xFFFF
 _SECOND_HALVES = frozenset(bytes([high]) for high in range(0xDC, 0xE0))
+_AS_A_PICTURE = "\ufe0f"
+"""Says that the character before it is a picture, whatever it is alone."""
 _BLANK_PX = 12
+_PICTURE_TABLES = ("CBDT", "sbix", "COLR", "SVG ")
+"""A font has one of these whose letters are pictures."""
+_SHARPNESS = 6
+_ROOM = 0.3
+"""Of a line's height: pictures reach below the line that letters stand on."""
 
 
 class WideCharacters(QPyTextObject):
@@ -45,6 +55,7 @@ class WideCharacters(QPyTextObject):
         self._document = document
         self._codes: dict[str, int] = {}
         self._is_lost: dict[str, bool] = {}
+        self._picture_fonts: dict[str, bool] = {}
         self._metrics = QFontMetricsF(document.defaultFont())
         self._is_possible = FAMILY in QFontDatabase.families() or (
             QFontDatabase.addApplicationFontFromData(QByteArray(blank_font())) >= 0
@@ -93,10 +104,34 @@ class WideCharacters(QPyTextObject):
         """Whether a PDF would lose a character."""
         found = self._is_lost.get(character)
         if found is None:
-            is_seen = unicodedata.category(character)[0] in "LMNPS" and character != _STANDS_FOR_AN_OBJECT
-            found = ord(character) > _NARROW or (is_seen and not self._metrics.inFontUcs4(ord(character)))
+            is_seen = unicodedata.category(character)[0] in "LNPS" and character != _STANDS_FOR_AN_OBJECT
+            found = (
+                ord(character) > _NARROW
+                or character == _AS_A_PICTURE
+                or (
+                    is_seen
+                    and (
+                        not self._metrics.inFontUcs4(ord(character))
+                        or self._is_picture(character, self._document.defaultFont())
+                    )
+                )
+            )
             self._is_lost[character] = found
         return found
+
+    def _is_picture(self, said: str, font: QFont) -> bool:
+        """Whether any of it comes from a font whose letters are pictures. Asking that for a shape changes its sizes."""
+        layout = QTextLayout(said, font)
+        layout.beginLayout()
+        layout.createLine()
+        layout.endLayout()
+        return any(self._has_pictures(run.rawFont()) for run in layout.glyphRuns())
+
+    def _has_pictures(self, font: QRawFont) -> bool:
+        name = font.familyName()
+        if name not in self._picture_fonts:
+            self._picture_fonts[name] = any(not font.fontTable(table).isEmpty() for table in _PICTURE_TABLES)
+        return self._picture_fonts[name]
 
     def _replace(self, position: int, length: int, said: str) -> None:
         if len(self._codes) >= NUM and said not in self._codes:
@@ -126,14 +161,14 @@ class WideCharacters(QPyTextObject):
         brush = format.foreground()
         colour = QColor(Qt.GlobalColor.black) if brush.style() == Qt.BrushStyle.NoBrush else brush.color()
         base = QPointF(place.left(), place.bottom())
-        shape = QPainterPath()
-        shape.addText(base, font, said)
         painter.save()
-        if shape.isEmpty():
-            # A picture of a colour font, which is no text to Qt.
-            painter.setFont(font)
-            painter.drawText(base, said)
+        if self._is_picture(said, font):
+            # A PDF would have it as large as the font has it.
+            room = _ROOM * place.height()
+            painter.drawImage(place.adjusted(0, -room, 0, room), _drawn(said, font, place.size()))
         else:
+            shape = QPainterPath()
+            shape.addText(base, font, said)
             painter.fillPath(shape, QBrush(colour))
         # As wide as what is seen, and no higher than its line: readers tell by that what stands together.
         blank = QFont(FAMILY)
@@ -144,6 +179,23 @@ class WideCharacters(QPyTextObject):
         painter.scale(max(place.width(), 1) / _BLANK_PX, 1)
         painter.drawText(QPointF(0, 0), chr(self._codes[said]))
         painter.restore()
+
+
+def _drawn(said: str, font: QFont, size: QSizeF) -> QImage:
+    """Return it as the screen shows it, with some room above and below."""
+    room = _ROOM * size.height()
+    picture = QImage(
+        (QSizeF(size.width(), size.height() + 2 * room) * _SHARPNESS).toSize().expandedTo(QSize(1, 1)),
+        QImage.Format.Format_ARGB32_Premultiplied,
+    )
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    painter.scale(_SHARPNESS, _SHARPNESS)
+    painter.setFont(font)
+    painter.drawText(QPointF(0, size.height() + room), said)
+    painter.end()
+    return picture
 
 
 def meant(look: QTextFormat) -> str:

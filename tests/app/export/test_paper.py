@@ -23,6 +23,7 @@ from app.export.blank_font import FIRST
 from app.export.document import TEXT_PX, PaperDocument, filled
 from app.export.formats import export
 from app.export.pages import show_pictures
+from app.export.pdf_characters import look_alikes, renamed
 from app.export.wide import WideCharacters, meant
 from app.model.exports.formula import formula
 from app.model.exports.part import Options, Part, whole_tree
@@ -116,6 +117,29 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
     store.close()
 
 
+def test_letters_that_are_pictures_in_their_font_are_pictures_of_their_size_in_a_pdf(
+    tmp_path: Path, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert qapp is not None
+    # Whether there is such a font here or not: every font counts as one.
+    monkeypatch.setattr("app.export.wide._PICTURE_TABLES", ("cmap",))
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Pictures", "", "𝒳 and ❤\ufe0f")
+    store.add(conversation.id, question.id, "assistant", "# 𝒳")
+    path = _written(whole_tree(store, conversation.id), "pdf", tmp_path / "out.pdf")
+    store.close()
+    (page,) = PdfReader(path).pages
+    said = _squeezed(page.extract_text())
+    assert "𝒳" in said
+    assert "❤\ufe0f" in said
+    contents = page.get_contents()
+    assert contents is not None
+    placed = re.findall(rb" 0 0 ([\d.]+) [\d.]+ [\d.]+ cm\n\d+ 0 0 -(\d+) 0 \d+ cm /Im\d+ +Do", contents.get_data())
+    heights_px = [float(scale) * float(height) for scale, height in placed]
+    assert len(heights_px) >= 3
+    assert all(10 < height < 50 for height in heights_px), heights_px
+
+
 @pytest.mark.usefixtures("qapp")
 @given(st.text(st.characters(min_codepoint=0x10000, max_codepoint=0x2FFFF, exclude_categories=["Cn"]), max_size=6))
 @example("\U00011fc0")
@@ -134,6 +158,24 @@ def test_whatever_they_are_they_lie_under_their_shapes_in_order(said: str) -> No
         found += 1  # pyright: ignore[reportOperatorIssue]
     assert "".join(whole) == f"a{said}b"
     assert sorted(wide.meanings) == [FIRST + number for number in range(len(wide.meanings))]
+
+
+_TABLE = b"2 beginbfrange\n<0009> <0020> [<2F42> <00B5> <FB01> <0009> <2ED1> <0041>]\n<FB01> <FB01> <FB02>\nendbfrange"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("文 μ 長 A", b"[<6587> <03BC> <00660069> <0020> <9577> <0041>]"),
+        # What was written so is read so; and nothing that was not written.
+        ("⽂ µ ⻑ Ａ", b"[<2F42> <00B5> <00660069> <0020> <2ED1> <0041>]"),
+        ("", b"[<2F42> <00B5> <00660069> <0020> <2ED1> <0041>]"),
+    ],
+)
+def test_glyphs_that_look_the_same_are_named_as_what_was_written(said: str, expected: bytes) -> None:
+    # The numbers of glyphs, before the list, stay: any of them may be a character's, too.
+    whole = b"2 beginbfrange\n<0009> <0020> " + expected + b"\n<FB01> <FB01> <0066006C>\nendbfrange"
+    assert renamed(_TABLE, frozenset(said), look_alikes(said), {}) == whole
 
 
 def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Part, tmp_path: Path) -> None:
