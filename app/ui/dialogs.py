@@ -43,17 +43,24 @@ def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | No
     return answer.strip() if is_accepted else None
 
 
-def ask_model_folder(parent: QWidget) -> Path | None:
-    """Ask for the folder of a model."""
-    folder = QFileDialog.getExistingDirectory(parent, QCoreApplication.translate("Dialogs", "Open a model's folder"))
+def ask_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:
+    """Ask for the folder of a model; `known`: those that were opened before, the last one first."""
+    title = QCoreApplication.translate("Dialogs", "Open a model's folder")
+    folder = QFileDialog.getExistingDirectory(parent, title, str(_beside(known)))
     return Path(folder) if folder else None
 
 
-def ask_draft_model_folder(parent: QWidget) -> Path | None:
+def ask_draft_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:
     """Ask for the folder of a model that is to guess for another."""
     title = QCoreApplication.translate("Dialogs", "Choose a draft model: a smaller one of the same family")
-    folder = QFileDialog.getExistingDirectory(parent, title)
+    folder = QFileDialog.getExistingDirectory(parent, title, str(_beside(known)))
     return Path(folder) if folder else None
+
+
+def _beside(models: Sequence[str]) -> Path:
+    """Return the folder in which the first of these lies that is still there, else the person's own."""
+    folders = (Path(name).parent for name in models if Path(name).is_absolute())
+    return next((folder for folder in folders if folder.is_dir()), Path.home())
 
 
 def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:

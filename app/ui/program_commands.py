@@ -104,6 +104,6 @@ class ProgramCommands(QObject):
         self._drafts.fill_menu(menus)
 
     def _open_model(self) -> None:
-        folder = dialogs.ask_model_folder(self._window)
+        folder = dialogs.ask_model_folder(self._window, self._program.settings.recent_models)
         if folder is not None:
             self._program.load_model(str(folder))

@@ -69,7 +69,8 @@ class DraftModelCommands(QObject):
             action.setText(f"{label} ({why_not})" if why_not else label)
 
     def _open(self) -> None:
-        folder = dialogs.ask_draft_model_folder(self._window)
+        settings = self._program.settings
+        folder = dialogs.ask_draft_model_folder(self._window, [*settings.recent_drafts, *settings.recent_models])
         if folder is not None:
             self._program.set_draft_model(str(folder))
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QLabel, QPlainTextEdit
+from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.model.message import Message, Sampling
 from app.notices import Notice
@@ -321,6 +321,26 @@ def test_a_folder_that_is_no_model_is_refused_and_the_guide_goes_on(person: Pers
     person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
     assert person.application.session.name == "guide"
     assert person.ask("What is a branch?").state == "complete"
+
+
+def test_models_are_looked_for_where_the_last_one_lies_that_is_still_there(
+    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def choose(_parent: QWidget, _title: str, folder: str) -> str:
+        looked.append(folder)
+        return ""
+
+    monkeypatch.setattr(QFileDialog, "getExistingDirectory", choose)
+    preferences = person.controller.program.preferences
+    before = person.controller.program.settings.recent_models
+    for known in ((), (str(tmp_path / "gone" / "model"), str(tmp_path / "model"))):
+        preferences.change(recent_models=known)
+        person.window.action("open_model").trigger()
+        person.window.action("open_draft_model").trigger()
+    assert looked == [str(Path.home())] * 2 + [str(tmp_path)] * 2
+    preferences.change(recent_models=before)
 
 
 def test_a_prompt_longer_than_the_context_fails_in_its_place_and_the_next_one_works(person: Person) -> None:
