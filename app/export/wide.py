@@ -128,6 +128,9 @@ class WideCharacters(QPyTextObject):
         return any(self._has_pictures(run.rawFont()) for run in layout.glyphRuns())
 
     def _has_pictures(self, font: QRawFont) -> bool:
+        if font.pixelSize() <= 0:
+            # The boxes that stand for what no font has: Qt dies of it if it is asked for more.
+            return False
         name = font.familyName()
         if name not in self._picture_fonts:
             self._picture_fonts[name] = any(not font.fontTable(table).isEmpty() for table in _PICTURE_TABLES)

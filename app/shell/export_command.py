@@ -91,6 +91,8 @@ def _part(store: Store, conversation: Conversation, *, only_branch: bool) -> Par
 def _make_qt_application() -> None:
     # No window is opened, so no display is needed.
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    # Which fonts lack which scripts is no trouble of anybody's.
+    os.environ.setdefault("QT_LOGGING_RULES", "qt.text.font.db=false")
     from PySide6.QtGui import QGuiApplication
 
     if QGuiApplication.instance() is None:

@@ -102,7 +102,7 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation(
-        "Wide 😀", "", f"# {_WIDE}\n\n나무 whether or not a font here draws it \U000f0000"
+        "Wide 😀", "", f"# {_WIDE}\n\n나무 नमस्ते ⛄️ whether or not a font here draws it \U000f0000"
     )
     store.add(
         conversation.id, question.id, "assistant", f"## {_WIDE}\n\n```python\nx = '{_WIDE}'\n```\n\n- **{_WIDE}**\n"
@@ -111,7 +111,7 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
     text = _squeezed("".join(page.extract_text() for page in PdfReader(path).pages))
     assert text.count(_squeezed(_WIDE)) == 4
     assert _squeezed("Wide 😀") in text
-    assert _squeezed("나무 whether or not a font here draws it \U000f0000") in text
+    assert _squeezed("나무 नमस्ते ⛄️ whether or not a font here draws it \U000f0000") in text
     # Seen they are lines, one for each place.
     assert "\ue000" not in text
     store.close()
