@@ -67,6 +67,33 @@ def lay_out(document: PaperDocument) -> Generator[None]:
         block = block.next()
 
 
+def keep_headings_with_text(document: PaperDocument) -> None:
+    """Let no heading be the last thing on a page, in a document that is laid out."""
+    height = document.pageSize().height()
+    layout = document.documentLayout()
+    heading: QTextBlock | None = None
+    block = document.begin()
+    while block.isValid():
+        if not block.blockFormat().headingLevel():
+            if heading is not None:
+                top = layout.blockBoundingRect(heading).top()
+                is_last = int(top // height) < int(_middle_of_first_line(layout, block) // height)
+                if is_last and top % height > heading.blockFormat().topMargin() + 1:
+                    look = heading.blockFormat()
+                    look.setPageBreakPolicy(QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore)
+                    QTextCursor(heading).setBlockFormat(look)
+            heading = None
+        elif heading is None and block.position():
+            heading = block
+        block = block.next()
+
+
+def _middle_of_first_line(layout: QAbstractTextDocumentLayout, block: QTextBlock) -> float:
+    found = layout.blockBoundingRect(block)
+    line = block.layout().lineAt(0)
+    return found.top() + (line.y() - block.layout().boundingRect().top() + line.height() / 2 if line.isValid() else 0)
+
+
 def begin_blocks_with_pages(document: PaperDocument) -> None:
     """Let what goes on upon another page be a block of its own there, in a document that is laid out.
 

@@ -19,6 +19,7 @@ from app.export.pages import (
     MARGIN_MM,
     MM_PER_INCH,
     begin_blocks_with_pages,
+    keep_headings_with_text,
     lay_out,
     paint_footer,
     paint_page,
@@ -74,6 +75,7 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
     document.setPageSize(page)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
+    keep_headings_with_text(document)
     begin_blocks_with_pages(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -22,7 +23,7 @@ from PySide6.QtWidgets import QApplication
 from app.export.blank_font import FIRST
 from app.export.document import TEXT_PX, PaperDocument, filled
 from app.export.formats import export
-from app.export.pages import show_pictures
+from app.export.pages import keep_headings_with_text, show_pictures
 from app.export.pdf_characters import look_alikes, renamed
 from app.export.wide import WideCharacters, meant
 from app.model.exports.formula import formula
@@ -197,6 +198,33 @@ def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Par
         assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
     assert reader.metadata is not None
     assert reader.metadata.title == "Trip & <plans>"
+
+
+def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplication) -> None:
+    assert qapp is not None
+    # Lines in between, one more each time, so that headings come to stand anywhere on a page.
+    turns: list[tuple[Role, str]] = [
+        ("assistant", "## Head\n\n### Under it\n\n" + "\n".join(f"- line {line}" for line in range(number)))
+        for number in range(60)
+    ]
+    document = _filled(tmp_path, *turns)
+    document.setPageSize(QSizeF(600, 800))
+    document.pageCount()
+
+    def tops() -> list[tuple[bool, int]]:
+        layout = document.documentLayout()
+        return [
+            (bool(block.blockFormat().headingLevel()), int(layout.blockBoundingRect(block).center().y() // 800))
+            for block in _blocks(document)
+        ]
+
+    def num_left_alone() -> int:
+        found = tops()
+        return sum(is_heading and page < below for (is_heading, page), (_, below) in pairwise(found))
+
+    assert num_left_alone() > 3
+    keep_headings_with_text(document)
+    assert num_left_alone() == 0
 
 
 def test_formulas_of_a_pdf_are_drawn_as_lines_that_are_filled_once(part: Part, tmp_path: Path) -> None:
