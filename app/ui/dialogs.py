@@ -8,39 +8,45 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
+from app.ui.theme import scaled
+
+_NAME_PX = 380
+
 
 def ask_name(parent: QWidget, name: str) -> str | None:
     """Ask for a conversation's new name; None if it is to keep the old one."""
-    answer, is_accepted = QInputDialog.getText(
-        parent,
-        QCoreApplication.translate("Dialogs", "Rename conversation"),
-        QCoreApplication.translate("Dialogs", "Name"),
-        text=name,
-    )
-    return answer if is_accepted else None
+    title = QCoreApplication.translate("Dialogs", "Rename conversation")
+    return _ask_text(parent, title, QCoreApplication.translate("Dialogs", "Name"), name)
 
 
 def ask_branch_name(parent: QWidget, name: str) -> str | None:
     """Ask what the branch that begins at a message is to be called; None if nothing is to change."""
-    answer, is_accepted = QInputDialog.getText(
-        parent,
-        QCoreApplication.translate("Dialogs", "Name branch"),
-        QCoreApplication.translate("Dialogs", "Name; empty: none"),
-        text=name,
-    )
-    return answer if is_accepted else None
+    title = QCoreApplication.translate("Dialogs", "Name branch")
+    return _ask_text(parent, title, QCoreApplication.translate("Dialogs", "Name; empty: none"), name)
 
 
 def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | None:
     """Ask for a folder's name, one of those that there are or a new one; None if nothing is to change."""
     title = QCoreApplication.translate("Dialogs", "Folder")
     label = QCoreApplication.translate("Dialogs", "Name; empty: no folder")
-    if not folders:
-        answer, is_accepted = QInputDialog.getText(parent, title, label, text=folder)
-    else:
-        choice = ["", *folders]
-        answer, is_accepted = QInputDialog.getItem(parent, title, label, choice, choice.index(folder))
-    return answer.strip() if is_accepted else None
+    answer = _ask_text(parent, title, label, folder, ["", *folders] if folders else [])
+    return None if answer is None else answer.strip()
+
+
+def _ask_text(parent: QWidget, title: str, label: str, text: str, known: Sequence[str] = ()) -> str | None:
+    """Ask for a line of text, which may be one of those that are known."""
+    dialog = QInputDialog(parent)
+    dialog.setWindowTitle(title)
+    dialog.setLabelText(label)
+    if known:
+        dialog.setComboBoxItems(list(known))
+        dialog.setComboBoxEditable(True)
+    dialog.setTextValue(text)
+    # Names are longer than what Qt takes for a line.
+    dialog.resize(scaled(_NAME_PX), dialog.sizeHint().height())
+    is_accepted = dialog.exec() == QInputDialog.DialogCode.Accepted
+    dialog.deleteLater()
+    return dialog.textValue() if is_accepted else None
 
 
 def ask_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:

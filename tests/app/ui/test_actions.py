@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QDialog,
+    QInputDialog,
     QLineEdit,
     QMenu,
     QTextEdit,
@@ -205,6 +206,35 @@ def test_every_control_of_the_window_can_be_found_reached_and_hit(person: Person
     person.press(answer.id, "r")
     person.answer()
     assert _faults(person.window) == []
+
+
+@pytest.mark.parametrize("action", ["name", "folder"])
+def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(person: Person, action: str) -> None:
+    answer = person.ask("What is a branch?")
+    conversation = person.controller.conversation
+    assert conversation is not None
+    person.controller.program.conversations.put_into_folder(conversation.id, "Plants")
+    seen: list[tuple[int, str]] = []
+
+    def write() -> None:
+        dialog = QApplication.activeModalWidget()
+        assert isinstance(dialog, QInputDialog)
+        field = dialog.findChild(QLineEdit)
+        assert isinstance(field, QLineEdit)
+        seen.append((field.width(), field.text()))
+        field.setText("A name of some words, as people give them")
+        person.bot.keyClick(field, Qt.Key.Key_Return)
+
+    person.view(answer.id).text.setFocus()
+    QTimer.singleShot(0, write)
+    person.window.action(action).trigger()
+    width, before = seen[0]
+    assert width >= person.window.fontMetrics().horizontalAdvance("A name of some words, as people give them")
+    conversation = person.controller.conversation
+    assert conversation is not None
+    named = {"name": person.controller.message(answer.id).name, "folder": conversation.folder}
+    assert named[action] == "A name of some words, as people give them"
+    assert before == {"name": "", "folder": "Plants"}[action]
 
 
 def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: Person) -> None:
