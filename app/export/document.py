@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import Formula, formula
+from app.model.exports.open_inline import is_right_to_left
 from app.model.exports.part import Options, Part
 from app.model.exports.rendering import rendered
 from app.model.exports.wording import (
@@ -45,6 +46,8 @@ from app.model.message import Message
 
 TEXT_PX = 14
 _FORMULA = "formula:"
+_MOST_COLUMNS = 6
+"""Of a table that has letters as large as the text's."""
 _STAND_IN = "\u200b"
 _LONG_RUN = re.compile(r"\S{5000}(?=\S)")
 """Characters without a space that Qt lays out in one go."""
@@ -83,7 +86,7 @@ class PaperDocument(QTextDocument):
             f"blockquote {{ color: {colours['quiet_text']}; }} th {{ background-color: {colours['sunken']}; }}"
             f"a {{ color: {colours['accent']}; }} .quiet {{ color: {colours['quiet_text']}; }}"
             "h3 { font-size: x-large; } h4 { font-size: large; } h5, h6 { font-size: medium; font-weight: bold; }"
-            "table { margin-top: 10px; }"
+            "table { margin-top: 10px; } .narrow th, .narrow td, .narrow code { font-size: 9px; }"
             f".plain {{ white-space: pre-wrap; }} .error {{ color: {colours['danger']}; }}"
         )
 
@@ -174,12 +177,17 @@ class _Writer:
         start = self._cursor.position()
         self._cursor.insertHtml(f"<p>{_STAND_IN}</p>{html}")
         end = min(start + len(_STAND_IN) + 1, self._cursor.position())
+        self._cursor.setPosition(end)
+        # A table would go with the line above it: that one is no more than a gap.
+        is_table = self._cursor.currentTable() is not None
         self._cursor.setPosition(start)
-        self._cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+        self._cursor.setPosition(end - is_table, QTextCursor.MoveMode.KeepAnchor)
         self._cursor.removeSelectedText()
         # It stands close to the line that says whose it is.
         look = self._cursor.blockFormat()
         look.setTopMargin(0)
+        if is_table:
+            look.setLineHeight(0, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         self._cursor.setBlockFormat(look)
         self._document.written(start)
 
@@ -205,7 +213,12 @@ def _note(note: Note, looks: _PaperLooks) -> str:
 class _PaperLooks:
     def __init__(self, document: PaperDocument) -> None:
         self._document = document
-        self.table: tuple[str, str] = ('<table border="1" cellspacing="0" cellpadding="4">', "</table><p></p>")
+        self.table_end = "</table><p></p>"
+
+    def table(self, heads: Sequence[str]) -> str:
+        looks = ' class="narrow"' if len(heads) > _MOST_COLUMNS else ""
+        looks += ' dir="rtl"' if is_right_to_left("".join(heads)) else ""
+        return f'<table border="1" cellspacing="0" cellpadding="4"{looks}>'
 
     def code(self, code: str, language: str) -> str:
         looks = code_looks("light")

@@ -153,6 +153,7 @@ def first_page(
     inner = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
     page = QSizeF(inner.width(), inner.height() - FOOTER_PX)
     document.setPageSize(page)
+    keep_headings_with_text(document)
     num_pages = document.pageCount()
     yield
     picture = QImage((whole * pixels_per_px).toSize(), QImage.Format.Format_RGB32)

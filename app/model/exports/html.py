@@ -6,12 +6,13 @@ listens; a picture is shown where its data are in the message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Literal
 
 from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import formula
+from app.model.exports.open_inline import is_right_to_left
 from app.model.exports.part import Options, Part, Section
 from app.model.exports.rendering import rendered
 from app.model.exports.wording import (
@@ -183,7 +184,11 @@ def _class(message: Message) -> str:
 
 
 class _PageLooks:
-    table: tuple[str, str] = ('<div class="wide"><table dir="auto">\n', "</table></div>\n")
+    table_end = "</table></div>\n"
+
+    def table(self, heads: Sequence[str]) -> str:
+        direction = "rtl" if is_right_to_left("".join(heads)) else "ltr"
+        return f'<div class="wide"><table dir="{direction}">\n'
 
     def code(self, code: str, language: str) -> str:
         inner = "".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from html import escape
@@ -33,8 +34,12 @@ _BLOCKS = frozenset({"p", "blockquote", "ul", "li", "thead", "tbody", "tr"})
 class Looks(Protocol):
     """How some things look; each method returns HTML."""
 
-    table: tuple[str, str]
-    """What stands before and behind a table's rows."""
+    table_end: str
+    """What stands behind a table's rows."""
+
+    def table(self, heads: Sequence[str]) -> str:
+        """What stands before a table's rows; `heads`: what its columns are called."""
+        ...
 
     def code(self, code: str, language: str) -> str:
         """A block of code."""
@@ -49,8 +54,9 @@ def rendered(text: str, looks: Looks) -> str:
     """Return Markdown as HTML; HTML in it is text."""
     parts: list[str] = []
     number = ""
-    for token in boxed(parsed(text, {})):
-        parts.append(_html(token, looks))
+    tokens = boxed(parsed(text, {}))
+    for place, token in enumerate(tokens):
+        parts.append(looks.table(_heads(tokens, place)) if token.type == "table_open" else _html(token, looks))
         if token.type == "footnote_reference_open":
             number = f"{_number(token.meta['label'])} "
         elif number:
@@ -58,6 +64,12 @@ def rendered(text: str, looks: Looks) -> str:
             parts.insert(len(parts) if token.type == "paragraph_open" else -1, number)
             number = ""
     return "".join(parts)
+
+
+def _heads(tokens: Sequence[Token], place: int) -> list[str]:
+    """Return what the columns are called of the table that begins at a place."""
+    row = itertools.takewhile(lambda token: token.type != "tr_close", itertools.islice(tokens, place, None))
+    return [token.content for token in row if token.type == "inline"]
 
 
 def boxed(tokens: list[Token]) -> list[Token]:
@@ -120,7 +132,7 @@ def _tag(name: str, token: Token, *, is_open: bool, looks: Looks) -> str:
     if name == "paragraph" and token.hidden:
         return "" if is_open else "\n"
     if name == "table":
-        return looks.table[0 if is_open else 1]
+        return looks.table_end
     attributes = ' dir="auto"' if name in _DIRECTED else ""
     match name:
         case "heading":

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
-from PySide6.QtCore import QBuffer, QIODevice, QSizeF
+from PySide6.QtCore import QBuffer, QIODevice, QSizeF, Qt
 from PySide6.QtGui import QImage, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QApplication
 
@@ -198,6 +198,21 @@ def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Par
         assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
     assert reader.metadata is not None
     assert reader.metadata.title == "Trip & <plans>"
+
+
+@pytest.mark.parametrize(
+    ("head", "size", "is_mirrored"), [("a", 14, False), ("ب", 14, True), (" | ".join("abcdefg"), 9, False)]
+)
+def test_tables_on_paper_are_read_as_their_heads_and_many_columns_have_small_letters(
+    tmp_path: Path, qapp: QApplication, head: str, size: int, is_mirrored: bool
+) -> None:
+    assert qapp is not None
+    line = "|".join("-" for _ in head.split("|"))
+    document = _filled(tmp_path, ("assistant", f"| {head} |\n|{line}|\n| `cell` |\n"))
+    (cell,) = (block for block in _blocks(document) if block.text().strip() == "cell")
+    table = QTextCursor(cell).currentTable()
+    assert cell.begin().fragment().charFormat().font().pixelSize() == size
+    assert (table.format().layoutDirection() == Qt.LayoutDirection.RightToLeft) == is_mirrored
 
 
 def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplication) -> None:

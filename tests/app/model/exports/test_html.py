@@ -175,10 +175,17 @@ def test_several_branches_from_one_place_fold_beside_each_other() -> None:
 
 
 def test_each_paragraph_has_its_own_direction_and_code_reads_from_the_left() -> None:
-    text = "مرحبا\n\n- عنصر\n\n1. one\n\n> اقتباس\n\n```\nx = 1\n```\n\n| a |\n|---|\n| b |\n"
+    text = "مرحبا\n\n- عنصر\n\n1. one\n\n> اقتباس\n\n```\nx = 1\n```\n\n| a |\n|---|\n| b |\n\n| ب |\n|---|\n| b |\n"
     page = _Page(_page(_of(("user", "q"), ("assistant", text))))
     directions = [(tag, found["dir"]) for tag, found in page.tags if "dir" in found and tag not in {"h1", "div"}]
-    assert directions == [("ul", "auto"), ("ol", "auto"), ("blockquote", "auto"), ("pre", "ltr"), ("table", "auto")]
+    assert directions == [
+        ("ul", "auto"),
+        ("ol", "auto"),
+        ("blockquote", "auto"),
+        ("pre", "ltr"),
+        ("table", "ltr"),
+        ("table", "rtl"),
+    ]
     assert re.search(r"[^}]*\bp\b[^}]*{ unicode-bidi: plaintext; }", _page(_tree()))
 
 
