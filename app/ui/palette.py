@@ -57,6 +57,8 @@ class Choice(NamedTuple):
     act: Callable[[], object]
     handicap: float = 0.0
     """By how much it comes behind others that fit as well."""
+    is_checked: bool = False
+    """Whether it holds already; to choose it may mean that it is to hold no more."""
 
 
 class Palette(Overlay):
@@ -169,7 +171,8 @@ class _Choices(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return choice.text
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"{choice.text}, {choice.aside}" if choice.aside else choice.text
+                parts = (choice.text, self.tr("checked") if choice.is_checked else "", choice.aside)
+                return ", ".join(part for part in parts if part)
             case _:
                 return None
 
@@ -184,8 +187,9 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room: QRect = option.rect.adjusted(12, 0, -12, 0)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        if choice.mark:
-            drawn = icon(choice.mark, quiet).pixmap(_MARK_PX, _MARK_PX)
+        # As in the menus a check takes the place of the mark.
+        if mark := "check" if choice.is_checked else choice.mark:
+            drawn = icon(mark, quiet).pixmap(_MARK_PX, _MARK_PX)
             painter.drawPixmap(room.left(), room.center().y() - _MARK_PX // 2, drawn)
         small = text_font(SMALL_PX)
         aside = room.width() // 3

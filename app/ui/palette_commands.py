@@ -46,7 +46,8 @@ class PaletteCommands(QObject):
     def _actions(self) -> Iterator[Choice]:
         for name, action in self._menus:
             if name != "palette" and action.isEnabled() and action.isVisible():
-                yield Choice(label(action), key_of(action), self._menus.icon_name(name), action.trigger)
+                mark = self._menus.icon_name(name)
+                yield Choice(label(action), key_of(action), mark, action.trigger, is_checked=action.isChecked())
 
     def _pinned(self) -> Iterator[Choice]:
         opened = self._controller.opened

@@ -4621,6 +4621,13 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
 </context>
 <context>
+    <name>_Choices</name>
+    <message>
+        <source>checked</source>
+        <translation>angehakt</translation>
+    </message>
+</context>
+<context>
     <name>_Legend</name>
     <message>
         <source>kept in memory: goes on at once</source>

@@ -43,6 +43,20 @@ def test_it_has_every_action_that_is_possible_with_its_key(person: Person) -> No
     assert not palette.isVisible()
 
 
+def test_what_holds_already_is_checked_as_in_the_menus(person: Person) -> None:
+    person.ask("What is a branch?")
+    for is_pinned in (False, True):
+        palette = _open(person)
+        (pin,) = (choice for choice in palette.shown if choice.text == "Pin conversation")
+        assert pin.is_checked == is_pinned
+        model = palette.list.model()
+        row = palette.shown.index(pin)
+        said = model.data(model.index(row, 0), Qt.ItemDataRole.AccessibleTextRole)
+        assert said == ("Pin conversation, checked, Ctrl+Shift+P" if is_pinned else "Pin conversation, Ctrl+Shift+P")
+        person.bot.keyClick(palette.field, Qt.Key.Key_Escape)
+        person.window.action("pin").trigger()
+
+
 def test_a_conversation_is_opened_by_its_name(person: Person) -> None:
     person.ask("What is a branch?")
     first = person.controller.conversation
