@@ -57,7 +57,7 @@ def write_document(file: BinaryIO, about: About, body: str, place_styles: str, p
 
 def _part(kind: str, inner: str) -> str:
     name = f"office:document-{kind}"
-    return f'{_DECLARED}<{name} {NAMESPACES} office:version="1.3">{inner}</{name}>'
+    return f'{_DECLARED}<{name} {NAMESPACES} office:version="1.2">{inner}</{name}>'
 
 
 def _styles(name: str) -> str:
@@ -103,6 +103,6 @@ def _manifest(kinds: Mapping[str, str]) -> str:
     )
     return (
         f'{_DECLARED}<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0" '
-        f'manifest:version="1.3"><manifest:file-entry manifest:full-path="/" manifest:version="1.3" '
+        f'manifest:version="1.2"><manifest:file-entry manifest:full-path="/" manifest:version="1.2" '
         f'manifest:media-type="{_KIND}"/>{entries}</manifest:manifest>'
     )

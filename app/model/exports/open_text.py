@@ -126,7 +126,7 @@ class OpenText:
         set_ = {**_direction(text), **(more or {})}
         depth = self._lists.depth
         if depth or self._num_quotes:
-            set_["fo:margin-left"] = f"{(depth + self._num_quotes) * STEP_MM}mm"
+            set_["fo:margin-left"] = f"{self._left_mm}mm"
             set_["fo:text-indent"] = f"-{STEP_MM - 2}mm" if is_labelled else "0mm"
         if depth and style == "Formula":
             set_["fo:text-align"] = "left"
@@ -145,6 +145,11 @@ class OpenText:
         else:
             self._parts.append(f'<text:p text:style-name="{name}">{xml}</text:p>')
         self._follows_code = False
+
+    @property
+    def _left_mm(self) -> float:
+        """How far the text stands in; however deep, there is room for it."""
+        return min((self._lists.depth + self._num_quotes) * STEP_MM, TEXT_MM / 2)
 
     def _body_style(self, *, is_tight: bool) -> str:
         if self._is_footnote:
@@ -250,15 +255,14 @@ class OpenText:
             elif token.type in {"th_open", "td_open"}:
                 rows[-1].append((token, tokens[place + 1].children or []))
         texts = [[plainly(words) for _, words in row] for row in rows]
-        left_mm = (self._lists.depth + self._num_quotes) * STEP_MM
-        room_mm = max(TEXT_MM - left_mm, TEXT_MM / 4)
+        room_mm = TEXT_MM - self._left_mm
         widths = column_widths(texts, room_mm, a_character=_LETTER_MM, a_cell=_CELL_MM)
         style = "Table_20_Contents"
         if sum(widths) > room_mm - 1:
             widths = column_widths(texts, room_mm, a_character=_SMALL_LETTER_MM, a_cell=_CELL_MM)
             style = "Small_20_Table_20_Contents"
         is_rtl = is_right_to_left("".join(texts[0]))
-        table = self.styles.table(sum(widths), min(left_mm, TEXT_MM - room_mm), is_rtl=is_rtl)
+        table = self.styles.table(sum(widths), self._left_mm, is_rtl=is_rtl)
         columns = "".join(f'<table:table-column table:style-name="{self.styles.column(width)}"/>' for width in widths)
         self._parts.append(f'<table:table table:style-name="{table}">{columns}<table:table-header-rows>')
         for number, row in enumerate(rows):

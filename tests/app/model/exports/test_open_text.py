@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.model.exports.column_widths import column_widths
 from app.model.exports.open_inline import Picture, said
-from app.model.exports.open_styles import NAMESPACES, named_styles
+from app.model.exports.open_styles import NAMESPACES, TEXT_MM, named_styles
 from app.model.exports.open_text import OpenText
 from app.model.exports.part import Options, Part
 from app.model.message import Conversation, Message, Role
@@ -236,3 +236,11 @@ def test_columns_are_as_wide_as_their_words_and_never_wider_than_the_page(
 def test_marks_within_marks_without_end_are_told_all_the_same() -> None:
     told = "".join(_texts(_answer("*a **b " * 400 + "c" + "** *" * 400)))
     assert (told.count("a "), told.count("b "), told.count("c")) == (400, 400, 1)
+
+
+def test_lists_and_quotes_without_end_stay_on_the_page() -> None:
+    markdown = "\n".join(f"{'  ' * depth}- level {depth}" for depth in range(40)) + "\n\n" + "> " * 40 + "quote"
+    content, styles = _written(_of(("assistant", markdown)))
+    assert {f"level {depth}" for depth in range(40)} | {"quote"} <= set(_texts(content))
+    margins = {value for found in styles.iter() for key, value in found.items() if key == f"{_FO}margin-left"}
+    assert max(float(margin.removesuffix("mm")) for margin in margins) <= TEXT_MM / 2
