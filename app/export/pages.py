@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -64,6 +64,39 @@ def lay_out(document: PaperDocument) -> Generator[None]:
             # All above it is laid out for that.
             layout.blockBoundingRect(block)
             yield
+        block = block.next()
+
+
+def keep_on_page(document: PaperDocument) -> None:
+    """Let what stands far in, in many lists or quotes, have room on the page, whose size is set."""
+    width = document.pageSize().width()
+    room = int(width / 2 / document.indentWidth())
+    edit = QTextCursor(document)
+    edit.beginEditBlock()
+    for block in _blocks(document):
+        look, own = block.blockFormat(), block.textList()
+        if own is not None and own.format().indent() > room:
+            as_deep = own.format()
+            as_deep.setIndent(room)
+            own.setFormat(as_deep)
+        if look.leftMargin() > width / 4 or look.indent() > room:
+            look.setLeftMargin(min(look.leftMargin(), width / 4))
+            look.setRightMargin(min(look.rightMargin(), width / 4))
+            look.setIndent(min(look.indent(), room))
+            edit.setPosition(block.position())
+            edit.setBlockFormat(look)
+    edit.endEditBlock()
+
+
+def _steps(block: QTextBlock) -> int:
+    own = block.textList()
+    return block.blockFormat().indent() + (own.format().indent() if own is not None else 0)
+
+
+def _blocks(document: PaperDocument) -> Iterator[QTextBlock]:
+    block = document.begin()
+    while block.isValid():
+        yield block
         block = block.next()
 
 
@@ -153,6 +186,7 @@ def first_page(
     inner = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
     page = QSizeF(inner.width(), inner.height() - FOOTER_PX)
     document.setPageSize(page)
+    keep_on_page(document)
     keep_headings_with_text(document)
     num_pages = document.pageCount()
     yield
@@ -211,9 +245,8 @@ class _Pictures(QPyTextObject):
 
     def _scale(self, found: Formula, block: QTextBlock) -> float:
         """A formula that is wider than the page is as wide as that."""
-        look, own = block.blockFormat(), block.textList()
-        steps = look.indent() + (own.format().indent() if own is not None else 0)
-        room = self._paper.pageSize().width() - look.leftMargin() - steps * self._paper.indentWidth()
+        left = block.blockFormat().leftMargin() + _steps(block) * self._paper.indentWidth()
+        room = self._paper.pageSize().width() - left
         return min(1.0, max(room, 1.0) / found.width_px)
 
     def _blanks_px(self, found: Formula, scale: float) -> tuple[float, float]:

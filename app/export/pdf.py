@@ -20,6 +20,7 @@ from app.export.pages import (
     MM_PER_INCH,
     begin_blocks_with_pages,
     keep_headings_with_text,
+    keep_on_page,
     lay_out,
     paint_footer,
     paint_page,
@@ -73,6 +74,7 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
     show_pictures(document)
     document.setPageSize(page)
+    keep_on_page(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
     keep_headings_with_text(document)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from app.model.exports.open_styles import STEP_MM
+
+_LONG_NUMBER = 100
+
 
 class _List(Struct):
     """A list that is being told. Its elements are opened when something stands in them, and again behind a table."""
@@ -15,6 +19,8 @@ class _List(Struct):
     is_open: bool = False
     item: str = ""
     """The element of its item that is open."""
+    number: int = 0
+    """Of its present item."""
     is_labelled: bool = True
     """Whether its present item has its bullet or number."""
 
@@ -37,14 +43,23 @@ class OpenLists:
         """Whether the present item has nothing in it."""
         return not self._lists[-1].is_labelled
 
+    @property
+    def hangs_mm(self) -> float:
+        """How far before its text an item begins: there is room for its number."""
+        found = self._lists[-1]
+        return (
+            STEP_MM - 2 if found.style == "Bullets" or found.number < _LONG_NUMBER else 2 * len(str(found.number)) + 4
+        )
+
     def begin(self, style: str, start: int | None = None) -> None:
-        self._lists.append(_List(style, start))
+        self._lists.append(_List(style, start, number=0 if start is None else start - 1))
 
     def end(self) -> None:
         self._parts.append("</text:list>" if self._lists.pop().is_open else "")
 
     def begin_item(self) -> None:
         self._lists[-1].is_labelled = False
+        self._lists[-1].number += 1
 
     def end_item(self) -> None:
         found = self._lists[-1]

@@ -127,7 +127,7 @@ class OpenText:
         depth = self._lists.depth
         if depth or self._num_quotes:
             set_["fo:margin-left"] = f"{self._left_mm}mm"
-            set_["fo:text-indent"] = f"-{STEP_MM - 2}mm" if is_labelled else "0mm"
+            set_["fo:text-indent"] = f"-{self._lists.hangs_mm}mm" if is_labelled else "0mm"
         if depth and style == "Formula":
             set_["fo:text-align"] = "left"
         if depth and style == "Quotations":

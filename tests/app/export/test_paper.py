@@ -215,6 +215,30 @@ def test_tables_on_paper_are_read_as_their_heads_and_many_columns_have_small_let
     assert (table.format().layoutDirection() == Qt.LayoutDirection.RightToLeft) == is_mirrored
 
 
+def test_what_stands_in_many_lists_and_quotes_has_room_on_the_page(tmp_path: Path, qapp: QApplication) -> None:
+    assert qapp is not None
+    lists = "\n".join(f"{'  ' * depth}- level{depth}" for depth in range(30))
+    quotes = [f"{'> ' * depth}quote{depth}" for depth in range(1, 25)]
+    store = Store(tmp_path / "c.sqlite3")
+    conversation, question = store.create_conversation("Deep", "", "Go")
+    store.add(conversation.id, question.id, "assistant", "\n\n".join([lists, *quotes]))
+    path = _written(whole_tree(store, conversation.id), "pdf", tmp_path / "out.pdf")
+    store.close()
+    places: dict[str, float] = {}
+
+    def visit(text: str, _cm: Any, matrix: Any, _font: Any, _size: Any) -> None:
+        places.setdefault(text.strip(), matrix[4])
+
+    pages = PdfReader(path).pages
+    text = "".join(page.extract_text(visitor_text=visit) for page in pages)
+    assert all(f"level{depth}" in text for depth in range(30))
+    assert all(f"quote{depth}" in text for depth in range(1, 25))
+    # In pixels, of which the text has 642.
+    lefts = [left for said, left in places.items() if said.startswith(("level", "quote"))]
+    assert len(lefts) > 50
+    assert max(lefts) < 400
+
+
 def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     # Lines in between, one more each time, so that headings come to stand anywhere on a page.
