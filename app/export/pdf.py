@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Generator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
@@ -54,7 +55,7 @@ def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
     painted.open(QIODevice.OpenModeFlag.WriteOnly)
     pages = yield from _paint(document, title(part), painted, total)
     with whole_file(path) as file:
-        _add_outline(document, pages, bytes(painted.data().data()), file, title(part), wide.meanings)
+        _add_outline(document, pages, bytes(painted.data().data()), file, part, wide.meanings)
     yield Progress(total, total)
 
 
@@ -99,13 +100,20 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
 
 
 def _add_outline(
-    document: PaperDocument, page: QSizeF, painted: bytes, file: BinaryIO, name: str, meanings: dict[int, str]
+    document: PaperDocument,
+    page: QSizeF,
+    painted: bytes,
+    file: BinaryIO,
+    part: Part,
+    meanings: dict[int, str],
 ) -> None:
     layout = document.documentLayout()
     writer = PdfWriter()
     reader = PdfReader(io.BytesIO(painted))
     writer.append(reader, import_outline=False)
-    writer.add_metadata({"/Title": name, "/Creator": "Bough"})
+    conversation, name = part.conversation, title(part)
+    dates = {"/CreationDate": _date(conversation.created_ms), "/ModDate": _date(conversation.updated_ms)}
+    writer.add_metadata({"/Title": name, "/Creator": "Bough", **dates})
     name_characters(writer, "".join([name, document.toPlainText(), *document.formulas]), meanings)
     height_pt = float(reader.pages[0].mediabox.height)
     margin_pt = MARGIN_MM / MM_PER_INCH * 72
@@ -120,3 +128,10 @@ def _add_outline(
         if not mark.level:
             branch = item
     writer.write(file)
+
+
+def _date(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("D:%Y%m%d%H%M%S+00'00'")
+    except (ValueError, OverflowError, OSError):
+        return "D:19700101000000+00'00'"

@@ -54,10 +54,11 @@ details { margin: 16px 0; padding-left: 16px; border-left: 2px solid var(--line)
 details.reasoning, details.folded { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }
 .figures { font-size: 13px; color: var(--quiet_text); } .error { font-size: 13px; color: var(--danger); }
 .math svg { vertical-align: middle; max-width: 100%; } .math.block { display: block; text-align: center;
-overflow-x: auto; margin: 12px 0; } .source { position: absolute; width: 1px; height: 1px; overflow: hidden;
-clip-path: inset(50%); white-space: nowrap; }
-@media print { body { background: none; } pre { white-space: pre-wrap; } .wide { overflow: visible; }
-table { font-size: 0.85em; } td, table:has(th:nth-child(13)) th { overflow-wrap: anywhere; }
+overflow-x: auto; margin: 12px 0; } .math.block svg { max-width: none; }
+.source { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+@media print { body { background: none; } .math.block svg { max-width: 100%; } pre { white-space: pre-wrap; }
+.wide { overflow: visible; } table { font-size: 0.85em; }
+td, table:has(th:nth-child(13)) th { overflow-wrap: anywhere; }
 table:has(th:nth-child(8)) { font-size: 0.7em; } :is(tr, img, .math.block) { break-inside: avoid; }
 :is(h1, h2, h3, h4, h5, h6) { break-after: avoid; } }
 """.strip()

@@ -198,6 +198,8 @@ def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Par
         assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
     assert reader.metadata is not None
     assert reader.metadata.title == "Trip & <plans>"
+    made = datetime.fromtimestamp(part.conversation.created_ms // 1000, UTC)
+    assert reader.metadata.creation_date == made
 
 
 @pytest.mark.parametrize(
