@@ -84,6 +84,17 @@ class Transcript(MessageList):
             return False
         return self.focus(self._ids[max(index, 0)])
 
+    @override
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """What Tab leads to is seen, be it at the end of a message that is higher than the page."""
+        is_moved = super().focusNextPrevChild(next)
+        focus, focused = self.window().focusWidget(), self.focused_message_id
+        view = None if focused is None else self.view(focused)
+        if view is not None and focus is not None and focus is not view.text:
+            top = focus.mapTo(view, QPoint(0, 0)).y()
+            self.reveal(view.message.id, (top, top + focus.height()))
+        return is_moved
+
     def step_sibling(self, message_id: MessageId, step: int) -> None:
         """Show another version of a message in its place."""
         view = self.view(message_id)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QMenu, QWidget
+from functools import partial
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.message import MessageId
@@ -119,6 +121,31 @@ def test_a_wider_page_shows_the_same_message_where_nothing_is_written_in_the_one
     before = _seen(transcript)
     transcript.resize(1000, 700)
     assert _seen(transcript)[question.message.id] == before[question.message.id]
+
+
+def test_what_tab_leads_to_is_in_sight_at_the_end_of_a_message_higher_than_the_page(
+    desk: Desk, transcript: Transcript, qtbot: QtBot
+) -> None:
+    answer = desk.ask("One", f"```\ncode\n```\n\n{_LONG * 3}")
+    assert transcript.focus(answer.id)
+    view = transcript.view(answer.id)
+    assert view is not None
+
+    def is_seen(widget: QWidget) -> bool:
+        top = widget.mapTo(transcript.viewport(), QPoint(0, 0)).y()
+        return top >= 0 and top + widget.height() <= transcript.viewport().height()
+
+    qtbot.waitUntil(lambda: transcript.is_at_rest, timeout=PATIENCE_MS)
+    names: list[str] = []
+    for key in (*[Qt.Key.Key_Tab] * 3, *[Qt.Key.Key_Backtab] * 2):
+        focus = transcript.focusWidget()
+        assert focus is not None
+        qtbot.keyClick(focus, key)
+        focus = transcript.focusWidget()
+        assert isinstance(focus, QAbstractButton)
+        qtbot.waitUntil(partial(is_seen, focus), timeout=PATIENCE_MS)
+        names.append(focus.accessibleName() or focus.text())
+    assert names == [names[0], "Edit", "Regenerate", "Edit", names[0]]
 
 
 def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gives_the_focus_back(
