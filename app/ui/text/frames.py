@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TypeVar
 
 from PySide6.QtCore import QRect
@@ -33,26 +34,29 @@ class Frames:
 
     @property
     def tab_stops(self) -> list[QWidget]:
-        """Where Tab stops among them."""
-        return [frame.button for frame in self.code]
+        """Where Tab stops among them, from top to bottom."""
+        stops: list[tuple[int, QWidget | None]] = []
+        for frame in self.code:
+            stops += [(frame.rect.top(), frame.button), (frame.rect.bottom(), frame.bar)]
+        stops += [(frame.rect.bottom(), frame.bar) for frame in self.tables]
+        return [widget for _, widget in sorted(stops, key=itemgetter(0)) if widget is not None]
 
     def show(self, spans: Sequence[CodeSpan], tables: Sequence[QTextTable], width_px: int) -> bool:
-        """Stand around these; return whether there are more or fewer than before."""
-        is_other = self._count(self.code, len(spans), CodeFrame)
-        is_other |= self._count(self.tables, len(tables), TableFrame)
+        """Stand around these; return whether Tab stops elsewhere than before."""
+        before = self.tab_stops
+        self._count(self.code, len(spans), CodeFrame)
+        self._count(self.tables, len(tables), TableFrame)
         for table_frame, table in zip(self.tables, tables, strict=True):
             table_frame.show(table, width_px)
         for frame, span in zip(self.code, spans, strict=True):
             frame.show(span, width_px)
-        return is_other
+        return self.tab_stops != before
 
-    def _count(self, frames: list[_Frame], wanted: int, new: Callable[[QWidget, Theme], _Frame]) -> bool:
-        is_other = len(frames) != wanted
+    def _count(self, frames: list[_Frame], wanted: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
         while len(frames) > wanted:
             frames.pop().remove()
         while len(frames) < wanted:
             frames.append(new(self._viewport, self._theme))
-        return is_other
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
