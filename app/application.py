@@ -13,13 +13,14 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 import app.plain_import  # noqa: F401 # pyright: ignore[reportUnusedImport] (first: it makes those below cheap)
-from app.answers import Answers
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
+from app.answers.worker_link import Client, WorkerLink
 from app.collecting import Collecting
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.database import StoreError
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
-from app.model_session import ModelSession
 from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
@@ -30,7 +31,6 @@ from app.ui.parts.plurals import EnglishPlurals
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
-from app.worker_link import Client, WorkerLink
 
 if TYPE_CHECKING:
     from app.model.upkeep import Upkeep

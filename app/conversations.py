@@ -8,14 +8,14 @@ from weakref import WeakValueDictionary
 
 from PySide6.QtCore import QObject, Signal
 
-from app.answers import Answers
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
 from app.model.history import History
 from app.model.kept_files import KeptFiles
 from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.typed_text import clean
-from app.model_session import ModelSession
 from app.notices import Notice, Notices
 
 

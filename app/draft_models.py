@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from app.model_session import ModelSession
+from app.answers.model_session import ModelSession
+from app.archive.work import Steps, Work
 from app.preferences import Preferences
-from app.work import Steps, Work
 
 if TYPE_CHECKING:
     from worker.models.tokens import Misfit

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.answers import Answers
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
 from app.conversations import Conversations
 from app.late import Late
 from app.model.asking import Asking
@@ -18,12 +19,11 @@ from app.model.settings import Keeping, Settings, Theme
 from app.model.sizes import size_in_words
 from app.model.store import Store
 from app.model.typed_text import clean
-from app.model_session import ModelSession
 from app.notices import Notice, Notices
 from app.preferences import Preferences
 
 if TYPE_CHECKING:
-    from app.archive import Archive
+    from app.archive.archive import Archive
     from app.draft_models import DraftModels
 
 
@@ -65,7 +65,7 @@ class Program(QObject):
         return self._archive.get()
 
     def _make_archive(self) -> Archive:
-        from app.archive import Archive
+        from app.archive.archive import Archive
 
         return Archive(self.store.path)
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QRect, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialog
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.settings import WindowPlace
 from app.program import Program
 from app.ui.languages import Language, language_in_use

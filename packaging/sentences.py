@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-_SOURCES = ("app/*.py", "app/model/**/*.py", "app/export/*.py", "worker/**/*.py")
+_ROOMS = ("answers", "archive", "conversation", "costs", "export", "replay")
+"""Of the front end, those that say something: the window's own texts are translated as they are written."""
+_SOURCES = ("app/*.py", *(f"app/{room}/*.py" for room in _ROOMS), "app/model/**/*.py", "worker/**/*.py")
 _NOT_IN_THE_WINDOW = (
     # What the shell says, and the tour.
-    *(f"app/{name}.py" for name in ("command_line", "run_again", "tour")),
+    *(f"app/{name}.py" for name in ("command_line", "replay/run_again", "tour")),
     # Of the library, of a chat in the terminal, of commands that the window never sends.
     "worker/states/*.py",
     *(f"worker/{name}.py" for name in ("__main__", "chat", "commands", "encoding", "library", "stdio", "stepping")),
@@ -23,8 +25,8 @@ _NOT_IN_THE_WINDOW = (
     # Of bugs alone.
     "worker/cache/array_file.py",
     *(f"worker/text/{name}.py" for name in ("healing", "stop_strings", "text_stream")),
-    "app/archive.py",
-    "app/searching.py",
+    "app/archive/archive.py",
+    "app/archive/searching.py",
 )
 _ERRORS_OF_BUGS = {"AssertionError", "LookupError", "RuntimeError", "TypeError"}
 _TELLING = {"__init__", "Problem"}

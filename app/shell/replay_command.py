@@ -9,10 +9,10 @@ from app.model.exports.part import branch
 from app.model.message import Message, MessageId
 from app.model.store import Store
 from app.places import Places
-from app.run_again import Asked, run_again
+from app.replay.run_again import Asked, run_again
+from app.replay.verdict import Verdict, told
 from app.shell.named import named
 from app.shell.terminal import FailedError, complain, finished, say, say_json
-from app.verdict import Verdict, told
 
 _MAX_ID = 2**63 - 1
 

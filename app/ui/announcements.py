@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import Message
 from app.notices import Notice
 from app.sentences import worded

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
-from app.model_session import ModelSession
+from app.answers.model_session import ModelSession
 from app.numbers import counted
 from app.ui.parts.elided_label import ElidedLabel
 from app.ui.parts.plain import as_label, as_tool_tip

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 from app.notices import Notice
 
 if TYPE_CHECKING:
-    from app.controller import Controller
+    from app.conversation.controller import Controller
     from app.model.message import MessageId
     from app.ui.asking.composer import Composer
     from app.ui.banner import Banner

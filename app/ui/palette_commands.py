@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QMainWindow
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.presets import OURS, Preset
 from app.ui.asking.asking_words import preset_name
 from app.ui.header import model_label

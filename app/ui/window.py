@@ -16,7 +16,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.announcements import Announcements

@@ -8,16 +8,16 @@ from typing import NoReturn
 
 from typing_extensions import override
 
-from app.answers import Answers
-from app.controller import Controller
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
+from app.answers.worker_link import WorkerLink
+from app.conversation.controller import Controller
 from app.model.kept_files import KeptFiles
 from app.model.message import Message
 from app.model.store import Store
-from app.model_session import ModelSession
 from app.notices import Notice
 from app.preferences import Preferences
 from app.program import Program
-from app.worker_link import WorkerLink
 from worker.protocol import (
     Cancel,
     Choice,

@@ -52,7 +52,8 @@ _NOT_ON_THE_FIRST_PICTURE = (
         "app.ui.asking.system_prompt_popover",
     ),
     # Files in and out, and what runs beside the window.
-    *("app.exporting", "app.model.imports.source", "app.archive", "app.model.upkeep", "ijson", "importlib.resources"),
+    *("app.archive.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),
+    *("ijson", "importlib.resources"),
     *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
 )
 

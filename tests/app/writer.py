@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import structs
 
+from app.answers.prompt import finished, generate
 from app.model.message import Message, Record
-from app.prompt import finished, generate
 from worker.client import WorkerClient
 from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, Forked, LoadModel, ModelLoaded, Token
 

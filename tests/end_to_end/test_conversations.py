@@ -10,16 +10,16 @@ import pytest
 from pytestqt.qtbot import QtBot
 from tokenizers import Tokenizer
 
-from app.answers import Answers
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
+from app.answers.worker_link import WorkerLink
 from app.application import Application
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.kept_files import KeptFiles
 from app.model.message import Message, Sampling
 from app.model.store import Store
-from app.model_session import ModelSession
 from app.preferences import Preferences
 from app.program import Program
-from app.worker_link import WorkerLink
 from tests.app.asking import set_sampling
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough

@@ -13,15 +13,15 @@ from msgspec import structs
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.context_meter import ContextMeter
-from app.controller import Controller
+from app.conversation.controller import Controller
+from app.costs.context_meter import ContextMeter
+from app.costs.questions import FormatCheck, HookList
 from app.model.asking import AnswerFormat, Asking
 from app.model.attachments import with_attachments
 from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.numbers import localised
-from app.questions import FormatCheck, HookList
 from app.sentences import worded
 from app.ui.asking.asking_words import format_name, preset_name
 from app.ui.asking.attached_files import AttachedFiles

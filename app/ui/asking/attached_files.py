@@ -10,13 +10,13 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
+from app.costs.questions import TokenCount
 from app.model.attachments import NotAttachedError, read_attachment
 from app.model.imports.suffixes import SUFFIXES
 from app.model.unsent import Attachment
 from app.notices import Notice
 from app.numbers import counted
-from app.questions import TokenCount
 from app.ui.asking.composer import Composer
 
 _FRAME_TOKENS = 12

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QToolTip
 
-from app.context_meter import Room
+from app.costs.context_meter import Room
 from app.model.message import Overflow
 from app.numbers import counted
 from app.ui.asking.cost_words import seconds_in_words

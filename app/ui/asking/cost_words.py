@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
+from app.costs.prompt_cost import Cost
 from app.numbers import counted
-from app.prompt_cost import Cost
 
 
 def cost_in_words(cost: Cost | None) -> str:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
-from app.prompt_cost import Cost
+from app.costs.prompt_cost import Cost
 from app.ui.asking.cost_words import cost_in_words
 from app.ui.asking.writing_field import WritingField
 from app.ui.parts.one_of import quiet_label

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
 from app.ui.header import model_label
 from app.ui.parts.times import when

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.ui.message.message_view import MessageView, Shown
 from app.ui.parts.elided_label import ElidedLabel

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
+from app.costs.questions import PromptCosts
 from app.model.message import Message
-from app.questions import PromptCosts
 
 if TYPE_CHECKING:
     from app.ui.asking.system_prompt_popover import SystemPromptPopover

@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.ui.asking.composer import Composer
 from app.ui.menus import Menus

@@ -9,8 +9,8 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.costs.prompt_cost import Cost
 from app.model.message import Message
-from app.prompt_cost import Cost
 from app.ui.asking.cost_words import cost_in_words
 from app.ui.asking.writing_field import WritingField
 from app.ui.parts.elided_label import ElidedLabel

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from app.controller import Controller
+from app.conversation.controller import Controller
+from app.costs.prompt_cost import Cost
+from app.costs.questions import PromptCosts
 from app.late import Late
 from app.model.message import MessageId
-from app.prompt_cost import Cost
-from app.questions import PromptCosts
 from app.ui.asking.cost_words import cost_in_words
 from app.ui.menus import Menus
 from app.ui.theme import Theme

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.model.presets import OURS, Preset
 from app.ui.asking.preset_bar import preset_name

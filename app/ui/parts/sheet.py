@@ -24,10 +24,10 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.archive.work import Work
 from app.sentences import worded
 from app.ui.parts.one_of import quiet_label
 from app.ui.theme import scaled
-from app.work import Work
 
 _OF_SCREEN = 0.9
 _STEPS = 1000

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QPoint, Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMenu, QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import Conversation
 from app.notices import Notice
 from app.ui import dialogs

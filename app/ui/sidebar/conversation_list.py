@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate, QStyleOptionViewItem, QTreeView
 from typing_extensions import override
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, KEY, ConversationModel
 from app.ui.sidebar.sections import sections
 from app.ui.theme import SMALL_PX, Theme, icon, text_font

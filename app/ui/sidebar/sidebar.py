@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.ui.menus import tip_with_key
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.theme import Theme, icon, scaled_beside

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.text.text_place import top_of

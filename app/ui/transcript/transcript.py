@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from typing_extensions import override
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
 from app.ui.message.message_actions import ActionName
 from app.ui.message.reading_modes import ReadingModes

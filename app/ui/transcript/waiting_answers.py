@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.ui.transcript.transcript import Transcript
 

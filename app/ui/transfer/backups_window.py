@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, QWidget
 
-from app.archive import Archive
+from app.archive.archive import Archive
 from app.model.backups import Backups
 from app.model.restoring import Backup, listed
 from app.numbers import sized

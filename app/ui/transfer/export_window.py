@@ -21,8 +21,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.archive import Archive
-from app.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
+from app.archive.archive import Archive
+from app.archive.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
+from app.archive.work import Work
 from app.model.exports.format_names import Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options
@@ -34,7 +35,6 @@ from app.ui.parts.sheet import Sheet, scrolled
 from app.ui.theme import scaled
 from app.ui.transfer.export_formats import all_formats
 from app.ui.transfer.export_preview import ExportPreview
-from app.work import Work
 
 _SIZE_PX = (900, 660)
 _FORM_PX = 360

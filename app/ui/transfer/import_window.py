@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from app.archive import Archive
+from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, imported, planned
 from app.numbers import counted
 from app.sentences import worded

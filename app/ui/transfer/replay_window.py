@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.numbers import counted
-from app.replaying import Replaying
+from app.replay.replaying import Replaying
+from app.replay.verdict import Difference, Verdict, told
 from app.sentences import worded
 from app.ui.parts.one_of import quiet_label
 from app.ui.parts.sheet import Sheet, scrolled
 from app.ui.theme import code_font
-from app.verdict import Difference, Verdict, told
 
 _SIZE_PX = (560, 480)
 _MAX_DIFFERENCES = 16

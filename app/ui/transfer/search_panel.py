@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.archive.searching import MAX_HITS, Found, Searcher
 from app.model.search_words import said, understood
-from app.searching import MAX_HITS, Found, Searcher
 from app.sentences import worded
 from app.ui.parts.one_of import quiet_label
 from app.ui.parts.overlay import Overlay

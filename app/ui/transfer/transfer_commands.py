@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QStandardPaths, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.late import Late
 from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
@@ -25,8 +25,8 @@ from app.ui.transcript.transcript import Transcript
 from app.ui.transfer.drop_page import DropPage
 
 if TYPE_CHECKING:
-    from app.archive import Archive
-    from app.exporting import Written
+    from app.archive.archive import Archive
+    from app.archive.exporting import Written
     from app.model.imports.importing import Summary
     from app.model.trash import Thrown
     from app.ui.parts.sheet import Sheet
@@ -111,7 +111,7 @@ class TransferCommands(QObject):
         return sheet
 
     def _offers(self) -> Iterator[Offer]:
-        from app.exporting import Scope
+        from app.archive.exporting import Scope
         from app.ui.transfer.export_window import Offer
 
         conversation = self._controller.conversation
@@ -251,7 +251,7 @@ class TransferCommands(QObject):
 
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
-        from app.replaying import Replaying, why_not
+        from app.replay.replaying import Replaying, why_not
         from app.ui.transfer.replay_window import ReplayWindow
 
         message_id = self._current_id()

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QLabel, QListWidget, QMessageBox, QStackedWidget, QWidget
 
-from app.archive import Archive
+from app.archive.archive import Archive
 from app.model.message import MessageId
 from app.model.trash import Thrown
 from app.ui.parts.one_of import quiet_label

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtWidgets import QMenu
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.comparing.compare_commands import CompareCommands

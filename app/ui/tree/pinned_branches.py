@@ -9,8 +9,8 @@ from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QHelpEvent, QKeyEvent,
 from PySide6.QtWidgets import QAbstractItemView, QListView, QSizePolicy, QToolTip
 from typing_extensions import override
 
+from app.costs.prompt_cost import Cost
 from app.model.message import Message, MessageId
-from app.prompt_cost import Cost
 from app.ui.theme import Theme
 from app.ui.tree.pinned_rows import ID, PinnedRows, RowPainter, cross_of, row_px
 

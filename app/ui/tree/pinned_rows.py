@@ -10,8 +10,8 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
+from app.costs.prompt_cost import Cost
 from app.model.message import Message, MessageId
-from app.prompt_cost import Cost
 from app.ui.asking.cost_words import cost_in_words, tier_in_words
 from app.ui.parts.plain import as_tool_tip
 from app.ui.parts.two_lines import draw_elided, paint_row

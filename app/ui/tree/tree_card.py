@@ -9,8 +9,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.costs.prompt_cost import Cost, Tier
 from app.model.message import Message, MessageId
-from app.prompt_cost import Cost, Tier
 from app.ui.asking.cost_words import tier_in_words
 from app.ui.header import model_label
 from app.ui.parts.elided_label import ElidedLabel

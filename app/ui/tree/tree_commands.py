@@ -8,7 +8,7 @@ from functools import partial
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, Signal
 from PySide6.QtWidgets import QWidget
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.ui import dialogs
 from app.ui.menus import Menus

@@ -9,7 +9,7 @@ from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen
 
+from app.costs.prompt_cost import Tier
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
-from app.prompt_cost import Tier
 from app.ui.theme import SMALL_PX, Theme, text_font
 from app.ui.tree.tree_marks import (
     chip_width,

@@ -7,10 +7,10 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.costs.prompt_cost import Tier
 from app.model.message import Message
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
-from app.prompt_cost import Tier
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
 from app.ui.tree.tree_picture import TreePicture

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
+from app.costs.prompt_cost import Cost
 from app.model.message import Message, MessageId
 from app.model.thoughts import split_thought
-from app.prompt_cost import Cost
 from app.ui.asking.cost_words import cost_in_words
 
 _NUM_READ = 400

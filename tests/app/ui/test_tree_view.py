@@ -12,9 +12,9 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.costs.prompt_cost import Cost
 from app.model.message import Message
 from app.model.tree import Tree
-from app.prompt_cost import Cost
 from app.ui.theme import theme
 from app.ui.tree.tree_scale import MARGIN_PX, NORMAL, SCALES
 from app.ui.tree.tree_view import TreeView

@@ -17,8 +17,8 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
-from app.context_meter import ContextMeter
-from app.inquiry import Inquiry
+from app.costs.context_meter import ContextMeter
+from app.costs.inquiry import Inquiry
 from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
 from app.ui.asking.system_prompt_popover import SystemPromptPopover

@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from app.controller import Controller
+from app.conversation.controller import Controller
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
 

@@ -1,0 +1,314 @@
+"""Answers on their way: which request writes into which message, and when its text goes to the store."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.answers.answer_stream import AnswerStream
+from app.answers.prompt import broken_off, finished, generate
+from app.answers.worker_link import WorkerLink
+from app.model.database import StoreError
+from app.model.message import Message, MessageId
+from app.model.store import Store
+from app.model.token_pieces import TokenPiece
+from worker.protocol import (
+    Answered,
+    Cancel,
+    Chunk,
+    Event,
+    Failed,
+    Finished,
+    Forked,
+    PrefillProgress,
+    RequestId,
+    Retract,
+)
+
+SAVE_INTERVAL_MS = 200
+"""Streamed text is in the store at most this much (and one write) later."""
+RETRY_INTERVAL_MS = 5000
+"""The same while the store can't be written."""
+
+_NO_WORKER = "No model is running, so there is no answer. Your message is kept. Open a model, then try again."
+
+
+class Answers(QObject):
+    """Asks for answers and writes what comes into their messages, on screen and in the store."""
+
+    asked = Signal()
+    """More answers are on their way."""
+    text_appended = Signal(int, str)
+    """The text that a message has grown by."""
+    text_retracted = Signal(int)
+    """Text at the end of a message was taken back."""
+    rested = Signal(int)
+    """A message grows no more, though others that were asked for with it do."""
+    branched = Signal(int, int, object)
+    """A conversation, a message in it that grows, and a `Message` that a hook made beside it."""
+    reading = Signal(int, int, int, int)
+    """For a message's prompt: tokens done, in all, kept."""
+    ended = Signal(object)
+    """A message whose answer has ended, for whatever reason."""
+    saving_failed = Signal(str)
+    """The store can't be written, why, and what to do. Nothing is lost as long as the program runs: it tries again."""
+    saved_again = Signal()
+
+    def __init__(self, link: WorkerLink, store: Store) -> None:
+        super().__init__()
+        self._link = link
+        self._store = store
+        self._streams: dict[MessageId, AnswerStream] = {}
+        self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
+        """The messages of a request, by its choices."""
+        self._waiting: list[list[MessageId]] = []
+        """Messages that are yet to be asked for, those of one request together."""
+        self._unsaved: dict[MessageId, Message] = {}
+        """Messages that have ended and are not in the store yet."""
+        self._can_save = True
+        self._request_ids = (f"answer-{number}" for number in itertools.count(1))
+        self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
+        self._timer = QTimer(self)
+        self._timer.setInterval(SAVE_INTERVAL_MS)
+        self._timer.timeout.connect(self.save)
+        link.received.connect(self._on_event)
+
+    def ask(self, messages: Sequence[Message], prompt: Sequence[Message], conversation_id: int) -> None:
+        """Ask for `messages`, siblings that are in the store as `streaming`; `prompt` are the messages before them.
+
+        Text that a message has already is gone on from. Where an answer in the prompt is still growing, the
+        question waits for its end.
+        """
+        above = [self.current(message) for message in prompt]
+        for choice, message in enumerate(messages):
+            self._unsaved.pop(message.id, None)
+            self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
+        self._waiting.append([message.id for message in messages])
+        self._send_ready()
+        self.asked.emit()
+
+    def stop(self, message_id: MessageId) -> None:
+        """End an answer; what is there of it stays."""
+        stream = self._streams.get(message_id)
+        if stream is None or stream.has_ended:
+            return
+        if stream.request_id is None:
+            for waiting in self._waiting:
+                if message_id in waiting:
+                    waiting.remove(message_id)
+            self._end(broken_off(stream.message, "stopped", None))
+        else:
+            is_alone = len(self._message_ids[stream.request_id]) == 1
+            choice = None if is_alone else stream.choice
+            self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
+
+    def stop_all(self, conversation_id: int | None = None) -> None:
+        """End all answers, or those that were asked for in one conversation."""
+        # The last first: one that waits for another must not be sent when that one ends.
+        for message_id, stream in reversed(list(self._streams.items())):
+            if conversation_id in {None, stream.conversation_id}:
+                self.stop(message_id)
+
+    def is_streaming(self, message_id: MessageId) -> bool:
+        stream = self._streams.get(message_id)
+        return stream is not None and not stream.has_ended
+
+    def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
+        """Return the tokens of an answer that grows, where they stand in its text; none of any other message."""
+        stream = self._streams.get(message_id)
+        return () if stream is None else stream.pieces
+
+    def is_asked(self, message_id: MessageId) -> bool:
+        """Whether more may come into a message, or its end has yet to be told."""
+        return message_id in self._streams
+
+    def is_waiting(self, message_id: MessageId) -> bool:
+        """Whether an answer waits for another one in its prompt."""
+        stream = self._streams.get(message_id)
+        return stream is not None and stream.request_id is None
+
+    def waits_for(self, message_id: MessageId) -> int | None:
+        """Return the conversation whose answer comes first while this one has not begun; None: it waits for none."""
+        stream = self._streams.get(message_id)
+        if stream is None or stream.has_begun:
+            return None
+        under_way = (other for other in self._streams.values() if other.has_begun and not other.has_ended)
+        return next((other.conversation_id for other in under_way), None)
+
+    def current(self, message: Message) -> Message:
+        """Return a message with the text that has streamed into it so far."""
+        stream = self._streams.get(message.id)
+        if stream is not None:
+            return stream.shown(message)
+        return self._unsaved.get(message.id, message)
+
+    def all_current(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the same of many messages; most of them have ended long ago."""
+        growing = self._streams.keys() | self._unsaved.keys()
+        return [self.current(message) if message.id in growing else message for message in messages]
+
+    @property
+    def conversation_ids(self) -> frozenset[int]:
+        """The conversations in which answers are on their way."""
+        return frozenset(stream.conversation_id for stream in self._streams.values())
+
+    @property
+    def are_any_asked(self) -> bool:
+        """Whether more may come into any message."""
+        return bool(self._streams)
+
+    def interrupt_all(self, error: str) -> None:
+        """The worker is gone: end every answer with what is there of it."""
+        streams, self._streams = self._streams, {}
+        self._message_ids.clear()
+        self._waiting.clear()
+        messages = [broken_off(stream.stored, "stopped", error) for stream in streams.values()]
+        self._unsaved |= {message.id: message for message in messages}
+        self.save()
+        for message in messages:
+            self.ended.emit(message)
+
+    def save(self) -> None:
+        """Write what has streamed in since the last time to the store."""
+        try:
+            if self._unsaved:
+                self._store.update(*self._unsaved.values())
+                self._unsaved.clear()
+            cut = [stream for stream in self._streams.values() if stream.was_cut]
+            if cut:
+                self._store.update(*(stream.stored for stream in cut))
+            grown = {id_: stream for id_, stream in self._streams.items() if stream.unsaved and not stream.was_cut}
+            if grown:
+                self._store.append_texts(
+                    {message_id: stream.unsaved for message_id, stream in grown.items()},
+                    {message_id: stream.unsaved_tokens for message_id, stream in grown.items()},
+                )
+            for stream in (*cut, *grown.values()):
+                stream.mark_saved()
+        except StoreError as error:
+            self._set_can_save(False, str(error))
+        else:
+            self._set_can_save(True)
+        if not self._streams and not self._unsaved:
+            self._timer.stop()
+        elif not self._timer.isActive():
+            self._timer.start()
+
+    def _set_can_save(self, can_save: bool, why_not: str = "") -> None:
+        if can_save == self._can_save:
+            return
+        self._can_save = can_save
+        self._timer.setInterval(SAVE_INTERVAL_MS if can_save else RETRY_INTERVAL_MS)
+        if can_save:
+            self.saved_again.emit()
+        else:
+            self.saving_failed.emit(why_not)
+
+    def _send_ready(self) -> None:
+        """Send what waits for no answer any more."""
+        for waiting in list(self._waiting):
+            streams = [self._streams[message_id] for message_id in waiting if message_id in self._streams]
+            if streams and any(message.id in self._streams for message in streams[0].prompt):
+                continue
+            self._waiting.remove(waiting)
+            if streams:
+                self._send(streams)
+        if self._streams and not self._timer.isActive():
+            self._timer.start()
+
+    def _send(self, streams: Sequence[AnswerStream]) -> None:
+        request_id = next(self._request_ids)
+        command = generate(request_id, streams[0].message, streams[0].prompt, num_answers=len(streams))
+        if self._link.send(command):
+            self._message_ids[request_id] = {choice: stream.message.id for choice, stream in enumerate(streams)}
+            for choice, stream in enumerate(streams):
+                stream.request_id, stream.choice = request_id, choice
+        else:
+            for stream in streams:
+                self._end(broken_off(stream.message, "failed", _NO_WORKER))
+
+    def _on_event(self, event: Event) -> None:
+        ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
+        if ids is None:
+            # Of an answer that has ended here already, or none of ours.
+            return
+        match event:
+            case PrefillProgress():
+                for message_id in ids.values():
+                    self._streams[message_id].has_begun = True
+                    self.reading.emit(message_id, event.done, event.total, event.cached)
+            case Chunk() | Retract() | Forked() | Answered():
+                self._on_choice(ids, event)
+            case Finished():
+                for choice, stream in self._of(ids):
+                    self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))
+            case Failed():
+                for _, stream in self._of(ids):
+                    self._end(broken_off(stream.stored, "failed", event.message))
+            case _:
+                pass
+
+    def _of(self, ids: Mapping[int, MessageId]) -> list[tuple[int, AnswerStream]]:
+        return [(choice, self._streams[message_id]) for choice, message_id in ids.items()]
+
+    def _on_choice(self, ids: dict[int, MessageId], event: Chunk | Retract | Forked | Answered) -> None:
+        message_id = ids.get(event.parent if isinstance(event, Forked) else event.choice)
+        if message_id is None:
+            # Of a branch that could not be stored.
+            return
+        stream = self._streams[message_id]
+        stream.has_begun = True
+        match event:
+            case Chunk():
+                stream.append(event.text, event.tokens)
+                if event.text:
+                    self.text_appended.emit(message_id, event.text)
+            case Retract():
+                stream.take_back(event.num_chars, event.num_tokens, event.num_given_chars)
+                if event.num_chars or event.num_given_chars:
+                    self.text_retracted.emit(message_id)
+            case Answered():
+                stream.has_ended = True
+                self.rested.emit(message_id)
+            case Forked():
+                self._branch(ids, stream, event)
+
+    def _branch(self, ids: dict[int, MessageId], stream: AnswerStream, event: Forked) -> None:
+        """A hook goes on in two ways: make a message for the second beside the first."""
+        message = stream.message
+        assert message.parent_id is not None
+        assert stream.request_id is not None
+        try:
+            added = self._store.add(
+                stream.conversation_id,
+                message.parent_id,
+                "assistant",
+                message.text,
+                state="streaming",
+                record=message.record,
+                is_chosen=False,
+            )
+        except StoreError as error:
+            self._set_can_save(False, str(error))
+            cancel = Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
+            self._link.send(cancel)
+            return
+        self._streams[added.id] = stream.branched(added, event.choice, event.num_chars, event.num_tokens)
+        ids[event.choice] = added.id
+        self.branched.emit(stream.conversation_id, message.id, added)
+
+    def _end(self, message: Message) -> None:
+        stream = self._streams.pop(message.id)
+        if stream.request_id is not None:
+            ids = self._message_ids[stream.request_id]
+            del ids[stream.choice]
+            if not ids:
+                del self._message_ids[stream.request_id]
+        for other in self._streams.values():
+            other.prompt = [message if above.id == message.id else above for above in other.prompt]
+        self._unsaved[message.id] = message
+        self.save()
+        self.ended.emit(message)
+        self._send_ready()

@@ -1,0 +1,175 @@
+"""How much of a model's context the conversation takes, with what is being written; it knows no window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from PySide6.QtCore import QObject, Signal
+
+from app.answers.model_session import ModelSession
+from app.costs.prompt_cost import Cost
+from app.costs.questions import PromptCosts, TokenCount
+from app.model.attachments import with_attachments
+from app.model.message import Message
+from app.model.unsent import Attachment
+
+NEARLY_FULL = 0.9
+
+Path: TypeAlias = Callable[[], Sequence[Message]]
+"""The messages of the branch that is shown, when they are needed."""
+
+_MOST_MESSAGES = 1000
+"""So many are planned in some 20 ms, for which what streams stands still."""
+_MOST_CHARS = 100_000
+
+
+@dataclass(frozen=True)
+class Room:
+    """Tokens of one prompt, as it would be sent now."""
+
+    num_used: int
+    num_kept: int
+    limit: int
+    seconds: float | None
+    """How long reading what is not kept would take; None: nobody knows."""
+
+    @property
+    def num_read(self) -> int:
+        return max(self.num_used - self.num_kept, 0)
+
+    @property
+    def num_free(self) -> int:
+        """Less than 0: so much too long it is."""
+        return self.limit - self.num_used
+
+    @property
+    def share(self) -> float:
+        return self.num_used / self.limit if self.limit else 0.0
+
+    @property
+    def is_nearly_full(self) -> bool:
+        return self.share >= NEARLY_FULL
+
+    @property
+    def is_over(self) -> bool:
+        # There must be room for one token of an answer.
+        return self.num_free < 1
+
+
+class ContextMeter(QObject):
+    """Of the conversation that a window shows. Nothing is asked for one that is not shown.
+
+    The worker is asked about all that would be sent. Of a long conversation, or of whole files, it is not asked so at
+    each key: there, what is written is counted alone and added to the rest.
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: ModelSession, parent: QObject) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._identity = ""
+        self._costs = PromptCosts(session, self)
+        self._costs.known.connect(self._on_cost)
+        self._costs.failed.connect(self._on_failed)
+        self._whole_costs = PromptCosts(session, self)
+        self._whole_costs.known.connect(self._on_whole_cost)
+        self._whole_costs.failed.connect(self._on_failed)
+        self._count = TokenCount(session, self)
+        self._count.counted.connect(self._on_counted)
+        self._path: Path = tuple
+        self._num_messages = 0
+        self._options: Mapping[str, Any] = {}
+        self._cost: Cost | None = None
+        """Of the branch, with hardly anything written."""
+        self._whole_cost: Cost | None = None
+        """Of what would be sent, where that was asked about."""
+        self._text = ""
+        self._attached: Sequence[Attachment] = ()
+        self._num_typed = 0
+        self._num_attached = 0
+        session.changed.connect(self._on_session_changed)
+
+    @property
+    def room(self) -> Room | None:
+        """None where nothing is known of the model, or of the conversation."""
+        info, cost, whole = self._session.info, self._cost, self._whole_cost
+        if info is None or cost is None:
+            return None
+        if whole is not None:
+            return Room(whole.num_tokens, whole.num_kept, info.context_length, whole.seconds)
+        num_used = cost.num_tokens - 1 + self._num_typed + self._num_attached
+        seconds = None
+        if cost.seconds is not None and cost.num_read:
+            seconds = cost.seconds * (num_used - cost.num_kept) / cost.num_read
+        return Room(num_used, cost.num_kept, info.context_length, seconds)
+
+    def show(self, path: Path, options: Mapping[str, Any], *, is_another: bool = False) -> None:
+        """Be about a branch as it is now. What was known stays until more is, unless it is another conversation's."""
+        self._path, self._options = path, options
+        self._num_messages = len(path())
+        if is_another:
+            self._cost = self._whole_cost = None
+            self.changed.emit()
+        self._costs.ask(lambda: [*path(), _message("?")], options)
+        self._look_at_text()
+
+    def write(self, text: str, attached: Sequence[Attachment] = (), num_attached: int = 0) -> None:
+        """Be about this text, too, and about files, which are so many tokens."""
+        if (text, attached, num_attached) != (self._text, self._attached, self._num_attached):
+            self._text, self._attached, self._num_attached = text, attached, num_attached
+            self._look_at_text()
+            self.changed.emit()
+
+    def _look_at_text(self) -> None:
+        num_chars = len(self._text) + sum(len(file.text) for file in self._attached)
+        if num_chars <= _MOST_CHARS and self._num_messages <= _MOST_MESSAGES:
+            whole = with_attachments(self._text, self._attached)
+            if whole.strip():
+                self._count.forget()
+                path = self._path
+                self._whole_costs.ask(lambda: [*path(), _message(whole)], self._options)
+                return
+        self._whole_costs.forget()
+        self._whole_cost = None
+        if self._text.strip():
+            self._count.count(self._text)
+        else:
+            self._count.forget()
+            self._num_typed = 0
+
+    def _on_cost(self, cost: Cost) -> None:
+        self._cost = cost
+        self.changed.emit()
+
+    def _on_whole_cost(self, cost: Cost) -> None:
+        self._whole_cost = cost
+        self.changed.emit()
+
+    def _on_failed(self, _why: str) -> None:
+        self._cost = self._whole_cost = None
+        self.changed.emit()
+
+    def _on_counted(self, num_tokens: int) -> None:
+        self._num_typed = num_tokens
+        self.changed.emit()
+
+    def _on_session_changed(self) -> None:
+        info = self._session.info
+        identity = "" if info is None else f"{info.model} {info.identity}"
+        if identity == self._identity:
+            return
+        self._identity = identity
+        if info is not None:
+            # Other tokens, another context.
+            self.show(self._path, self._options, is_another=True)
+        else:
+            self._cost = self._whole_cost = None
+            self.changed.emit()
+
+
+def _message(text: str) -> Message:
+    """What is being written, as it would be sent. The frame that a template puts around a question counts, too."""
+    return Message(id=0, parent_id=None, role="user", text=text)

@@ -1,0 +1,1 @@
+"""An answer run again from its record, and what came of it."""

@@ -1,0 +1,155 @@
+"""What came of running an answer again, as values and as sentences; it runs nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from msgspec import Struct
+
+from app.model.message import ORIGINS, MessageId, Record
+from app.replay.runs import DRAWN
+from worker.protocol import ModelLoaded
+
+_ROUNDING = "Models compute with rounding that depends on how much is read at once."
+_NEAR = 0.05
+"""Log-probabilities that are this near may change places by rounding."""
+
+
+class Difference(Struct, frozen=True, kw_only=True):
+    """A place where another token was drawn."""
+
+    place: int
+    """In the turn's ids, from 0."""
+    stored_id: int | None
+    """None: the answer ended here."""
+    drawn_id: int | None
+    """None: it ended here now."""
+    stored_text: str = ""
+    drawn_text: str = ""
+    stored_logprob: float | None = None
+    """As it is now; None: not known, or far from likely."""
+    drawn_logprob: float | None = None
+    recorded_logprob: float | None = None
+    """Of the stored token, as the record has it."""
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What came of running an answer again."""
+
+    message_id: MessageId
+    model: str
+    matched: bool
+    """Whether its ids spell its text, and every token that a model drew was drawn again."""
+    num_tokens: int = 0
+    num_compared: int = 0
+    """Of them, those that were drawn again, as they were or otherwise."""
+    is_text_spelled: bool | None = None
+    """Whether the stored ids say the stored text; None: not known."""
+    differences: tuple[Difference, ...] = ()
+    reasons: tuple[str, ...] = ()
+    """What is other than it was, as sentences; where nothing is and tokens differ, what else it may be."""
+    remarks: tuple[str, ...] = ()
+    """What was not compared, as sentences."""
+    error: str | None = None
+    """Why it could not be run again, as a sentence."""
+
+
+def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[str]:
+    """What is other than it was when the answer was written, and what of it no model drew."""
+    told: list[str] = []
+    others = sorted(
+        f"{name} {record.versions.get(name, '–')} → {loaded.versions.get(name, '–')}"
+        for name in record.versions.keys() | loaded.versions.keys()
+        if record.versions.get(name) != loaded.versions.get(name)
+    )
+    if not record.model_identity:
+        told.append("Which weights wrote it is not known.")
+    elif others:
+        told.append(f"Other libraries: {', '.join(others)}.")
+    elif record.model_identity != loaded.identity:
+        told.append("Other weights, another configuration, or another kind of device.")
+    if record.kv_bits != kv_bits:
+        now, then = _bits_in_words(kv_bits), _bits_in_words(record.kv_bits)
+        told.append(f"What was read is kept {now}, and was {then}.")
+    told += [
+        f"The hook {hook.name} was switched off on the way: it was too slow."
+        for hook in record.hooks_told
+        if hook.is_off
+    ]
+    told += [
+        f"A hook forked it behind token {part.end:,}: alone, without the other branch, it may decide otherwise there."
+        for part in record.earlier
+        if part.has_forked
+    ]
+    return told
+
+
+def undrawn(record: Record) -> list[str]:
+    """What of an answer no model drew."""
+    counts = {letter: record.origins.count(letter) for letter in set(record.origins) - DRAWN}
+    healed, recut, given = (counts.get(ORIGINS[origin], 0) for origin in ("healed", "recut", "given"))
+    told: list[str] = []
+    if healed:
+        told.append(f"{healed:,} of its tokens heal a seam: nobody drew them freely, so they are not compared.")
+    if recut:
+        told.append(
+            f"{recut:,} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared."
+        )
+    if given:
+        told.append(f"{given:,} of its tokens were given: nobody drew them freely, so they are not compared.")
+    return told
+
+
+def _bits_in_words(kv_bits: int | None) -> str:
+    return "in the bits that it computes in" if kv_bits is None else f"in {kv_bits} bits"
+
+
+def rounding(difference: Difference, record: Record) -> str:
+    """Say what is left, where nothing is known that is other than it was."""
+    stored, drawn, then = difference.stored_logprob, difference.drawn_logprob, difference.recorded_logprob
+    if then is not None and stored is not None and abs(then - stored) > _NEAR:
+        return (
+            f"All that the record tells is as it was, but the stored token's log-probability was {then:.3f} and is "
+            f"{stored:.3f}: something computes otherwise."
+        )
+    if record.sampling.temperature == 0 and stored is not None and drawn is not None:
+        near = abs(stored - drawn)
+        if near <= _NEAR:
+            return f"The two tokens were as likely as each other, within {near:.4f}. {_ROUNDING}"
+    return f"All that the record tells is as it was. {_ROUNDING}"
+
+
+def told(verdict: Verdict) -> list[str]:
+    """Return a verdict in sentences, the outcome first."""
+    lines = [_outcome(verdict)]
+    if verdict.is_text_spelled is False:
+        lines.append("Its stored tokens do not say its text.")
+    if verdict.differences:
+        lines.append(_first(verdict.differences[0]))
+    return [*lines, *verdict.reasons, *verdict.remarks]
+
+
+def _outcome(verdict: Verdict) -> str:
+    if verdict.error is not None:
+        return f"It could not be run again. {verdict.error}"
+    if not verdict.num_compared and not verdict.differences:
+        return "It ended as it did." if verdict.matched else "Nothing of it could be drawn again."
+    if not verdict.differences:
+        return f"It matched: {verdict.num_compared:,} of {verdict.num_tokens:,} tokens were drawn again."
+    number = len(verdict.differences)
+    place = verdict.differences[0].place + 1
+    return f"It did not match from token {place:,} on: {number:,} of {verdict.num_compared:,} came otherwise."
+
+
+def _first(difference: Difference) -> str:
+    then = _in_words(difference.stored_id, difference.stored_text, difference.stored_logprob)
+    now = _in_words(difference.drawn_id, difference.drawn_text, difference.drawn_logprob)
+    return f"There stood {then}, and now came {now}."
+
+
+def _in_words(token_id: int | None, text: str, logprob: float | None) -> str:
+    if token_id is None:
+        return "the end of the answer"
+    shown = json.dumps(text, ensure_ascii=False)
+    return shown if logprob is None else f"{shown} ({math.exp(logprob):.2%} likely)"

@@ -1,0 +1,423 @@
+"""The model that is kept loaded: progress, failures, workers that die, workers that can't even be started."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from app.answers.worker_link import death_in_words
+from app.model.settings import Keeping
+from tests.app.desk import Desk
+from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
+
+pytestmark = pytest.mark.usefixtures("nothing_leaks")
+
+
+def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
+    heard: list[tuple[str, float, str]] = []
+    session = desk.session
+    session.changed.connect(lambda: heard.append((session.state, session.fraction, session.stage)))
+    desk.program.load_model("/another")
+    desk.link.say(ModelLoading(request_id=desk.link.loads[-1].request_id, fraction=0.5, stage="reading weights"))
+    desk.link.loaded()
+    assert heard == [
+        ("loading", 0.0, "starting"),
+        ("loading", 0.5, "reading weights"),
+        ("ready", 1.0, "reading weights"),
+    ]
+    assert session.info is not None
+    assert session.info.model == "/another"
+
+
+def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_it(desk: Desk) -> None:
+    settings = desk.preferences
+    for number in range(10):
+        desk.program.load_model(f"/{number}")
+        assert settings.settings.model != f"/{number}"
+        desk.link.loaded()
+        assert settings.settings.model == f"/{number}"
+    assert settings.settings.recent_models == tuple(f"/{number}" for number in range(9, 1, -1))
+    desk.program.load_model("/5")
+    desk.link.loaded()
+    assert settings.settings.recent_models == tuple(f"/{number}" for number in (5, 9, 8, 7, 6, 4, 3, 2))
+    desk.program.load_model("/broken")
+    desk.link.load_failed()
+    desk.link.loaded()
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    assert settings.settings.model == "guide"
+    assert "/broken" not in settings.settings.recent_models
+    assert "guide" not in settings.settings.recent_models
+
+
+def test_a_name_with_half_a_character_is_asked_for_as_far_as_it_can_be_said(desk: Desk) -> None:
+    desk.program.load_model("/models/\udcff")
+    assert desk.link.loads[-1].model == "/models/\ufffd"
+
+
+def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
+    desk.program.load_model("/one")
+    first = desk.link.loads[-1].request_id
+    desk.program.load_model("/two")
+    desk.link.say(ModelLoading(request_id=first, fraction=0.9, stage="late"))
+    assert (desk.session.name, desk.session.state, desk.session.fraction) == ("/two", "loading", 0.0)
+
+
+def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -> None:
+    desk.program.load_model("/broken")
+    desk.link.load_failed("There is no config.json. Choose another folder.")
+    assert desk.notices[-1].text == (
+        "There is no config.json. Choose another folder. The model before it is loaded again."
+    )
+    assert desk.notices[-1].action == "load_guide"
+    assert desk.link.loads[-1].model == "guide"
+    desk.link.loaded()
+    assert (desk.session.name, desk.session.state) == ("guide", "ready")
+    answer = desk.ask("u1", "a1")
+    assert answer.record is not None
+    assert answer.record.model == "guide"
+
+
+def test_a_model_that_loaded_once_and_does_not_again_is_not_tried_for_ever(desk: Desk) -> None:
+    desk.program.load_model("/broken")
+    desk.link.load_failed()
+    desk.link.load_failed()
+    assert (desk.session.name, desk.session.state) == ("guide", "failed")
+    assert len(desk.link.loads) == 3
+
+
+def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) -> None:
+    for _ in range(50):
+        desk.link.die()
+        assert desk.session.state == "loading"
+        desk.link.loaded()
+        assert desk.session.state == "ready"
+        desk.ask("u", "a")
+    assert desk.link.num_started == 51
+    assert {load.model for load in desk.link.loads} == {"guide"}
+    (told,) = {notice.text for notice in desk.notices}
+    assert told == (
+        "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is "
+        "kept. A fresh worker is starting; your next message will work."
+    )
+
+
+def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(desk: Desk) -> None:
+    desk.program.load_model("/deadly")
+    desk.link.die()
+    desk.link.die()
+    desk.controller.send("u1")
+    assert desk.link.num_started == 3
+    desk.link.die(-11)
+    assert (desk.session.state, desk.link.num_started) == ("failed", 3)
+    assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
+    assert desk.notices[-1].text == (
+        "The worker died 3 times in a row with the model '/deadly', the last time by signal SIGSEGV. "
+        "Your conversations are kept. Choose another model, or Models → Guide."
+    )
+    assert desk.controller.path[-1].state == "stopped"
+    desk.program.load_model("guide")
+    assert desk.link.num_started == 4
+    desk.link.loaded()
+    desk.ask("u2", "a2")
+
+
+def test_a_worker_that_dies_again_and_again_before_it_is_of_use_is_left_dead(desk: Desk) -> None:
+    for _ in range(2):
+        desk.link.die()
+        desk.link.loaded()
+    desk.ask("u1", "a1")
+    for _ in range(3):
+        assert desk.session.state == "ready"
+        desk.link.die()
+        if desk.session.state == "loading":
+            desk.link.loaded()
+    assert desk.session.state == "failed"
+    assert "died 3 times in a row" in desk.notices[-1].text
+
+
+def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:
+    desk.program.load_model("/deadly")
+    desk.link.die()
+    desk.link.die()
+    desk.program.load_model("/sound")
+    desk.link.die()
+    assert desk.session.state == "loading"
+    desk.link.loaded()
+    assert desk.session.state == "ready"
+
+
+def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
+    desk.link.cannot_start = True
+    desk.link.die()
+    assert desk.session.state == "failed"
+    assert desk.notices[-1].text == (
+        "The worker that runs the model could not be started (Resource temporarily unavailable). "
+        "Your conversations are kept. Close other programs, then choose the model again."
+    )
+    desk.link.cannot_start = False
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    assert desk.session.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "words"),
+    [
+        (0, "with exit code 0"),
+        (3, "with exit code 3"),
+        (-signal.SIGSEGV, "by signal SIGSEGV"),
+        (-signal.SIGKILL, "by signal SIGKILL (often because memory ran out)"),
+        (-250, "by signal 250"),
+    ],
+)
+def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
+    assert death_in_words(exit_code) == words
+
+
+def test_where_the_model_before_is_still_loaded_it_is_not_loaded_again(desk: Desk) -> None:
+    info = desk.session.info
+    desk.program.load_model("/broken")
+    desk.link.load_failed("There is no config.json. What was loaded before still is.", still_loaded=True)
+    assert (desk.session.name, desk.session.state, desk.session.info) == ("guide", "ready", info)
+    assert len(desk.link.loads) == 2
+    assert [notice.text for notice in desk.notices] == ["There is no config.json. What was loaded before still is."]
+    assert desk.preferences.settings.recent_models == ()
+
+
+# --- draft models --------------------------------------------------------------------------------------------
+
+
+def _asked(desk: Desk) -> tuple[str, str | None]:
+    return desk.link.loads[-1].model, desk.link.loads[-1].draft_model
+
+
+def test_each_model_is_loaded_with_the_draft_model_that_guessed_for_it(desk: Desk) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    assert _asked(desk) == ("/large", "/small")
+    # Only what has loaded is remembered.
+    assert desk.preferences.settings.draft_models == {}
+    desk.link.loaded()
+    assert desk.preferences.settings.draft_models == {"/large": "/small"}
+    desk.program.load_model("guide")
+    assert _asked(desk) == ("guide", None)
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.link.die()
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.set_keeping(Keeping(kv_bits=8))
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.load_last_model()
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    desk.program.set_draft_model("")
+    assert _asked(desk) == ("/large", None)
+    desk.link.loaded()
+    assert desk.preferences.settings.draft_models == {}
+    assert desk.preferences.settings.possible_drafts("/large") == ("/small",)
+    assert desk.preferences.settings.possible_drafts("guide") == ("/small", "/large")
+    # Of the death, and of nothing else.
+    assert len(desk.notices) == 1
+
+
+def test_the_draft_model_that_guesses_already_is_not_loaded_again(desk: Desk) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.program.set_draft_model("/small")
+    assert len(desk.link.loads) == num_loads
+
+
+@pytest.mark.parametrize("still_loaded", [True, False])
+def test_a_draft_model_that_is_refused_leaves_everything_as_it_was(desk: Desk, *, still_loaded: bool) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.program.set_draft_model("/unfit")
+    desk.link.load_failed("The draft model '/unfit' has other tokens.", still_loaded=still_loaded)
+    if not still_loaded:
+        assert _asked(desk) == ("guide", "/small")
+        desk.link.loaded()
+    assert len(desk.link.loads) == num_loads + (1 if still_loaded else 2)
+    session = desk.session
+    assert (session.state, session.name, session.draft) == ("ready", "guide", "/small")
+    assert session.info is not None
+    assert session.info.draft_model == "/small"
+    assert [notice.text for notice in desk.notices] == ["The draft model '/unfit' has other tokens."]
+    settings = desk.preferences.settings
+    assert (settings.draft_models, settings.recent_drafts) == ({"guide": "/small"}, ("/small",))
+
+
+def test_a_model_that_can_not_be_guessed_for_is_loaded_without(desk: Desk) -> None:
+    desk.program.set_draft_model("/small")
+    desk.link.loaded(draft_refused="It keeps windows; it answers without a draft model.")
+    assert (desk.session.state, desk.session.draft) == ("ready", "")
+    assert [notice.text for notice in desk.notices] == ["It keeps windows; it answers without a draft model."]
+    assert desk.preferences.settings.draft_models == {}
+
+
+@pytest.mark.parametrize("how", ["gone", "deadly"])
+def test_where_a_remembered_draft_model_is_of_no_use_the_model_is_loaded_without(desk: Desk, how: str) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    if how == "gone":
+        desk.link.load_failed("There is no folder '/small'.", still_loaded=True)
+        told = "There is no folder '/small'."
+    else:
+        for _ in range(3):
+            assert _asked(desk) == ("/large", "/small")
+            desk.link.die()
+        told = "The worker died 3 times in a row with '/small' as draft model, the last time "
+    assert _asked(desk) == ("/large", None)
+    desk.link.loaded()
+    assert (desk.session.state, desk.session.name) == ("ready", "/large")
+    assert desk.notices[-1].text.startswith(told)
+    assert desk.preferences.settings.draft_models == {}
+
+
+def test_where_the_model_itself_is_at_fault_that_is_told_and_not_its_draft_model(desk: Desk) -> None:
+    desk.program.load_model("/large")
+    desk.link.loaded()
+    desk.program.set_draft_model("/small")
+    desk.link.loaded()
+    desk.program.load_model("guide")
+    desk.link.loaded()
+    desk.program.load_model("/large")
+    desk.link.load_failed("It is torn.")
+    desk.link.load_failed("It is torn.")
+    assert [notice.text for notice in desk.notices] == ["It is torn. The model before it is loaded again."]
+    assert _asked(desk) == ("guide", None)
+
+
+# --- how what is read is kept --------------------------------------------------------------------------------
+
+
+def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
+    desk.program.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
+    desk.link.loaded()
+    desk.program.load_model("/another")
+    desk.link.loaded()
+    desk.link.die()
+    loads = desk.link.loads
+    assert [load.model for load in loads] == ["guide", "guide", "/another", "/another"]
+    assert loads[0].cache == CacheOptions()
+    assert {load.cache for load in loads[1:]} == {CacheOptions(limit_bytes=5, disk_limit_bytes=6, kv_bits=8)}
+
+
+def test_the_model_is_loaded_anew_only_where_something_changed(desk: Desk) -> None:
+    desk.program.set_keeping(Keeping())
+    desk.program.set_overflow("drop_oldest")
+    assert len(desk.link.loads) == 1
+    desk.program.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_keeping(Keeping(kv_bits=4))
+    assert len(desk.link.loads) == 2
+
+
+def _refuse_bits(desk: Desk) -> None:
+    message = "`cache.kv_bits`: mamba keeps windows or states alone. Load it without `kv_bits`."
+    desk.link.say(Failed(request_id=desk.link.loads[-1].request_id, kind="bad_request", message=message))
+
+
+def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once(desk: Desk) -> None:
+    desk.program.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
+    _refuse_bits(desk)
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
+    desk.link.loaded()
+    assert (desk.session.state, desk.session.is_precision_refused) == ("ready", True)
+    assert [(notice.action, "4 bits" in notice.text) for notice in desk.notices] == [("open_settings", True)]
+    desk.link.die()
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
+    desk.link.loaded()
+    assert sum("4 bits" in notice.text for notice in desk.notices) == 1
+    # Another model may do what this one can't.
+    desk.program.load_model("/another")
+    assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5, kv_bits=4)
+    assert not desk.session.is_precision_refused
+
+
+def test_a_model_that_fails_otherwise_is_not_tried_with_other_bits(desk: Desk) -> None:
+    desk.program.set_keeping(Keeping(kv_bits=4))
+    desk.link.load_failed()
+    assert len(desk.link.loads) == 2
+    assert desk.session.state == "failed"
+
+
+def test_what_is_on_disk_is_removed_while_the_worker_does_not_use_it(desk: Desk) -> None:
+    removed: list[int] = []
+    desk.session.forget(lambda: removed.append(len(desk.link.loads)))
+    assert desk.link.loads[-1].cache.disk_limit_bytes == 0
+    assert removed == []
+    desk.link.loaded()
+    assert removed == [2]
+    assert desk.session.state == "loading"
+    assert desk.link.loads[-1].cache.disk_limit_bytes is None
+    desk.link.loaded()
+    assert (desk.session.state, len(desk.link.loads), removed) == ("ready", 3, [2])
+
+
+@pytest.mark.parametrize("how", ["death", "failure", "another"])
+def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: Desk, how: str) -> None:
+    removed: list[bool] = []
+    desk.session.forget(lambda: removed.append(True))
+    if how == "death":
+        desk.link.die()
+    elif how == "failure":
+        desk.link.load_failed()
+    else:
+        desk.program.load_model("/another")
+    if how != "failure":
+        assert desk.link.loads[-1].cache.disk_limit_bytes == 0
+        assert removed == []
+        desk.link.loaded()
+        assert desk.link.loads[-1].cache.disk_limit_bytes is None
+        desk.link.loaded()
+        assert desk.session.state == "ready"
+    assert removed == [True]
+
+
+def test_where_nothing_is_kept_on_disk_emptying_it_loads_nothing(desk: Desk) -> None:
+    desk.program.set_keeping(Keeping(disk_limit_bytes=0))
+    desk.link.loaded()
+    num_loads = len(desk.link.loads)
+    desk.program.empty_kept_files()
+    assert len(desk.link.loads) == num_loads
+    assert "removed from disk" in desk.notices[-1].text
+
+
+def test_what_is_kept_is_known_once_the_worker_has_said_it_and_no_longer_when_another_model_loads(desk: Desk) -> None:
+    session = desk.session
+    session.ask_what_is_kept()
+    asked = desk.link.commands[-1]
+    assert isinstance(asked, CacheStats)
+    assert session.kept is None
+    told = CacheStatsReport(request_id=asked.request_id, tokens=1, bytes=2, limit_bytes=3, disk_tokens=4, disk_bytes=5)
+    desk.link.say(told)
+    assert session.kept == told
+    desk.program.load_model("/another")
+    assert session.kept is None
+    session.ask_what_is_kept()
+    desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
+    assert session.kept is None
+    assert session.state == "loading"
+
+
+def test_a_worker_that_can_only_say_what_it_keeps_is_of_no_use(desk: Desk) -> None:
+    for _ in range(3):
+        desk.session.ask_what_is_kept()
+        desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
+        desk.link.die()
+    assert desk.session.state == "failed"
+    desk.session.ask_what_is_kept()
+    assert desk.session.kept is None

@@ -1,0 +1,201 @@
+"""Exports, imports and searches beside the window: a real store, threads of their own, cancelled at any moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.archive.archive import Archive
+from app.archive.exporting import Order, Progress, Scope, Written, exported, previewed, proposed_name
+from app.archive.searching import Searcher
+from app.archive.work import Work
+from app.model.database import StoreError
+from app.model.exports.format_names import FORMATS, Format
+from app.model.exports.part import Options
+from app.model.imports.importing import imported
+from app.model.store import Store
+from tests.app.trees import plant
+
+PATIENCE_MS = 30_000
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "conversations.sqlite3")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def archive(store: Store, qapp: QApplication) -> Iterator[Archive]:
+    archive = Archive(store.path)
+    yield archive
+    archive.close()
+
+
+def _came_of(work: Work, bot: QtBot) -> Any:
+    """What is returned; the test fails where something else comes."""
+    with bot.waitSignal(work.done, timeout=PATIENCE_MS, raising=True) as came:
+        pass
+    assert came.args is not None
+    return came.args[0]
+
+
+def _order(format_: Format, *conversation_ids: int) -> Order:
+    return Order(scope=Scope(conversation_ids=conversation_ids), format=format_)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_one_conversation_becomes_one_file_in_every_format_and_is_shown_before(
+    archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path, format_: Format
+) -> None:
+    planted = plant(store, "u1-a1-u2-a2 | u1-a3")
+    order = _order(format_, planted.conversation_id)
+    path = tmp_path / proposed_name("planted", order)
+    written = _came_of(archive.read(lambda store: exported(store, order, path)), qtbot)
+    assert written == Written(path, 1)
+    assert path.stat().st_size > 0
+    shown = _came_of(archive.read(lambda store: previewed(store, order, 0.5)), qtbot)
+    if shown.page is None:
+        assert path.read_text(encoding="utf-8") == shown.text
+    else:
+        assert 390 < shown.page.picture.width() < 400
+    assert shown.is_all
+
+
+def test_several_conversations_become_a_folder_in_which_nothing_is_replaced(
+    archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path
+) -> None:
+    ids = [plant(store, "u1-a1").conversation_id for _ in range(3)]
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "Planted.md").write_text("mine")
+    order = _order("md", *ids, 99)
+    written = _came_of(archive.read(lambda store: exported(store, order, folder)), qtbot)
+    assert written.num_files == 3
+    assert len(written.problems) == 1
+    assert (folder / "Planted.md").read_text() == "mine"
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "Planted.md",
+        "planted (2).md",
+        "planted (3).md",
+        "planted (4).md",
+    ]
+
+
+def test_an_export_that_is_given_up_leaves_nothing_and_what_was_there_as_it_was(store: Store, tmp_path: Path) -> None:
+    ids = [plant(store, "u1-a1").conversation_id for _ in range(3)]
+    for order, target in ((_order("md", *ids), tmp_path / "out"), (_order("bough", *ids), tmp_path / "all.bough")):
+        if not order.is_folder:
+            target.write_text("before")
+        steps = exported(store, order, target)
+        while next(steps).done < 2:
+            pass
+        steps.close()
+        assert not target.exists() if order.is_folder else target.read_text() == "before"
+    assert {file.name for file in tmp_path.iterdir() if not file.name.startswith("conversations")} == {"all.bough"}
+
+
+def test_a_branch_and_a_selection_are_exported_as_such(store: Store, tmp_path: Path) -> None:
+    planted = plant(store, "u1-a1-u2 | u1-a2-u3")
+    branch = Scope(conversation_ids=(planted.conversation_id,), leaf_id=planted.ids["u2"])
+    chosen = frozenset({planted.ids["u1"], planted.ids["u3"]})
+    selected = Scope(conversation_ids=(planted.conversation_id,), message_ids=chosen)
+    for scope, expected in ((branch, ["u1", "a1", "u2"]), (selected, ["u1", "u3"])):
+        path = tmp_path / "part.txt"
+        order = Order(scope=scope, format="txt", options=Options(system_prompts=False))
+        assert list(exported(store, order, path))
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert [line for line in lines if line in planted.ids] == expected
+
+
+def test_work_that_is_cancelled_is_closed_in_its_thread_and_says_so(archive: Archive, qtbot: QtBot) -> None:
+    closed: list[str] = []
+
+    def endless() -> Generator[int]:
+        try:
+            while True:
+                yield 1
+        finally:
+            closed.append("closed")
+
+    work = archive.run(endless)
+    with qtbot.waitSignal(work.progressed, timeout=PATIENCE_MS):
+        pass
+    with qtbot.waitSignals([work.cancelled, work.ended], timeout=PATIENCE_MS):
+        work.cancel()
+    assert closed == ["closed"]
+
+
+def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path) -> None:
+    planted = plant(store, "u1-a1")
+    order = _order("md", planted.conversation_id)
+    work = archive.read(lambda store: exported(store, order, tmp_path / "nowhere" / "file.md"))
+    with qtbot.waitSignal(work.failed, timeout=PATIENCE_MS) as came:
+        pass
+    assert came.args is not None
+    assert "nowhere" in came.args[0]
+    assert came.args[0].endswith(".")
+    store.trash(planted.conversation_id)
+    with pytest.raises(StoreError, match="thrown away"):
+        next(exported(store, order, tmp_path / "file.md"))
+
+
+def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
+    archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path
+) -> None:
+    plant(store, "u1-a1")
+    file = tmp_path / "chats.jsonl"
+    lines = [
+        {"messages": [{"role": "user", "content": f"q{n}"}, {"role": "assistant", "content": "a"}]} for n in range(9000)
+    ]
+    file.write_text("\n".join(json.dumps(line) for line in lines[:5]))
+    summary = _came_of(archive.write(partial(imported, paths=[file])), qtbot)
+    assert summary.num_conversations == 5
+    assert len(store.conversations()) == 6
+    file.write_text("\n".join(json.dumps(line) for line in lines))
+    work = archive.write(partial(imported, paths=[file]))
+    with qtbot.waitSignal(work.progressed, timeout=PATIENCE_MS):
+        pass
+    archive.close()
+    assert len(store.conversations()) == 6
+
+
+def test_the_answer_to_the_latest_question_comes_whatever_was_typed_before(
+    store: Store, qtbot: QtBot, qapp: QApplication
+) -> None:
+    conversation, question = store.create_conversation("Heaps", "", "What is a binary heap?")
+    store.add(conversation.id, question.id, "assistant", "A heap is a tree.")
+    searcher = Searcher(store.path)
+    try:
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+            for end in range(1, len("heap") + 1):
+                searcher.ask("heap"[:end])
+        assert it.args is not None
+        assert it.args[0].typed == "heap"
+        assert {hit.message.role for hit in it.args[0].hits} == {"user", "assistant"}
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+            searcher.ask("heap from:you")
+        assert it.args is not None
+        assert [hit.message.id for hit in it.args[0].hits] == [question.id]
+        # The thread sees what is written after it began.
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+            store.add(conversation.id, question.id, "assistant", "Zebra")
+            searcher.ask("zebra")
+        assert it.args is not None
+        assert len(it.args[0].hits) == 1
+    finally:
+        searcher.close()
+
+
+def test_progress_counts_messages_of_one_and_conversations_of_many(store: Store, tmp_path: Path) -> None:
+    ids = [plant(store, "u1-a1").conversation_id for _ in range(2)]
+    assert list(exported(store, _order("md", ids[0]), tmp_path / "a.md"))[-1] == Progress(2, 4, is_of_messages=True)
+    assert list(exported(store, _order("bough", *ids), tmp_path / "b"))[-1] == Progress(2, 2, is_of_messages=False)

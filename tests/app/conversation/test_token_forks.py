@@ -1,0 +1,75 @@
+"""How an answer begins that goes on from inside another one; nothing of it needs a model."""
+
+from __future__ import annotations
+
+from app.conversation import token_forks
+from app.model.message import Alternative, Earlier, Figures, HookTold, Message, Record, Sampling
+
+
+def _message(chars: tuple[int, ...], text: str, alternatives: tuple[tuple[Alternative, ...], ...] = ()) -> Message:
+    record = Record(
+        model="guide",
+        token_ids=tuple(range(10, 10 + len(chars))),
+        token_chars=chars,
+        origins="s" * len(chars),
+        logprobs=tuple(-0.5 for _ in chars),
+        alternatives=alternatives,
+        earlier=(Earlier(end=2, seed=1, sampling=Sampling()),),
+        reason="eos",
+        hooks_told=(HookTold(name="a"),),
+        figures=Figures(new_tokens=3),
+        ended_ms=5,
+    )
+    return Message(id=1, parent_id=0, role="assistant", text=text, record=record)
+
+
+def test_another_token_stands_behind_those_before_it() -> None:
+    others = ((Alternative(11, " b", -0.5), Alternative(99, " z!", -1.0)),) * 3
+    begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 1, 99)
+    assert begun is not None
+    assert begun.text == "a z!"
+    record = begun.record
+    assert record.token_ids == (10, 99)
+    assert record.token_chars == (1, 3)
+    assert record.origins == "sc"
+    assert record.logprobs == (-0.5, -1.0)
+    assert len(record.alternatives) == 2
+    assert record.earlier[0].end == 1
+    assert (record.reason, record.ended_ms, record.hooks_told, record.figures) == (None, 0, (), Figures())
+
+
+def test_the_end_as_a_token_makes_a_whole_answer() -> None:
+    others = ((Alternative(2, "", -1.0),),) * 3
+    begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 2, 2)
+    assert begun is not None
+    assert begun.is_whole
+    assert begun.text == "a b"
+    assert begun.record.token_ids == (10, 11)
+
+
+def test_the_first_bytes_of_a_character_show_when_the_others_are_there() -> None:
+    others = ((Alternative(50, "\ufffd", -1.0),),) * 3
+    begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 1, 50)
+    assert begun is not None
+    assert begun.text == "a"
+    assert begun.record.token_ids == (10, 50)
+    assert sum(begun.record.token_chars) == 1
+
+
+def test_inside_a_character_nothing_else_can_stand() -> None:
+    others = ((Alternative(50, "\ufffd", -1.0),),) * 3
+    assert token_forks.at_token(_message((1, 0, 1), "a京", others), 2, 50) is None
+    assert token_forks.at_token(_message((1, 0, 1), "a京", others), 5, 50) is None
+    assert token_forks.at_token(_message((1, 0, 1), "a京", others), 1, 77) is None
+
+
+def test_whole_tokens_before_a_place_are_kept() -> None:
+    message = _message((1, 2, 2), "a b c")
+    begun = token_forks.at_place(message, 4)
+    assert begun is not None
+    assert begun.text == "a b "
+    assert begun.record.token_ids == (10, 11)
+    assert token_forks.at_place(message, 0) is None
+    unknown = token_forks.at_place(Message(id=1, parent_id=0, role="assistant", text="a b"), 2)
+    assert unknown is not None
+    assert unknown.record.token_ids == ()

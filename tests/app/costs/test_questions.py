@@ -1,0 +1,263 @@
+"""What is asked of the worker while somebody types: the latest alone, one at a time; and what the meter makes of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.answers.prompt import turns
+from app.costs.context_meter import ContextMeter, Room
+from app.costs.questions import FormatCheck, HookList, TokenCount, slices
+from app.model.asking import AnswerFormat
+from app.model.hook import Hook
+from app.model.message import Message, Role
+from app.model.unsent import Attachment
+from tests.app.desk import Desk
+from worker.protocol import (
+    Command,
+    Failed,
+    HookOption,
+    HooksListed,
+    ListedHook,
+    ListHooks,
+    Plan,
+    Planned,
+    PromptPlan,
+    Tokenize,
+    Tokenized,
+    Validate,
+    Validated,
+)
+
+_PATIENCE_MS = 30_000
+_BRANCH = [Message(id=1, parent_id=None, role="root", text=""), Message(id=2, parent_id=1, role="user", text="u1")]
+
+
+def _asked(desk: Desk, kind: type[Command]) -> Sequence[Command]:
+    return [command for command in desk.link.commands if isinstance(command, kind)]
+
+
+def _form(text: str) -> AnswerFormat:
+    return AnswerFormat(kind="regex", text=text)
+
+
+def test_of_forms_that_are_typed_quickly_the_last_one_is_looked_at(desk: Desk, qtbot: QtBot) -> None:
+    check = FormatCheck(desk.session, desk.program)
+    verdicts: list[str] = []
+    check.checked.connect(verdicts.append)
+    for end in range(1, 6):
+        check.check(_form("(a|b)"[:end]))
+    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=_PATIENCE_MS)
+    (asked,) = _asked(desk, Validate)
+    assert isinstance(asked, Validate)
+    assert asked.constraint.value == "(a|b)"
+    desk.link.say(Validated(request_id=asked.request_id, ok=True, message=""))
+    assert verdicts == [""]
+
+
+def test_while_one_question_is_under_way_no_other_is_and_what_was_overtaken_is_not_answered(
+    desk: Desk, qtbot: QtBot
+) -> None:
+    check = FormatCheck(desk.session, desk.program)
+    verdicts: list[str] = []
+    check.checked.connect(verdicts.append)
+    check.check(_form("("))
+    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=_PATIENCE_MS)
+    check.check(_form("(a"))
+    count = TokenCount(desk.session, desk.program)
+    count.count("asked later, sent later")
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    assert len(_asked(desk, Validate)) == 1
+    desk.link.say(Validated(request_id=_asked(desk, Validate)[0].request_id, ok=False, message="It ends too early."))
+    assert verdicts == []
+    first, second = _asked(desk, Validate)
+    assert first.request_id != second.request_id
+    desk.link.say(Validated(request_id=second.request_id, ok=False, message="It lacks a parenthesis."))
+    assert verdicts == ["It lacks a parenthesis."]
+
+
+def test_a_form_that_is_free_again_is_not_looked_at(desk: Desk, qtbot: QtBot) -> None:
+    check, count = FormatCheck(desk.session, desk.program), TokenCount(desk.session, desk.program)
+    check.check(_form("a"))
+    check.check(None)
+    count.count("later")
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    assert _asked(desk, Validate) == []
+
+
+def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next_one(desk: Desk, qtbot: QtBot) -> None:
+    count = TokenCount(desk.session, desk.program)
+    counts: list[int] = []
+    count.counted.connect(counts.append)
+    count.count("one")
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    desk.link.die()
+    desk.link.loaded()
+    count.count("two")
+    qtbot.waitUntil(lambda: len(_asked(desk, Tokenize)) == 2, timeout=_PATIENCE_MS)
+    asked = _asked(desk, Tokenize)[-1]
+    desk.link.say(Tokenized(request_id=asked.request_id, token_ids=[], pieces=[], num_tokens=2))
+    assert counts == [2]
+
+
+def test_hooks_are_listed_as_their_files_describe_them(desk: Desk, qtbot: QtBot) -> None:
+    hooks = HookList(desk.session, desk.program)
+    seen: list[list[Hook]] = []
+    hooks.listed.connect(seen.append)
+    hooks.ask()
+    qtbot.waitUntil(lambda: bool(_asked(desk, ListHooks)), timeout=_PATIENCE_MS)
+    listed = ListedHook(name="h", summary="S", options=[HookOption(name="times", kind="int", default=3)])
+    desk.link.say(HooksListed(request_id=_asked(desk, ListHooks)[0].request_id, hooks=[listed]))
+    ((hook,),) = seen
+    assert (hook.name, hook.summary, hook.options[0].default) == ("h", "S", 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_branch_in_slices_has_the_turns_of_the_whole(seed: int) -> None:
+    draw = random.Random(seed)
+    roles: tuple[Role, ...] = ("user", "user", "assistant", "assistant", "note", "system")
+    path = [
+        Message(id=number, parent_id=number - 1, role=draw.choice(roles), text=draw.choice(["", " ", f"t{number}"]))
+        for number in range(draw.choice((0, 1, 99, 100, 101, 500)))
+    ]
+    parts = list(slices(path))
+    assert [message for part in parts for message in part] == path
+    assert [turn for part in parts for turn in turns(part)] == turns(path)
+    assert len(parts) >= len(path) // 200
+
+
+# --- the meter -----------------------------------------------------------------------------------------------
+
+
+def _planned(desk: Desk, bot: QtBot, number: int, prompt: int, cached: int, pace: float | None = 100.0) -> Plan:
+    bot.waitUntil(lambda: len(_asked(desk, Plan)) == number, timeout=_PATIENCE_MS)
+    plan = _asked(desk, Plan)[-1]
+    assert isinstance(plan, Plan)
+    desk.link.say(
+        Planned(
+            request_id=plan.request_id,
+            plans=[PromptPlan(prompt_tokens=prompt, cached_tokens=cached, tier="warm")],
+            prefill_tokens_per_s=pace,
+        )
+    )
+    return plan
+
+
+def _written(desk: Desk, bot: QtBot, number: int, text: str, prompt: int, cached: int) -> None:
+    """The worker is asked about the branch with what is written below it, and says what that is."""
+    plan = _planned(desk, bot, number, prompt, cached)
+    assert isinstance(plan.prompts, list)
+    assert isinstance(plan.prompts[0].messages, list)
+    assert [message.content for message in plan.prompts[0].messages] == [text]
+
+
+def test_the_meter_fills_as_one_types(desk: Desk, qtbot: QtBot) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    meter.show(lambda: _BRANCH, {})
+    assert meter.room is None
+    _written(desk, qtbot, 1, "u1\n\n?", 301, 200)
+    assert meter.room == Room(300, 200, 2048, 1.0)
+    meter.write("some words")
+    _written(desk, qtbot, 2, "u1\n\nsome words", 350, 220)
+    room = meter.room
+    assert room is not None
+    assert room == Room(350, 220, 2048, 1.3)
+    assert (room.num_read, room.num_free) == (130, 1698)
+    meter.write("some words", [Attachment(name="n.py", text="x = 1\n")], 7)
+    _written(desk, qtbot, 3, "u1\n\nsome words\n\nn.py:\n\n```py\nx = 1\n```", 1950, 220)
+    room = meter.room
+    assert room is not None
+    assert (room.num_used, room.is_nearly_full, room.is_over) == (1950, True, False)
+    meter.write(" ")
+    assert meter.room == Room(300, 200, 2048, 1.0)
+
+
+@pytest.mark.parametrize("what", ["files", "branch"])
+def test_of_whole_files_and_long_branches_what_is_written_is_counted_alone(desk: Desk, qtbot: QtBot, what: str) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    branch = _BRANCH if what == "files" else [*_BRANCH, *(_said(number) for number in range(3, 1500))]
+    attached = [Attachment(name="n.txt", text="x" * 200_000)] if what == "files" else []
+    meter.show(lambda: branch, {})
+    _planned(desk, qtbot, 1, 301, 200)
+    meter.write("some words", attached, 1600)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    desk.link.say(Tokenized(request_id=_asked(desk, Tokenize)[0].request_id, token_ids=[], pieces=[], num_tokens=50))
+    room = meter.room
+    assert room is not None
+    assert (room.num_used, room.num_kept, room.num_read) == (1950, 200, 1750)
+    meter.write(" ", attached, 1600)
+    assert meter.room is not None
+    assert meter.room.num_used == 1900
+    assert len(_asked(desk, Plan)) == 1
+
+
+def _said(number: int) -> Message:
+    return Message(id=number, parent_id=number - 1, role="assistant" if number % 2 else "user", text=f"m{number}")
+
+
+def test_nothing_is_known_of_another_conversation_and_an_answer_about_the_one_before_is_not_taken(
+    desk: Desk, qtbot: QtBot
+) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    meter.show(lambda: _BRANCH, {})
+    qtbot.waitUntil(lambda: bool(_asked(desk, Plan)), timeout=_PATIENCE_MS)
+    meter.show(list, {}, is_another=True)
+    _planned(desk, qtbot, 1, 301, 200)
+    assert meter.room is None
+    _planned(desk, qtbot, 2, 11, 0)
+    assert meter.room == Room(10, 0, 2048, 10 / 100 * 11 / 11)
+
+
+def test_a_prompt_that_the_model_refuses_leaves_the_meter_empty(desk: Desk, qtbot: QtBot) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    meter.show(lambda: _BRANCH, {})
+    _planned(desk, qtbot, 1, 301, 200)
+    meter.show(lambda: _BRANCH, {"enable_thinking": True})
+    qtbot.waitUntil(lambda: len(_asked(desk, Plan)) == 2, timeout=_PATIENCE_MS)
+    plan = _asked(desk, Plan)[-1]
+    assert isinstance(plan, Plan)
+    assert isinstance(plan.prompts, list)
+    assert plan.prompts[0].template_options == {"enable_thinking": True}
+    desk.link.say(Failed(request_id=plan.request_id, kind="bad_request", message="It has no template."))
+    assert meter.room is None
+
+
+def test_another_model_is_asked_anew(desk: Desk, qtbot: QtBot) -> None:
+    meter = ContextMeter(desk.session, desk.program)
+    meter.show(lambda: _BRANCH, {})
+    _planned(desk, qtbot, 1, 301, 200)
+    desk.session.load("/another")
+    assert meter.room is None
+    desk.link.loaded()
+    _planned(desk, qtbot, 2, 21, 0, None)
+    assert meter.room == Room(20, 0, 2048, None)
+
+
+# --- waiting -------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_waits_for_the_one_that_is_written_in_another_conversation(desk: Desk) -> None:
+    desk.controller.send("Trip plans")
+    first = desk.controller.path[-1]
+    assert desk.controller.waits_for(first.id) is None
+    desk.link.reading(desk.link.asked[-1], 0, 100, 0)
+    desk.controller.new_conversation()
+    desk.controller.send("u2")
+    second = desk.controller.path[-1]
+    assert desk.controller.waits_for(second.id) == "Trip plans"
+    desk.link.reading(desk.link.asked[-1], 0, 100, 0)
+    assert desk.controller.waits_for(second.id) is None
+
+
+def test_nobody_waits_for_what_has_ended(desk: Desk) -> None:
+    desk.controller.send("u1")
+    desk.link.chunk(desk.link.asked[-1], "a")
+    desk.controller.new_conversation()
+    desk.controller.send("u2")
+    second = desk.controller.path[-1]
+    assert desk.controller.waits_for(second.id) == "u1"
+    desk.link.finished(desk.link.asked[0], "a1")
+    assert desk.controller.waits_for(second.id) is None
