@@ -42,7 +42,7 @@ from app.model.markdown_math import DISPLAY
 from app.model.markdown_parser import parsed
 from app.model.message import Message
 
-_LETTER_MM, _SMALL_LETTER_MM, _CELL_MM = 2.1, 1.7, 3.5
+_LETTER_MM, _SMALL_LETTER_MM, _CELL_MM = 2.1, 1.7, 5.0
 
 
 class OpenText:
