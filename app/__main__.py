@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     from app.notices import Notice
 
 
@@ -20,9 +22,26 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     # In a bundle the worker is this program again; without this, windows multiply.
     multiprocessing.freeze_support()
-    from app.command_line import SHELL_COMMANDS, parser
+    from app.command_line import parser
 
     chosen = parser().parse_args(arguments)
+    try:
+        return _run(chosen)
+    except ImportError as error:
+        # So Linux says it, and of Qt's modules alone.
+        if "cannot open shared object file" not in str(error):
+            raise
+        print(  # noqa: T201
+            f"bough: a system library that Qt needs is missing ({error}). Install it, then start Bough again; "
+            "packaging/system_libraries.sh in Bough's source names all of them.",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def _run(chosen: argparse.Namespace) -> int:
+    from app.command_line import SHELL_COMMANDS
+
     if chosen.command in SHELL_COMMANDS:
         from app.places import Places
         from app.shell.run import run

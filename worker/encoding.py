@@ -27,7 +27,7 @@ _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _JSON_MARK = re.compile(rf"{_STRING}|[\[\]{{}}:]", re.DOTALL)
 _JSON_ID = re.compile(rf"\s*({_STRING}|-?\d{{1,19}})", re.DOTALL)
-_MAX_MARKS = 10_000
+_MAX_MARKS = 100_000
 """Strings and brackets of a line that is nested too deeply among which its id is looked for."""
 
 

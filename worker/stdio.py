@@ -8,13 +8,12 @@ import queue
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from worker.blas import preload
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from worker.protocol import Event
     from worker.server import Incoming
 
@@ -74,6 +73,8 @@ def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
     from worker.server import EndOfInput
 
     try:
+        if sys.stdin is None:
+            return  # It was closed before we began: what has its number now is somebody else's.
         # Not `sys.stdin`: Python closes that when it ends, and aborts where a thread still reads it.
         lines = open(_STDIN, "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
         for line in lines:
@@ -95,7 +96,7 @@ def _claim_standard_output() -> BinaryIO | None:
         pass
     os.close(descriptor)
     if sys.stderr is None:
-        sys.stderr = os.fdopen(_STDERR, "w")
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (it stays open to the end)
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return os.fdopen(own, "wb")

@@ -80,6 +80,8 @@ class PaperDocument(QTextDocument):
         self.setUseDesignMetrics(True)
         colours = theme("light")
         mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+        # Where there is none Qt draws each letter twice, and it is copied twice.
+        self.has_bold_code = any(QFontDatabase.bold(mono, style) for style in QFontDatabase.styles(mono))
         self.setDefaultStyleSheet(
             f"pre {{ background-color: {colours['sunken']}; font-family: '{mono}'; white-space: pre-wrap; }}"
             f"code {{ font-family: '{mono}'; background-color: {colours['sunken']}; }}"
@@ -228,7 +230,7 @@ class _PaperLooks:
             shown = escape(text, quote=False)
             if look is not None and (look.colour or look.is_bold or look.is_italic):
                 style = f"color: {look.colour};" if look.colour else ""
-                style += " font-weight: bold;" if look.is_bold else ""
+                style += " font-weight: bold;" if look.is_bold and self._document.has_bold_code else ""
                 style += " font-style: italic;" if look.is_italic else ""
                 shown = f'<span style="{style}">{shown}</span>'
             pieces.append(shown)

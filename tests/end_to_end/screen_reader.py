@@ -64,7 +64,8 @@ def _all(node: Any) -> list[Any]:
 
 def _find(window: Any, role: str, name: str) -> Any:
     for node in _all(window):
-        if node.name == name and (not role or node.getRoleName() == role):
+        # Newer ones say "button" alone.
+        if node.name == name and (not role or node.getRoleName() in {role, role.removeprefix("push ")}):
             return node
     return None
 

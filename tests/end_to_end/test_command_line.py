@@ -38,6 +38,18 @@ def test_without_a_display_bough_says_so_and_what_works_without_one(tmp_path: Pa
     assert not (tmp_path / "data").exists()
 
 
+def test_a_library_that_qt_misses_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "PySide6").mkdir()
+    (tmp_path / "PySide6" / "__init__.py").write_text(
+        "raise ImportError('libglib-2.0.so.0: cannot open shared object file: No such file or directory')\n"
+    )
+    for command in (["--data-dir", str(tmp_path / "data")], ["tour", "--out", str(tmp_path / "tour")]):
+        done = _run("-m", "app", *command, PYTHONPATH=str(tmp_path), QT_QPA_PLATFORM="offscreen")
+        assert done.returncode == 1
+        assert "a system library that Qt needs is missing (libglib-2.0.so.0: " in done.stderr
+        assert "Traceback" not in done.stderr
+
+
 def _imported_by(module: str) -> set[str]:
     code = f"import {module}, sys; print(*{{name.partition('.')[0] for name in sys.modules}})"
     done = _run("-c", code)

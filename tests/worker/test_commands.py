@@ -262,7 +262,7 @@ def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWork
 def test_without_a_model_nothing_is_answered_but_that(worker: StdioWorker, command: str, fields: dict[str, Any]):
     failed = worker.result(command, **fields)
     assert (failed["type"], failed["kind"]) == ("failed", "model_not_loaded")
-    assert "load_model" in failed["message"]
+    assert failed["message"].startswith("No model is loaded. ")
 
 
 def test_unloading_nothing_is_done_and_unloading_forgets(worker: StdioWorker, random_llama: Path):

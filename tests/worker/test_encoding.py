@@ -152,7 +152,7 @@ def test_a_message_nested_too_deeply_is_refused_with_its_id(request_id: str | in
     if comes_first:
         line = f'{{"inner": {{"request_id": 1}}, {own}, "type": "generate", "template_options": {{"a": {DEEP}}}}}'
     else:
-        line = f'{{"type": "generate", "template_options": {{"a": {"[" * 3000 + "]" * 3000}}}, {own}}}'
+        line = f'{{"type": "generate", "template_options": {{"a": {"[" * 40_000 + "]" * 40_000}}}, {own}}}'
     failed = refused(line)
     assert failed.request_id == request_id
     assert "nested" in failed.message

@@ -27,7 +27,12 @@ class ElidedLabel(QLabel):
         self._fit()
 
     def _fit(self) -> None:
-        shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        metrics, room = self.fontMetrics(), self.width()
+        shown = metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
+        # Of some scripts Qt leaves a pixel or two more than was asked for.
+        while room > 0 and metrics.horizontalAdvance(shown) > self.width():
+            room -= 1
+            shown = metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
         self.setText(shown)
         self.setToolTip("" if shown == self._whole else as_tool_tip(self._whole))
 

@@ -284,17 +284,17 @@ class MessageList(GlidingArea):
         if line is not None:
             self._hold_line(*line)
 
-    def _line_at_top(self) -> tuple[MessageId, int] | None:
-        """The first place in a text that is seen, where the message that holds it began further up."""
+    def _line_at_top(self) -> tuple[MessageId, int, int] | None:
+        """The line that is read where its message began further up, or the last one before it; and where it stands."""
         held, sight = self._sight.held, self._sight
         view = None if held is None or sight.offset(held[0]) >= 0 else self._views.get(self._ids[held[0]])
         if view is None or not view.text.isVisibleTo(view):
-            # Nothing was written there, or it is written anew.
-            return None
-        return view.message.id, position_at(view, LINE_PX // 2 - view.y())
+            return None  # Nothing was written there, or it is written anew.
+        position = position_at(view, LINE_PX // 2 - view.y())
+        return view.message.id, position, view.y() + top_of(view, view.text, position)
 
-    def _hold_line(self, message_id: MessageId, position: int) -> None:
+    def _hold_line(self, message_id: MessageId, position: int, y: int) -> None:
         view = self._views.get(message_id)
         if view is not None:
-            self._sight.hold(self._index[message_id], -top_of(view, view.text, position))
+            self._sight.hold(self._index[message_id], y - top_of(view, view.text, position))
             self.arrange()

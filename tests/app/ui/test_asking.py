@@ -123,6 +123,8 @@ def test_a_file_goes_with_the_message_and_its_size_is_told(person: Person, tmp_p
     composer = person.window.composer
     person.type("What is a branch?")
     composer.text.paste()
+    # Of what Python has put there Qt lets go after Python has ended.
+    QGuiApplication.clipboard().clear()
     person.bot.waitUntil(lambda: "token" in _chips(person), timeout=PATIENCE_MS)
     assert _chips(person).startswith("notes.py · ")
     _press(person, composer.text, Qt.Key.Key_Return)
@@ -431,7 +433,8 @@ def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_li
     for width in (1100, 700, 520):
         person.window.resize(width, 700)
         person.bot.waitUntil(lambda width=width: person.window.width() == width and all_fits(), timeout=10_000)
-    assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.… ▾"}
+    # How much of it fits is the font's to say.
+    assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.12… ▾", "T 0.1… ▾", "T 0.… ▾", "T 0… ▾"}
     person.window.resize(1100, 760)
 
 

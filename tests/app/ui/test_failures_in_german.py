@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import re
 import sqlite3
@@ -141,6 +142,8 @@ def test_a_store_that_can_not_be_used(german: German) -> None:
         database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
         database.commit()
     assert desk.controller.conversation is not None
+    # What is still in memory, and be it as garbage, is not read again.
+    gc.collect()
     desk.controller.open_conversation(desk.controller.conversation.id)
     assert german.banner().startswith("Wie Nachricht ")
     (desk.folder / "settings.json").unlink(missing_ok=True)

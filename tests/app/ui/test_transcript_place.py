@@ -149,6 +149,22 @@ def test_what_tab_leads_to_is_in_sight_at_the_end_of_a_message_higher_than_the_p
     assert names == [*code, "Edit", "Regenerate", "Edit", *reversed(code)]
 
 
+def test_a_narrower_page_stays_where_it_is_where_of_the_message_above_only_what_is_below_its_text_is_seen(
+    desk: Desk, transcript: Transcript
+) -> None:
+    answer = desk.ask("One", _LONG)
+    desk.ask("Two", _LONG * 2)
+    question = desk.by_text("Two").id
+    view = transcript.reveal(answer.id)
+    assert view is not None
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.value() + view.geometry().bottom() - 8)
+    assert view.text.geometry().bottom() < -view.y() < view.height()
+    place = _seen(transcript)[question]
+    transcript.resize(transcript.width() - 100, transcript.height())
+    assert _seen(transcript)[question] == place
+
+
 def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gives_the_focus_back(
     desk: Desk, transcript: Transcript, qtbot: QtBot
 ) -> None:

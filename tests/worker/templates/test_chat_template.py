@@ -577,7 +577,7 @@ def test_template_options_reach_the_template_and_no_further(thinking: tuple[Chat
         with pytest.raises(BadRequestError, match=f"`{reserved}`"):
             template.prompt_ids([user("Hi")], {reserved: True})
     deep: list[Any] = []
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = [deep]
     with pytest.raises(BadRequestError, match="nested too deeply"):
         template.prompt_ids([user("Hi")], {"option": deep})

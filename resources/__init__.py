@@ -1,0 +1,1 @@
+"""What Bough brings: the guide model, its pictures, themes and translations."""
