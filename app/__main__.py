@@ -47,15 +47,19 @@ def _run(chosen: argparse.Namespace) -> int:
         from app.shell.run import run
 
         return run(chosen, Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir))
+    from app.display import has_display, named_displays
+
     if chosen.command == "tour":
-        if not _has_display():
+        if not has_display():
             os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
         from app.tour.play import play_tour
 
         return play_tour(chosen.out, chosen.theme)
-    if not _has_display():
+    if not has_display():
+        dead = named_displays()
         print(  # noqa: T201
-            "Bough needs a display to open its window, and there is none here. "
+            "Bough needs a display to open its window, and "
+            f"{f'nothing answers at {dead}' if dead else 'there is none here'}. "
             "`bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.",
             file=sys.stderr,
         )
@@ -105,12 +109,6 @@ def _put_back(store: Path, backup: Path) -> Notice:
     except StoreError as error:
         return Notice(str(error), "danger")
     return Notice(f"The backup {backup.name} is what you see now. What was there before is kept in {kept}.")
-
-
-def _has_display() -> bool:
-    if sys.platform != "linux" or "QT_QPA_PLATFORM" in os.environ:
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 if __name__ == "__main__":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from app.display import has_display
 from tests.driver import ROOT
 
 
@@ -36,6 +38,31 @@ def test_without_a_display_bough_says_so_and_what_works_without_one(tmp_path: Pa
         "`bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.\n"
     )
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux runs without a display")
+def test_a_display_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    for name, value in (("DISPLAY", ":9731"), ("DISPLAY", "localhost:931.0"), ("WAYLAND_DISPLAY", "wayland-97")):
+        done = _run("-m", "app", "--data-dir", str(tmp_path / "data"), **{name: value})
+        assert done.returncode == 1
+        assert f"nothing answers at {name}={value}. " in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux runs without a display")
+def test_a_display_that_answers_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_display()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    places = ("\0/tmp/.X11-unix/X9732", str(tmp_path / "wayland-97"))
+    for name, value, place in (("DISPLAY", ":9732.0", places[0]), ("WAYLAND_DISPLAY", "wayland-97", places[1])):
+        monkeypatch.setenv(name, value)
+        assert not has_display()
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(place)
+            server.listen()
+            assert has_display()
+        monkeypatch.delenv(name)
 
 
 def test_a_library_that_qt_misses_is_named_with_what_to_do(tmp_path: Path) -> None:
