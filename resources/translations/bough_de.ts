@@ -2985,10 +2985,6 @@ Wendung darf mitten in einem Wort beginnen. Einstellung: `phrases`.</translation
         <translation>Bough wurde beendet, während dies geschrieben wurde. Was geschrieben war, ist noch da.</translation>
     </message>
     <message>
-        <source>Bough needs a display to open its window, and there is none here. `bough tour --out DIR` runs without one; `bough-worker chat` is a chat in the terminal.</source>
-        <translation>Bough braucht einen Bildschirm für sein Fenster, und hier ist keiner. `bough tour --out DIR` läuft ohne; `bough-worker chat` ist ein Chat im Terminal.</translation>
-    </message>
-    <message>
         <source>Cannot rewind {num_tokens} tokens: there are {num_consumed}</source>
         <translation>{num_tokens} Token lassen sich nicht zurücknehmen: Es gibt {num_consumed}</translation>
     </message>
@@ -3189,10 +3185,6 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
     <message>
         <source>The backup {name} could not be put back ({error}). Your conversations are as they were.</source>
         <translation>Die Sicherung {name} ließ sich nicht zurückspielen ({error}). Ihre Gespräche sind, wie sie waren.</translation>
-    </message>
-    <message>
-        <source>The backup {name} is what you see now. What was there before is kept in {kept}.</source>
-        <translation>Was Sie jetzt sehen, ist die Sicherung {name}. Was vorher da war, liegt in {kept}.</translation>
     </message>
     <message>
         <source>The constraint can&apos;t be followed with this model&apos;s tokens. Change it.</source>
