@@ -26,9 +26,9 @@ from PySide6.QtGui import (
 )
 from typing_extensions import override
 
+from app.model.direction import is_right_to_left
 from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import Formula, formula
-from app.model.exports.open_inline import is_right_to_left
 from app.model.exports.part import Options, Part
 from app.model.exports.rendering import rendered
 from app.model.exports.wording import (

@@ -25,8 +25,8 @@ from app.export.pages import (
     lay_out,
     paint_footer,
     paint_page,
-    show_pictures,
 )
+from app.export.paper_pictures import show_pictures
 from app.export.pdf_characters import name_characters
 from app.export.wide import WideCharacters
 from app.model.exports.part import Options, Part

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Literal
 
+from app.model.direction import is_right_to_left
 from app.model.exports.colours import code_looks, stretches, theme
 from app.model.exports.formula import formula
-from app.model.exports.open_inline import is_right_to_left
 from app.model.exports.part import Options, Part, Section
 from app.model.exports.rendering import rendered
 from app.model.exports.wording import (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple, Protocol
@@ -65,19 +64,6 @@ def span(style: str, xml: str) -> str:
 def attribute(text: str) -> str:
     """Return a text as it may stand in an attribute."""
     return escape(text.translate(_BAD)).replace("\n", "&#10;").replace("\t", "&#9;")
-
-
-def is_right_to_left(text: str) -> bool:
-    """Whether a text's first letter that has a direction is of a script that is written from right to left."""
-    for letter in text:
-        match unicodedata.bidirectional(letter):
-            case "L":
-                return False
-            case "R" | "AL":
-                return True
-            case _:
-                pass
-    return False
 
 
 def frame(picture: Picture, words: str) -> str:

@@ -11,6 +11,7 @@ from html import escape
 
 from markdown_it.token import Token
 
+from app.model.direction import is_right_to_left
 from app.model.exports.column_widths import column_widths
 from app.model.exports.open_inline import (
     Pictures,
@@ -18,7 +19,6 @@ from app.model.exports.open_inline import (
     code_lines,
     formula,
     image,
-    is_right_to_left,
     note_mark,
     plainly,
     runs,

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from collections.abc import Iterable, Iterator
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextTable
-
-_FROM_RIGHT = ("R", "AL")
-
-
-def is_from_right(text: str) -> bool:
-    """Whether a text is one from right to left: its first letter says it."""
-    directions = (unicodedata.bidirectional(character) for character in text)
-    return next((direction for direction in directions if direction in {"L", *_FROM_RIGHT}), "L") in _FROM_RIGHT
 
 
 def is_mirrored(table: QTextTable) -> bool:

@@ -18,8 +18,9 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from app.model.direction import is_right_to_left
 from app.ui.text.inline_writer import InlineWriter
-from app.ui.text.reading_order import is_from_right, is_mirrored
+from app.ui.text.reading_order import is_mirrored
 from app.ui.text.table_frames import INSET, LIFT_PX, MARGIN_PX, PADDING_PX
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import LINE_PX, Theme, scaled
@@ -37,7 +38,7 @@ def write_table(
     `quote` is a property that says how deep a block is quoted, and how deep.
     """
     rows = rows_of(tokens)
-    mirrored = is_from_right(" ".join(inline.content for inline, _ in rows[0]))
+    mirrored = is_right_to_left(" ".join(inline.content for inline, _ in rows[0]))
     table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px, is_mirrored=mirrored))
     places: list[int] = []
     for row, cells in enumerate(rows):

@@ -23,7 +23,8 @@ from PySide6.QtWidgets import QApplication
 from app.export.blank_font import FIRST
 from app.export.document import TEXT_PX, PaperDocument, filled
 from app.export.formats import export
-from app.export.pages import keep_headings_with_text, show_pictures
+from app.export.pages import keep_headings_with_text
+from app.export.paper_pictures import show_pictures
 from app.export.pdf_characters import look_alikes, renamed
 from app.export.wide import WideCharacters, meant
 from app.model.exports.formula import formula
