@@ -30,7 +30,7 @@ def find(visitor: Visitor) -> dict[str, Any]:
 def search_everything(visitor: Visitor) -> dict[str, Any]:
     """Look for a word of a branch that is not shown, and go there."""
     visitor.press_key_of("search_all")
-    search = visitor.window.transfer.search
+    search = visitor.window.dialogs.search
     QTest.keyClicks(search.field, FOLLOW_UP.split()[3])
     visitor.wait("what was looked for", lambda: search.list.chosen is not None)
     visitor.picture("searching")

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.tour.visitor import Visitor, expect
-from app.ui.transfer.export_window import ExportWindow
+from app.ui.dialogs.export_window import ExportWindow
 
 
 def export(visitor: Visitor) -> dict[str, Any]:

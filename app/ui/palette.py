@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from PySide6.QtCore import (
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
     QApplication,
     QLineEdit,
     QListView,
+    QMainWindow,
     QStackedWidget,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -28,11 +30,17 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.conversation.controller import Controller
 from app.model.fuzzy import fit, folded
+from app.model.presets import OURS, Preset
+from app.ui.asking.asking_words import preset_name
+from app.ui.header import model_label
+from app.ui.menus import Menus, key_of, label
 from app.ui.parts.one_of import quiet_label
 from app.ui.parts.overlay import Overlay
 from app.ui.parts.two_lines import draw_elided, paint_row
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
+from app.ui.tree.tree_words import called
 
 _WIDTH_PX = 600
 _HEIGHT_PX = 440
@@ -41,6 +49,7 @@ _MARK_PX = 16
 _MOST_SHOWN = 100
 _LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
+_BEHIND_ACTIONS = 5.0
 _CHOICE = Qt.ItemDataRole.UserRole
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -201,3 +210,56 @@ class _Rows(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(0, _ROW_PX)
+
+
+class PaletteCommands(QObject):
+    """Opens the palette over a window."""
+
+    def __init__(self, controller: Controller, menus: Menus, window: QMainWindow) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._menus = menus
+        self._window = window
+        self._palette: Palette | None = None
+
+    def show(self) -> None:
+        """Open the palette with what is possible now."""
+        if self._palette is None:
+            self._palette = Palette(self._window)
+        # Each menu finds out what is possible when it opens; so it does here, before the focus is in the palette.
+        self._menus.look_again()
+        self._palette.open(
+            [*self._actions(), *self._pinned(), *self._conversations(), *self._models(), *self._presets()]
+        )
+
+    def _actions(self) -> Iterator[Choice]:
+        for name, action in self._menus:
+            if name != "palette" and action.isEnabled() and action.isVisible():
+                mark = self._menus.icon_name(name)
+                yield Choice(label(action), key_of(action), mark, action.trigger, is_checked=action.isChecked())
+
+    def _pinned(self) -> Iterator[Choice]:
+        opened = self._controller.opened
+        for message in () if opened is None else opened.pinned:
+            go = partial(self._controller.go_to, message.id)
+            yield Choice(called(message), self.tr("Pinned branch"), "pin", go, _BEHIND_ACTIONS)
+
+    def _conversations(self) -> Iterator[Choice]:
+        kind, open_it = self.tr("Conversation"), self._controller.open_conversation
+        for one in self._controller.program.conversations.all:
+            yield Choice(one.name, one.folder or kind, "leaf", partial(open_it, one.id), _BEHIND_ACTIONS)
+
+    def _models(self) -> Iterator[Choice]:
+        program = self._controller.program
+        for name in ("guide", *program.settings.recent_models):
+            load = partial(program.load_model, name)
+            yield Choice(model_label(name), self.tr("Model"), "model", load, _BEHIND_ACTIONS)
+
+    def _presets(self) -> Iterator[Choice]:
+        for preset in (*OURS, *self._controller.program.settings.presets):
+            use = partial(self._use, preset)
+            yield Choice(preset_name(preset), self.tr("Preset"), "sampling", use, _BEHIND_ACTIONS)
+
+    def _use(self, preset: Preset) -> None:
+        preparation = self._controller.preparation
+        preparation.ask_so(preset.onto(preparation.asking))

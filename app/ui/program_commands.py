@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT
 from app.program import Program
-from app.ui import dialogs
+from app.ui.dialogs import questions
 from app.ui.header import model_label
 from app.ui.menus import Menus
 from app.ui.parts.plain import as_label, as_tool_tip
@@ -47,7 +47,7 @@ class ProgramCommands(QObject):
             "larger_text": partial(self._change_text_size, +_TEXT_STEP),
             "smaller_text": partial(self._change_text_size, -_TEXT_STEP),
             "usual_text": partial(self._program.preferences.change, text_percent=100),
-            "about": partial(dialogs.show_about, self._window),
+            "about": partial(questions.show_about, self._window),
         }
 
     def show_settings(self) -> SettingsWindow:
@@ -65,7 +65,7 @@ class ProgramCommands(QObject):
         return settings
 
     def _show_shortcuts(self) -> None:
-        from app.ui.shortcuts_window import ShortcutsWindow
+        from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 
         opened = self._window.findChild(ShortcutsWindow)
         if isinstance(opened, ShortcutsWindow):
@@ -104,6 +104,6 @@ class ProgramCommands(QObject):
         self._drafts.fill_menu(menus)
 
     def _open_model(self) -> None:
-        folder = dialogs.ask_model_folder(self._window, self._program.settings.recent_models)
+        folder = questions.ask_model_folder(self._window, self._program.settings.recent_models)
         if folder is not None:
             self._program.load_model(str(folder))

@@ -24,6 +24,7 @@ from app.ui.asking.asking_commands import AskingCommands
 from app.ui.asking.composer import Composer
 from app.ui.banner import Banner
 from app.ui.comparing.compare_commands import CompareCommands
+from app.ui.dialogs.dialog_commands import DialogCommands
 from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
@@ -40,7 +41,6 @@ from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.selection_commands import SelectionCommands
 from app.ui.transcript.transcript import Transcript
 from app.ui.transcript.waiting_answers import WaitingAnswers
-from app.ui.transfer.transfer_commands import TransferCommands
 from app.ui.tree.dock_commands import DockCommands
 from app.ui.tree.tree_commands import TreeCommands
 from app.ui.tree.tree_place import TreePlace
@@ -48,7 +48,7 @@ from app.ui.welcome import Welcome
 
 if TYPE_CHECKING:
     from app.ui.comparing.side_by_side import SideBySide
-    from app.ui.palette_commands import PaletteCommands
+    from app.ui.palette import PaletteCommands
     from app.ui.transcript.find_bar import FindBar
     from app.ui.tree.tree_dock import TreeDock
 
@@ -92,7 +92,7 @@ class MainWindow(QMainWindow):
         self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
         self._palette_commands = Late(self._make_palette_commands)
-        self.transfer = TransferCommands(
+        self.dialogs = DialogCommands(
             controller, self._message_commands.current_id, self.transcript, self._theme, self, self.composer
         )
         self._compare_commands = CompareCommands(controller, self._theme, self)
@@ -194,7 +194,7 @@ class MainWindow(QMainWindow):
         return dock
 
     def _make_palette_commands(self) -> PaletteCommands:
-        from app.ui.palette_commands import PaletteCommands
+        from app.ui.palette import PaletteCommands
 
         return PaletteCommands(self._controller, self._menus, self)
 
@@ -211,7 +211,7 @@ class MainWindow(QMainWindow):
             **self._conversation_commands.slots(),
             **self._program_commands.slots(),
             **self._asking_commands.slots(),
-            **self.transfer.slots(),
+            **self.dialogs.slots(),
             "new_window": partial(self._controller.program.window_asked.emit, None),
             "close_window": self.close,
             "quit": self._controller.program.quit_asked.emit,
@@ -253,9 +253,9 @@ class MainWindow(QMainWindow):
         self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
         self.transcript.action_asked.connect(self._tree_commands.act)
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
-        self._asking_commands.files.import_asked.connect(self.transfer.show_import)
+        self._asking_commands.files.import_asked.connect(self.dialogs.show_import)
         self.transcript.edit_begun.connect(self._asking_commands.show_cost_in)
-        self.banner.action_asked.connect(self.transfer.act_on_notice)
+        self.banner.action_asked.connect(self.dialogs.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)
         self._menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
         for title in ("Edit", "Message"):
@@ -299,7 +299,7 @@ class MainWindow(QMainWindow):
         self.header.show_title(name)
         self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self._menus)
-        self.transfer.update(self._menus)
+        self.dialogs.update(self._menus)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
         streaming = self._controller.streaming_message is not None
@@ -339,7 +339,7 @@ class MainWindow(QMainWindow):
         for late in (self._side_by_side, self._tree_dock):
             if late.made is not None:
                 late.made.set_theme(chosen)
-        self.transfer.set_theme(chosen)
+        self.dialogs.set_theme(chosen)
         self._find_commands.set_theme(chosen)
         self._compare_commands.set_theme(chosen)
         self._reading_commands.set_theme(chosen)
@@ -378,6 +378,6 @@ class MainWindow(QMainWindow):
         super().closeEvent(event)
         for dialog in self.findChildren(QDialog):
             dialog.close()
-        self.transfer.close()
+        self.dialogs.close()
         self._controller.preparation.save()
         self.closed.emit()

@@ -898,6 +898,104 @@
     </message>
 </context>
 <context>
+    <name>DialogCommands</name>
+    <message>
+        <source>There is nothing to export yet.</source>
+        <translation>Noch gibt es nichts zu exportieren.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s)</source>
+        <translation>
+            <numerusform>%n Nachricht</numerusform>
+            <numerusform>%n Nachrichten</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>This branch</source>
+        <translation>Dieser Zweig</translation>
+    </message>
+    <message>
+        <source>The selected messages</source>
+        <translation>Die ausgewählten Nachrichten</translation>
+    </message>
+    <message>
+        <source>This message</source>
+        <translation>Diese Nachricht</translation>
+    </message>
+    <message>
+        <source>The whole tree</source>
+        <translation>Der ganze Baum</translation>
+    </message>
+    <message>
+        <source>Every branch</source>
+        <translation>Jeder Zweig</translation>
+    </message>
+    <message>
+        <source>This folder</source>
+        <translation>Dieser Ordner</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) in “{folder}”</source>
+        <translation>
+            <numerusform>%n Gespräch in „{folder}“</numerusform>
+            <numerusform>%n Gespräche in „{folder}“</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>Alles</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s), with every branch</source>
+        <translation>
+            <numerusform>%n Gespräch, mit jedem Zweig</numerusform>
+            <numerusform>%n Gespräche, mit jedem Zweig</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Conversations</source>
+        <translation>Gespräche</translation>
+    </message>
+    <message>
+        <source>{num} files are in {path}.</source>
+        <translation>{num} Dateien sind in {path}.</translation>
+    </message>
+    <message>
+        <source>{path} is written.</source>
+        <translation>{path} ist geschrieben.</translation>
+    </message>
+    <message>
+        <source>Import</source>
+        <translation>Importieren</translation>
+    </message>
+    <message>
+        <source>Conversations ({})</source>
+        <translation>Gespräche ({})</translation>
+    </message>
+    <message>
+        <source>{conversations} with {messages} imported.</source>
+        <translation>{conversations} mit {messages} importiert.</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n Gespräch</numerusform>
+            <numerusform>%n Gespräche</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n could not be imported.</source>
+        <translation>
+            <numerusform>%n ließ sich nicht importieren.</numerusform>
+            <numerusform>%n ließen sich nicht importieren.</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>It is in {}. Nothing here can show folders.</source>
+        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
+    </message>
+</context>
+<context>
     <name>Dialogs</name>
     <message>
         <source>Rename conversation</source>
@@ -4221,104 +4319,6 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>Conversation</source>
         <translation>Gespräch</translation>
-    </message>
-</context>
-<context>
-    <name>TransferCommands</name>
-    <message>
-        <source>There is nothing to export yet.</source>
-        <translation>Noch gibt es nichts zu exportieren.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n message(s)</source>
-        <translation>
-            <numerusform>%n Nachricht</numerusform>
-            <numerusform>%n Nachrichten</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>This branch</source>
-        <translation>Dieser Zweig</translation>
-    </message>
-    <message>
-        <source>The selected messages</source>
-        <translation>Die ausgewählten Nachrichten</translation>
-    </message>
-    <message>
-        <source>This message</source>
-        <translation>Diese Nachricht</translation>
-    </message>
-    <message>
-        <source>The whole tree</source>
-        <translation>Der ganze Baum</translation>
-    </message>
-    <message>
-        <source>Every branch</source>
-        <translation>Jeder Zweig</translation>
-    </message>
-    <message>
-        <source>This folder</source>
-        <translation>Dieser Ordner</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n conversation(s) in “{folder}”</source>
-        <translation>
-            <numerusform>%n Gespräch in „{folder}“</numerusform>
-            <numerusform>%n Gespräche in „{folder}“</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Everything</source>
-        <translation>Alles</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n conversation(s), with every branch</source>
-        <translation>
-            <numerusform>%n Gespräch, mit jedem Zweig</numerusform>
-            <numerusform>%n Gespräche, mit jedem Zweig</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>Conversations</source>
-        <translation>Gespräche</translation>
-    </message>
-    <message>
-        <source>{num} files are in {path}.</source>
-        <translation>{num} Dateien sind in {path}.</translation>
-    </message>
-    <message>
-        <source>{path} is written.</source>
-        <translation>{path} ist geschrieben.</translation>
-    </message>
-    <message>
-        <source>Import</source>
-        <translation>Importieren</translation>
-    </message>
-    <message>
-        <source>Conversations ({})</source>
-        <translation>Gespräche ({})</translation>
-    </message>
-    <message>
-        <source>{conversations} with {messages} imported.</source>
-        <translation>{conversations} mit {messages} importiert.</translation>
-    </message>
-    <message numerus="yes">
-        <source>%n conversation(s)</source>
-        <translation>
-            <numerusform>%n Gespräch</numerusform>
-            <numerusform>%n Gespräche</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n could not be imported.</source>
-        <translation>
-            <numerusform>%n ließ sich nicht importieren.</numerusform>
-            <numerusform>%n ließen sich nicht importieren.</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>It is in {}. Nothing here can show folders.</source>
-        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
 </context>
 <context>

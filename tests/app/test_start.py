@@ -41,14 +41,13 @@ _NOT_ON_THE_FIRST_PICTURE = (
     *(
         "app.ui.tree.tree_view",
         "app.ui.comparing.side_by_side",
-        "app.ui.transfer.export_window",
-        "app.ui.transfer.import_window",
-        "app.ui.transfer.search_panel",
+        "app.ui.dialogs.export_window",
+        "app.ui.dialogs.import_window",
+        "app.ui.dialogs.search_panel",
     ),
     *(
-        "app.ui.transfer.trash_window",
-        "app.ui.transfer.backups_window",
-        "app.ui.transfer.replay_window",
+        "app.ui.dialogs.recovery_windows",
+        "app.ui.dialogs.replay_window",
         "app.ui.asking.system_prompt_popover",
     ),
     # Files in and out, and what runs beside the window.

@@ -6,13 +6,13 @@ import json
 
 from PySide6.QtWidgets import QWidget
 
-from app.ui.transfer.export_window import ExportWindow
+from app.ui.dialogs.export_window import ExportWindow
 from tests.scenes.stage import Stage
 
 
 def searching(stage: Stage) -> QWidget:
     stage.act("search_all")
-    search = stage.window.transfer.search
+    search = stage.window.dialogs.search
     search.field.setText("the answer")
     stage.wait(lambda: search.list.chosen is not None)
     return stage.window
@@ -40,7 +40,7 @@ def importing(stage: Stage) -> QWidget:
         for number in range(10)
     ]
     (stage.folder / "chats.jsonl").write_text("\n".join([*map(json.dumps, chats), "{broken"]))
-    sheet = stage.window.transfer.show_import([stage.folder / "chats.jsonl", stage.folder / "missing.bough"])
+    sheet = stage.window.dialogs.show_import([stage.folder / "chats.jsonl", stage.folder / "missing.bough"])
     stage.wait(lambda: not sheet.is_working)
     sheet.twins.heading.setChecked(True)
     return sheet
@@ -51,7 +51,7 @@ def trash(stage: Stage) -> QWidget:
     stage.open("versions")
     stage.controller.prune(stage.controller.path[-1].id)
     stage.application.program.conversations.delete(stage.planted["Trip plans"])
-    sheet = stage.window.transfer.show_trash()
+    sheet = stage.window.dialogs.show_trash()
     stage.wait(lambda: sheet.list.count() >= 2)
     stage.controller.undo_delete()
     stage.controller.undo()
@@ -59,21 +59,21 @@ def trash(stage: Stage) -> QWidget:
 
 
 def backups(stage: Stage) -> QWidget:
-    return stage.window.transfer.show_backups()
+    return stage.window.dialogs.show_backups()
 
 
 def running_again(stage: Stage) -> QWidget:
     """An answer of the guide's that came again."""
     stage.controller.send("What is a branch?")
     stage.wait(lambda: stage.controller.streaming_message is None)
-    sheet = stage.window.transfer.show_replay()
+    sheet = stage.window.dialogs.show_replay()
     assert sheet is not None
     stage.wait(lambda: sheet.is_over)
     return sheet
 
 
 def _export(stage: Stage) -> ExportWindow:
-    sheet = stage.window.transfer.show_export()
+    sheet = stage.window.dialogs.show_export()
     assert sheet is not None
     stage.wait(lambda: bool(sheet.preview.text.toPlainText()))
     return sheet

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from app.program import Program
-from app.ui import dialogs
+from app.ui.dialogs import questions
 from app.ui.header import model_label
 from app.ui.menus import Menus
 from app.ui.parts.plain import as_label, as_tool_tip
@@ -70,7 +70,7 @@ class DraftModelCommands(QObject):
 
     def _open(self) -> None:
         settings = self._program.settings
-        folder = dialogs.ask_draft_model_folder(self._window, [*settings.recent_drafts, *settings.recent_models])
+        folder = questions.ask_draft_model_folder(self._window, [*settings.recent_drafts, *settings.recent_models])
         if folder is not None:
             self._program.set_draft_model(str(folder))
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.conversation.controller import Controller
 from app.model.message import Conversation
 from app.notices import Notice
-from app.ui import dialogs
 from app.ui.asking.composer import Composer
+from app.ui.dialogs import questions
 from app.ui.menus import Menus
 from app.ui.parts.plain import as_label
 from app.ui.sidebar.conversation_list import ConversationList
@@ -52,7 +52,7 @@ class ConversationCommands(QObject):
             "folder": partial(self._on_open_one, self._ask_folder),
             "archive": partial(self._on_open_one, self._archive_or_not),
             "delete": partial(self._on_open_one, self._conversations.delete),
-            "empty_trash": partial(dialogs.confirm_emptying, self._window, self._conversations.empty_trash),
+            "empty_trash": partial(questions.confirm_emptying, self._window, self._conversations.empty_trash),
             "data": self._show_data_folder,
         }
 
@@ -145,7 +145,7 @@ class ConversationCommands(QObject):
     def _rename(self, conversation_id: int) -> None:
         conversation = self._conversation(conversation_id)
         if conversation is not None and not self._list.begin_rename(conversation_id):
-            name = dialogs.ask_name(self._window, conversation.name)
+            name = questions.ask_name(self._window, conversation.name)
             if name is not None:
                 self._conversations.rename(conversation_id, name)
 
@@ -162,12 +162,12 @@ class ConversationCommands(QObject):
     def _ask_folder(self, conversation_id: int) -> None:
         conversation = self._conversation(conversation_id)
         if conversation is not None:
-            folder = dialogs.ask_folder(self._window, conversation.folder, self._conversations.folders)
+            folder = questions.ask_folder(self._window, conversation.folder, self._conversations.folders)
             if folder is not None:
                 self._conversations.put_into_folder(conversation_id, folder)
 
     def _rename_folder(self, folder: str) -> None:
-        name = dialogs.ask_folder(self._window, folder, [])
+        name = questions.ask_folder(self._window, folder, [])
         if name:
             self._conversations.rename_folder(folder, name)
 

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate, QStyleOpti
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, KEY, ConversationModel
-from app.ui.sidebar.sections import sections
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, KEY, ConversationModel, sections
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _ROW_PX = 34

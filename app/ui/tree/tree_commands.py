@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.conversation.controller import Controller
 from app.model.message import MessageId
-from app.ui import dialogs
+from app.ui.dialogs import questions
 from app.ui.menus import Menus
 
 STEPS = (
@@ -125,7 +125,7 @@ class TreeCommands(QObject):
             case "pin_branch":
                 self._controller.pin_branch(message_id)
             case "name":
-                called = dialogs.ask_branch_name(self._window, message.name)
+                called = questions.ask_branch_name(self._window, message.name)
                 if called is not None:
                     self._controller.name_branch(message_id, called)
             case "prune":

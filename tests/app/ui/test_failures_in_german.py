@@ -17,8 +17,8 @@ from pytestqt.qtbot import QtBot
 
 from app.model.settings import Keeping
 from app.ui.asking.format_popover import FormatPopover
+from app.ui.dialogs.import_window import ImportWindow
 from app.ui.languages import Language
-from app.ui.transfer.import_window import ImportWindow
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
 from tests.app.ui.conftest import PATIENCE_MS

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
-from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, ConversationModel
-from app.ui.sidebar.sections import Section, sections
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, ConversationModel, Section, sections
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _TODAY = date(2026, 3, 31)

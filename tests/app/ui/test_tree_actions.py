@@ -194,7 +194,7 @@ def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
     assert _marks(person, answer.id) == {"Starred", "Pinned"}
     person.press(answer.id, "s")
     assert _marks(person, answer.id) == {"Pinned"}
-    monkeypatch.setattr("app.ui.dialogs.ask_branch_name", _named_mine)
+    monkeypatch.setattr("app.ui.dialogs.questions.ask_branch_name", _named_mine)
     person.press(answer.id, "n")
     assert person.controller.message(answer.id).name == "Mine"
     assert "Mine" in {label.text() for label in person.view(answer.id).findChildren(QLabel) if label.isVisible()}

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit, QWidget
 from app.model.message import Message, Sampling
 from app.notices import Notice
 from app.ui.asking.asking_panel import AskingPanel
+from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
-from app.ui.shortcuts_window import ShortcutsWindow
 from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 

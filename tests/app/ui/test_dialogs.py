@@ -25,13 +25,12 @@ from PySide6.QtWidgets import (
 from app.model.imports import blocks
 from app.model.search_words import day
 from app.model.upkeep import Upkeep
+from app.ui.dialogs.export_window import ExportWindow
+from app.ui.dialogs.import_window import ImportWindow
+from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
+from app.ui.dialogs.replay_window import ReplayWindow
+from app.ui.dialogs.search_panel import SearchPanel
 from app.ui.parts.sheet import Sheet
-from app.ui.transfer.backups_window import BackupsWindow
-from app.ui.transfer.export_window import ExportWindow
-from app.ui.transfer.import_window import ImportWindow
-from app.ui.transfer.replay_window import ReplayWindow
-from app.ui.transfer.search_panel import SearchPanel
-from app.ui.transfer.trash_window import TrashWindow
 from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -68,7 +67,7 @@ def _nothing_stays_open(person: Person) -> Iterator[None]:
     for sheet in person.window.findChildren(Sheet):
         _wait(person, lambda sheet=sheet: not sheet.is_working)
         sheet.close()
-    person.window.transfer.search.setVisible(False)
+    person.window.dialogs.search.setVisible(False)
 
 
 # --- export ------------------------------------------------------------------------------------------------
@@ -171,7 +170,7 @@ def _send(widget: QWidget, event: QDragEnterEvent | QDropEvent) -> None:
 def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_is_opened(
     person: Person, tmp_path: Path
 ) -> None:
-    page = person.window.transfer.drop_page
+    page = person.window.dialogs.drop_page
     chats, picture = _chats(tmp_path / "chats.jsonl", "q1", "q2", "q1"), tmp_path / "picture.png"
     dragged = _drag(person, chats, picture)
     assert page.isVisible()
@@ -198,7 +197,7 @@ def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: P
     broken = tmp_path / "broken.json"
     broken.write_text('[{"mapping": ')
     before = len(person.application.program.conversations.all)
-    sheet = person.window.transfer.show_import([broken, tmp_path / "missing.bough"])
+    sheet = person.window.dialogs.show_import([broken, tmp_path / "missing.bough"])
     _wait(person, lambda: not sheet.is_working)
     assert not sheet.import_button.isEnabled()
     assert "broken.json: " in sheet.problems.lines.text()
@@ -209,7 +208,7 @@ def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: P
 
 def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(person: Person, tmp_path: Path) -> None:
     before = len(person.application.program.conversations.all)
-    sheet = person.window.transfer.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
+    sheet = person.window.dialogs.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
     _wait(person, lambda: not sheet.is_working)
     _press(person, sheet, "Import")
     _wait(person, lambda: "conversations" in sheet.progress_text.text())
@@ -226,7 +225,7 @@ def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(person:
 
 def _search(person: Person, text: str) -> SearchPanel:
     person.window.action("search_all").trigger()
-    panel = person.window.transfer.search
+    panel = person.window.dialogs.search
     panel.field.clear()
     with person.bot.waitSignal(
         person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of(text)
@@ -302,7 +301,7 @@ def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(person: Pers
 
 def test_an_empty_search_says_what_is_searched(person: Person) -> None:
     person.window.action("search_all").trigger()
-    panel = person.window.transfer.search
+    panel = person.window.dialogs.search
     with person.bot.waitSignal(
         person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of("")
     ):
@@ -419,15 +418,15 @@ def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(person: Per
 
 def test_every_control_has_a_name_and_no_text_is_cut_off(person: Person, tmp_path: Path) -> None:
     _planted(person, "u1-a1")
-    transfer = person.window.transfer
+    dialogs = person.window.dialogs
     sheets = (
-        transfer.show_export(),
-        transfer.show_import([_chats(tmp_path / "chats.jsonl", "q3")]),
-        transfer.show_trash(),
-        transfer.show_backups(),
+        dialogs.show_export(),
+        dialogs.show_import([_chats(tmp_path / "chats.jsonl", "q3")]),
+        dialogs.show_trash(),
+        dialogs.show_backups(),
     )
-    transfer.show_search()
-    for sheet in (*sheets, transfer.search):
+    dialogs.show_search()
+    for sheet in (*sheets, dialogs.search):
         assert sheet is not None
         if isinstance(sheet, Sheet):
             _wait(person, lambda sheet=sheet: not sheet.is_working)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -24,17 +24,16 @@ from PySide6.QtWidgets import (
 from app.archive.archive import Archive
 from app.archive.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
 from app.archive.work import Work
-from app.model.exports.format_names import Format, suffix
+from app.model.exports.format_names import FORMATS, Format, suffix
 from app.model.exports.names import file_name
 from app.model.exports.part import Options
 from app.numbers import counted
 from app.sentences import worded
+from app.ui.dialogs.export_preview import ExportPreview
 from app.ui.parts.elided_label import ElidedLabel
 from app.ui.parts.one_of import OneOf, quiet_label
 from app.ui.parts.sheet import Sheet, scrolled
 from app.ui.theme import scaled
-from app.ui.transfer.export_formats import all_formats
-from app.ui.transfer.export_preview import ExportPreview
 
 _SIZE_PX = (900, 660)
 _FORM_PX = 360
@@ -74,7 +73,7 @@ class ExportWindow(Sheet):
         self.what.choose(0)
         self.formats = QComboBox()
         self.formats.setAccessibleName(self.tr("Format"))
-        for words in all_formats():
+        for words in _all_formats():
             self.formats.addItem(words.name, words.format)
             self.formats.setItemData(self.formats.count() - 1, words.line, Qt.ItemDataRole.ToolTipRole)
         self._format_line = quiet_label("")
@@ -174,7 +173,7 @@ class ExportWindow(Sheet):
 
     def _on_changed(self) -> None:
         order = self.order
-        self._format_line.setText(all_formats()[self.formats.currentIndex()].line)
+        self._format_line.setText(_all_formats()[self.formats.currentIndex()].line)
         self.colours.setVisible(order.format == "html")
         keeps_all = order.format in _AS_THEY_ARE
         self.reasoning.setEnabled(not keeps_all)
@@ -278,3 +277,60 @@ def _heading(text: str) -> QLabel:
     label = QLabel(text)
     label.setObjectName("role")
     return label
+
+
+class _FormatWords(NamedTuple):
+    """What is said of a format."""
+
+    format: Format
+    name: str
+    line: str
+
+
+def _all_formats() -> list[_FormatWords]:
+    """Return what is said of each format, in the order in which they are offered."""
+    return [_FormatWords(format_, _name(format_), _line(format_)) for format_ in FORMATS]
+
+
+def _name(format_: Format) -> str:
+    match format_:
+        case "md":
+            return QCoreApplication.translate("Export", "Markdown")
+        case "html":
+            return QCoreApplication.translate("Export", "Web page")
+        case "pdf":
+            return QCoreApplication.translate("Export", "PDF")
+        case "txt":
+            return QCoreApplication.translate("Export", "Plain text")
+        case "odt":
+            return QCoreApplication.translate("Export", "OpenDocument")
+        case "openai-jsonl":
+            return QCoreApplication.translate("Export", "OpenAI JSON Lines")
+        case "sharegpt-jsonl":
+            return QCoreApplication.translate("Export", "ShareGPT JSON Lines")
+        case "preference-jsonl":
+            return QCoreApplication.translate("Export", "Preference pairs")
+        case "bough":
+            return QCoreApplication.translate("Export", "Bough")
+
+
+def _line(format_: Format) -> str:
+    match format_:
+        case "md":
+            return QCoreApplication.translate("Export", "Text with headings; Bough reads it back.")
+        case "html":
+            return QCoreApplication.translate("Export", "One file that needs nothing else; branches fold.")
+        case "pdf":
+            return QCoreApplication.translate("Export", "Pages with numbers, and an outline of the messages.")
+        case "txt":
+            return QCoreApplication.translate("Export", "Nothing is marked up, nothing is changed.")
+        case "odt":
+            return QCoreApplication.translate("Export", "For word processors; formulas are pictures.")
+        case "openai-jsonl":
+            return QCoreApplication.translate("Export", "For fine-tuning: one chat a line, one for each branch.")
+        case "sharegpt-jsonl":
+            return QCoreApplication.translate("Export", "For fine-tuning: the form that many tools read.")
+        case "preference-jsonl":
+            return QCoreApplication.translate("Export", "For fine-tuning: the answer shown, and each one beside it.")
+        case "bough":
+            return QCoreApplication.translate("Export", "Everything, nothing lost: all that Bough knows of it.")

@@ -19,28 +19,27 @@ from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
 from app.notices import Notice
 from app.numbers import counted
+from app.ui.dialogs.drop_page import DropPage
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
-from app.ui.transfer.drop_page import DropPage
 
 if TYPE_CHECKING:
     from app.archive.archive import Archive
     from app.archive.exporting import Written
     from app.model.imports.importing import Summary
     from app.model.trash import Thrown
+    from app.ui.dialogs.export_window import ExportWindow, Offer
+    from app.ui.dialogs.import_window import ImportWindow
+    from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
+    from app.ui.dialogs.replay_window import ReplayWindow
+    from app.ui.dialogs.search_panel import SearchPanel
     from app.ui.parts.sheet import Sheet
-    from app.ui.transfer.backups_window import BackupsWindow
-    from app.ui.transfer.export_window import ExportWindow, Offer
-    from app.ui.transfer.import_window import ImportWindow
-    from app.ui.transfer.replay_window import ReplayWindow
-    from app.ui.transfer.search_panel import SearchPanel
-    from app.ui.transfer.trash_window import TrashWindow
 
 _FIRST_WORDS = 60
 
 
-class TransferCommands(QObject):
+class DialogCommands(QObject):
     """Opens a window for each, one of a kind at a time, and tells what came of it."""
 
     def __init__(
@@ -95,7 +94,7 @@ class TransferCommands(QObject):
 
     def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
         """Offer what can be exported now: the visible branch first, or everything."""
-        from app.ui.transfer.export_window import ExportWindow
+        from app.ui.dialogs.export_window import ExportWindow
 
         offers = list(self._offers())
         if not offers:
@@ -112,7 +111,7 @@ class TransferCommands(QObject):
 
     def _offers(self) -> Iterator[Offer]:
         from app.archive.exporting import Scope
-        from app.ui.transfer.export_window import Offer
+        from app.ui.dialogs.export_window import Offer
 
         conversation = self._controller.conversation
         conversations = self._controller.program.conversations.all
@@ -175,7 +174,7 @@ class TransferCommands(QObject):
 
     def show_import(self, files: Sequence[Path]) -> ImportWindow:
         """Show what is in files, and import it once that is asked for."""
-        from app.ui.transfer.import_window import ImportWindow
+        from app.ui.dialogs.import_window import ImportWindow
 
         sheet = ImportWindow(self._archive, files, self._only(ImportWindow))
         sheet.imported.connect(self._on_imported)
@@ -201,7 +200,7 @@ class TransferCommands(QObject):
         return self._search.get()
 
     def _make_search(self) -> SearchPanel:
-        from app.ui.transfer.search_panel import SearchPanel
+        from app.ui.dialogs.search_panel import SearchPanel
 
         panel = SearchPanel(self._archive.searcher, self._theme, self._window)
         panel.hit_chosen.connect(self._go_to)
@@ -225,7 +224,7 @@ class TransferCommands(QObject):
 
     def show_trash(self) -> TrashWindow:
         """List what was thrown away."""
-        from app.ui.transfer.trash_window import TrashWindow
+        from app.ui.dialogs.recovery_windows import TrashWindow
 
         sheet = TrashWindow(self._archive, self._only(TrashWindow))
         sheet.restore_asked.connect(self._restore)
@@ -241,7 +240,7 @@ class TransferCommands(QObject):
 
     def show_backups(self) -> BackupsWindow:
         """List the backups."""
-        from app.ui.transfer.backups_window import BackupsWindow
+        from app.ui.dialogs.recovery_windows import BackupsWindow
 
         sheet = BackupsWindow(self._archive, self._only(BackupsWindow))
         sheet.restore_asked.connect(self._controller.program.restore_asked)
@@ -252,7 +251,7 @@ class TransferCommands(QObject):
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
         from app.replay.replaying import Replaying, why_not
-        from app.ui.transfer.replay_window import ReplayWindow
+        from app.ui.dialogs.replay_window import ReplayWindow
 
         message_id = self._current_id()
         path = self._controller.path

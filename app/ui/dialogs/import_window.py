@@ -7,17 +7,20 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, imported, planned
 from app.numbers import counted
 from app.sentences import worded
+from app.ui.parts.fitting_button import FittingButton
 from app.ui.parts.one_of import quiet_label
 from app.ui.parts.sheet import Sheet, scrolled
-from app.ui.transfer.folded import Folded
+from app.ui.theme import icon
 
 _SIZE_PX = (600, 560)
+_INSET_PX = 30
 _MAX_LINES = 200
 """Of what can't be imported, and of what is there already; more than that nobody reads."""
 
@@ -168,6 +171,48 @@ class ImportWindow(Sheet):
     def _on_cancelled(self) -> None:
         self.import_button.setEnabled(True)
         self.say(self.tr("Cancelled. What was begun was taken back."))
+
+
+class Folded(QFrame):
+    """A heading with the number of its lines."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("card")
+        self.heading = FittingButton()
+        self.heading.setCheckable(True)
+        self.heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.heading.setObjectName("fold")
+        self.heading.toggled.connect(self._on_toggled)
+        self.lines = QLabel()
+        self.lines.setWordWrap(True)
+        self.lines.setTextFormat(Qt.TextFormat.PlainText)
+        self.lines.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.lines.setContentsMargins(_INSET_PX, 0, 0, 4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(10, 6, 16, 6)
+        column.setSpacing(4)
+        column.addWidget(self.heading)
+        column.addWidget(self.lines)
+        self._on_toggled(False)
+
+    def show_lines(self, heading: str, lines: Sequence[str], num_lines: int, *, is_open: bool = False) -> None:
+        """Show lines, of which there may be more than are given."""
+        more = num_lines - len(lines)
+        self.heading.show_words(heading)
+        self.heading.setAccessibleName(heading)
+        told = [f"· {line}" for line in lines]
+        if more > 0:
+            told.append(self.tr("… and %n more", "", more))
+        self.lines.setText("\n".join(told))
+        self.heading.setChecked(is_open)
+        self.setVisible(num_lines > 0)
+
+    def _on_toggled(self, is_open: bool) -> None:
+        self.lines.setVisible(is_open)
+        quiet = self.palette().color(QPalette.ColorRole.PlaceholderText).name()
+        self.heading.setIcon(icon("down" if is_open else "right", quiet))
+        self.heading.setToolTip(self.tr("Fold it away") if is_open else self.tr("Show what that is"))
 
 
 def _names(files: Sequence[Path]) -> str:

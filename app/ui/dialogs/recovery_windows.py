@@ -1,0 +1,279 @@
+"""Two windows from which lost conversations come back: the trash and the backups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QKeySequence
+from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QMessageBox, QStackedWidget, QWidget
+
+from app.archive.archive import Archive
+from app.model.backups import Backups
+from app.model.message import MessageId
+from app.model.restoring import Backup, listed
+from app.model.trash import Thrown
+from app.numbers import sized
+from app.ui.parts.one_of import quiet_label
+from app.ui.parts.sheet import Sheet
+from app.ui.parts.times import when
+from app.ui.parts.two_lines import two_line_item, two_line_list
+
+_TRASH_SIZE_PX = (600, 560)
+_BACKUPS_SIZE_PX = (600, 520)
+_BACKUP_ICONS = {"sound": "check", "damaged": "warning", "unknown": "history"}
+
+
+class _ListWindow(Sheet):
+    """A list below an explanation; a text takes the list's place while the list is empty."""
+
+    def __init__(self, title: str, list_name: str, *, explanation: str, empty_text: str, parent: QWidget) -> None:
+        super().__init__(title, parent)
+        self.list: QListWidget = two_line_list(list_name)
+        self.empty = QLabel(empty_text)
+        self.empty.setObjectName("search_says")
+        self.empty.setWordWrap(True)
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.list)
+        self._pages.addWidget(self.empty)
+        self.body.addWidget(quiet_label(explanation))
+        self.body.addWidget(self._pages, 1)
+
+    def _fill(self, items: Sequence[QListWidgetItem]) -> None:
+        """Show these rows; the current row keeps its number."""
+        row = max(self.list.currentRow(), 0)
+        self.list.clear()
+        for item in items:
+            self.list.addItem(item)
+        self._pages.setCurrentWidget(self.list if items else self.empty)
+        if items:
+            self.list.setCurrentRow(min(row, len(items) - 1))
+
+    def _question(self, title: str, text: str, details: str) -> QMessageBox:
+        """Return a question with a Cancel button as its default; it deletes itself when it is closed."""
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setWindowTitle(title)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(text)
+        box.setInformativeText(details)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        return box
+
+
+class TrashWindow(_ListWindow):
+    """Lists the deleted conversations and pruned branches.
+
+    Restoring takes effect at once. Deleting asks first, because it cannot be undone.
+    """
+
+    restore_asked = Signal(object)
+    """A `Thrown`."""
+    delete_asked = Signal(object, object)
+    """The ids of conversations, and of the topmost messages of branches."""
+
+    def __init__(self, archive: Archive, parent: QWidget) -> None:
+        super().__init__(
+            self.tr("Trash"),
+            self.tr("What lies in the trash"),
+            explanation=self.tr("What lies here is deleted after thirty days. No search and no export finds it."),
+            empty_text=self.tr(
+                "The trash is empty.\n\nConversations that you delete and branches that you prune lie here "
+                "for thirty days. Until then you can take them back."
+            ),
+            parent=parent,
+        )
+        self._archive = archive
+        self._thrown: list[Thrown] = []
+        self._asked: tuple[str, list[Thrown]] = ("", [])
+        """The pending question, and the items that it is about."""
+        self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
+        self.list.itemSelectionChanged.connect(self._update_buttons)
+        self.restore_button = self.add_button(self.tr("Restore"), self._restore, is_primary=True)
+        self.delete_button = self.add_button(self.tr("Delete for good…"), self._delete_chosen, key=self.tr("Del"))
+        self.delete_button.setShortcut(QKeySequence(Qt.Key.Key_Delete))
+        self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)
+        self._update_buttons()
+        self.open_at(*_TRASH_SIZE_PX)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the trash again."""
+        work = self._archive.read(lambda store: store.thrown.listed())
+        work.done.connect(self._show)
+        work.failed.connect(self.fail)
+
+    def choose(self, conversation_id: int, message_id: MessageId | None = None) -> None:
+        """Select one item: a conversation, or (with `message_id`) a branch."""
+        for row, one in enumerate(self._thrown):
+            if (one.conversation_id, one.message_id) == (conversation_id, message_id):
+                self.list.setCurrentRow(row)
+
+    @property
+    def chosen(self) -> list[Thrown]:
+        return [self._thrown[index.row()] for index in self.list.selectionModel().selectedRows()]
+
+    def _show(self, thrown: list[Thrown]) -> None:
+        self._thrown = thrown
+        self._fill([self._item(one) for one in thrown])
+        self._update_buttons()
+
+    def _item(self, one: Thrown) -> QListWidgetItem:
+        goes = self.tr("%n message(s) would go", "", one.num_messages)
+        if one.message_id is None:
+            text, icon_name = one.name, "trash"
+            detail = self.tr("Deleted {time} · {goes}")
+        else:
+            text, icon_name = one.text or self.tr("An empty message"), "fork"
+            detail = self.tr("Pruned {time} in “{name}” · {goes}")
+        return two_line_item(text, detail.format(time=when(one.thrown_ms), name=one.name, goes=goes), None, icon_name)
+
+    def _update_buttons(self) -> None:
+        is_any = bool(self.list.selectionModel().selectedRows()) if self._thrown else False
+        self.restore_button.setEnabled(is_any)
+        self.delete_button.setEnabled(is_any)
+        self.empty_button.setEnabled(bool(self._thrown))
+
+    def _restore(self) -> None:
+        for one in self.chosen:
+            self.restore_asked.emit(one)
+        self.refresh()
+
+    def _delete_chosen(self) -> None:
+        chosen = self.chosen
+        name = chosen[0].name if chosen[0].message_id is None else chosen[0].text
+        self._ask(
+            self.tr("Delete “{name}” for good?").format(name=name[:80])
+            if len(chosen) == 1
+            else self.tr("Delete %n of these for good?", "", len(chosen)),
+            chosen,
+        )
+
+    def _delete_all(self) -> None:
+        self._ask(self.tr("Delete for good what lies in the trash?"), list(self._thrown))
+
+    def _ask(self, question: str, thrown: list[Thrown]) -> None:
+        """Count the messages that would be deleted, then ask."""
+        conversations, branches = _ids(thrown)
+        self._asked = (question, thrown)
+        work = self._archive.read(lambda store: store.thrown.counted(conversations, branches))
+        work.done.connect(self._show_question)
+        work.failed.connect(self.fail)
+
+    def _show_question(self, num_messages: int) -> None:
+        question, thrown = self._asked
+        details = self.tr(
+            "{goes}: from your conversations, from their backups and from what models have read. "
+            "What another conversation shares stays. Models read again what they need."
+        ).format(goes=self.tr("%n message(s) would go", "", num_messages))
+        box = self._question(self.tr("Delete for good"), question, details)
+        delete = box.addButton(self.tr("Delete for good"), QMessageBox.ButtonRole.DestructiveRole)
+        delete.clicked.connect(lambda: self._delete(thrown))
+        box.open()
+
+    def _delete(self, thrown: list[Thrown]) -> None:
+        self.delete_asked.emit(*_ids(thrown))
+        self.refresh()
+
+
+class BackupsWindow(_ListWindow):
+    """Lists the backups; each one is checked while the window is open."""
+
+    restore_asked = Signal(object)
+    """The path of the backup to restore."""
+
+    def __init__(self, archive: Archive, parent: QWidget) -> None:
+        super().__init__(
+            self.tr("Backups"),
+            self.tr("Backups"),
+            explanation=self.tr(
+                "Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts "
+                "it in the place of your conversations; these are kept among the backups."
+            ),
+            empty_text=self.tr(
+                "There is no backup yet. Bough makes one a day, soon after it starts, and keeps the last seven."
+            ),
+            parent=parent,
+        )
+        self._archive = archive
+        self._backups: list[Backup] = []
+        self.list.currentRowChanged.connect(self._update_buttons)
+        self.folder_button = self.add_button(self.tr("Show folder"), self._show_folder)
+        self.restore_button = self.add_button(self.tr("Restore…"), self._ask, is_primary=True)
+        self._update_buttons()
+        self.open_at(*_BACKUPS_SIZE_PX)
+        work = archive.run(lambda: listed(archive.path))
+        work.progressed.connect(self._show)
+        work.done.connect(self._show)
+        work.failed.connect(self.fail)
+        self.finished.connect(work.cancel)
+
+    @property
+    def chosen(self) -> Backup | None:
+        row = self.list.currentRow()
+        return self._backups[row] if 0 <= row < len(self._backups) else None
+
+    def _show(self, backups: list[Backup]) -> None:
+        self._backups = backups
+        self._fill(
+            [two_line_item(when(one.made_ms), self._details(one), None, _BACKUP_ICONS[one.state]) for one in backups]
+        )
+        self._update_buttons()
+
+    def _details(self, backup: Backup) -> str:
+        match backup.state:
+            case "sound":
+                state = self.tr("sound")
+                num_conversations = self.tr("%n conversation(s)", "", backup.num_conversations)
+            case "damaged":
+                state, num_conversations = self.tr("damaged; it can't be put back"), ""
+            case "unknown":
+                state, num_conversations = self.tr("being checked …"), ""
+        details = (state, num_conversations, sized(backup.num_bytes), self._reason(backup))
+        return " · ".join(text for text in details if text)
+
+    def _reason(self, backup: Backup) -> str:
+        match backup.reason:
+            case "update":
+                return self.tr("made before an update")
+            case "restore":
+                return self.tr("kept when a backup was restored")
+            case "daily":
+                return ""
+
+    def _update_buttons(self, _row: int = 0) -> None:
+        chosen = self.chosen
+        self.restore_button.setEnabled(chosen is not None and chosen.state == "sound")
+
+    def _show_folder(self) -> None:
+        folder = Backups(self._archive.path).folder
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            self.say(self.tr("They are in {folder}. Nothing here can show folders.").format(folder=folder))
+
+    def _ask(self) -> None:
+        backup = self.chosen
+        if backup is None:
+            return
+        box = self._question(
+            self.tr("Restore a backup"),
+            self.tr("Restore the backup of {time}?").format(time=when(backup.made_ms)),
+            self.tr(
+                "Bough closes its windows and opens them again with what was there then. What is there now is kept "
+                "among the backups. Answers that are under way are stopped."
+            ),
+        )
+        restore = box.addButton(self.tr("Restore"), QMessageBox.ButtonRole.AcceptRole)
+        restore.clicked.connect(lambda: self._restore(backup.file))
+        box.open()
+
+    def _restore(self, file: Path) -> None:
+        self.accept()
+        self.restore_asked.emit(file)
+
+
+def _ids(thrown: list[Thrown]) -> tuple[list[int], list[int]]:
+    """Return the ids of the conversations, and of the topmost messages of the branches."""
+    conversations = [one.conversation_id for one in thrown if one.message_id is None]
+    return conversations, [one.message_id for one in thrown if one.message_id is not None]

@@ -1,1 +1,0 @@
-"""In and out, found and taken back."""
