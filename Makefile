@@ -43,7 +43,7 @@ format: $(READY) ## Put the code in its form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure against the peers; ONLY=name runs one measurement, LONG=1 what takes long, too
+bench: $(READY) ## Measure against the peers; ONLY=area runs one area, LONG=1 what takes long, too
 	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
 tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour

@@ -1,77 +1,100 @@
-"""`make bench`: peers and Bough in turn, in one run; a table on screen and the same rows in build/bench.json."""
+"""`make bench`: peers and Bough in turn; a table on screen and the same rows in build/bench.json.
+
+Each area runs in a process of its own. Rows are shown and written as they come.
+"""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from tests.benchmarks.area import rows_of
 from tests.benchmarks.measure import Row
-from worker.blas import preload
 
-_AREAS = (
-    "decode",
-    "latency",
-    "start",
-    "text_stream",
-    "prompt_cache",
-    "several",
-    "plan",
-    "drafts",
-    "store",
-    "control",
-    "export",
-    "tree_view",
-    "window",
-)
+_AREAS = {
+    "decode": 60,
+    "latency": 60,
+    "start": 60,
+    "text_stream": 60,
+    "prompt_cache": 60,
+    "several": 60,
+    "plan": 60,
+    "drafts": 60,
+    "store": 60,
+    "control": 60,
+    "export": 60,
+    "tree_view": 60,
+    "window": 60,
+}
+"""About how many seconds each takes on two quiet cores."""
 _OUT = Path("build/bench.json")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description="Measure Bough against its peers.")
-    parser.add_argument("--only", help="an area, or a part of a measurement's name")
+    parser.add_argument("--only", choices=_AREAS, metavar="AREA", help=f"one of {', '.join(_AREAS)}")
     parser.add_argument("--long", action="store_true", help="measure what takes minutes, too: a million messages")
     chosen = parser.parse_args()
     if chosen.long:
         os.environ["BOUGH_BENCH_LONG"] = "1"
-    preload()
-    only: str | None = chosen.only
-    areas = [only] if only in _AREAS else list(_AREAS)
     rows: list[Row] = []
-    for area in areas:
-        rows += importlib.import_module(f"tests.benchmarks.{area}").rows()
-    if only is not None and only not in _AREAS:
-        rows = [row for row in rows if only in row["name"]]
-    _OUT.parent.mkdir(exist_ok=True)
-    _OUT.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    try:
+        for row in _measured([chosen.only] if chosen.only else list(_AREAS)):
+            rows.append(row)
+            _write(rows)
+            print("  ".join(_cells(row)), flush=True)
+    except KeyboardInterrupt:
+        print("\nStopped.")
+    print()
     for line in _table(rows):
         print(line)
     print(f"\nThe same rows are in {_OUT}.")
-    return 0
+    return 1 if any(row["failure"] for row in rows) else 0
+
+
+def _measured(areas: Sequence[str]) -> Iterator[Row]:
+    """Measure one area after the other; say before each how long the rest takes."""
+    began, done_s = time.monotonic(), 0
+    for number, area in enumerate(areas):
+        left_s = sum(_AREAS[later] for later in areas[number:])
+        if done_s:
+            left_s *= (time.monotonic() - began) / done_s
+        print(f"\n[{number + 1} of {len(areas)}] {area}: about {max(1, round(left_s / 60))} min left", flush=True)
+        yield from rows_of(area)
+        done_s += _AREAS[area]
+
+
+def _write(rows: Sequence[Row]) -> None:
+    """Write all rows so far. A reader never sees half a file."""
+    _OUT.parent.mkdir(exist_ok=True)
+    beside = _OUT.with_suffix(".new")
+    beside.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(_OUT)
 
 
 def _table(rows: Iterable[Row]) -> list[str]:
-    heads = ("area", "name", "Bough", "peer", "", "ratio", "spread", "goal", "met")
-    cells = [heads] + [
-        (
-            row["area"],
-            row["name"],
-            _figure(row["bough"]),
-            _figure(row["peer"]),
-            row["peer_name"] or "",
-            _figure(row["ratio"]),
-            f"{row['spread']:.0%}" if row["spread"] is not None else "",
-            row["goal"] or "",
-            {True: "yes", False: "NO", None: ""}[row["met"]],
-        )
-        for row in rows
-    ]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(heads))]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells]
+    lines = [("area", "name", "Bough", "peer", "", "ratio", "spread", "goal", "met"), *map(_cells, rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    return (
+        row["area"],
+        f"FAILED: {row['failure']}" if row["failure"] else row["name"],
+        _figure(row["bough"]),
+        _figure(row["peer"]),
+        row["peer_name"] or "",
+        _figure(row["ratio"]),
+        f"{row['spread']:.0%}" if row["spread"] is not None else "",
+        row["goal"] or "",
+        {True: "yes", False: "NO", None: ""}[row["met"]],
+    )
 
 
 def _figure(value: float | None) -> str:

@@ -74,16 +74,16 @@ _LIST = Constraint(
 )
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         subjects = (
             _Subject("guide", _read(endless_guide(Path(folder) / "guide")), num_tokens=128, num_rounds=25),
             _Subject("128k vocabulary", _read(_large(Path(folder) / "large")), num_tokens=32, num_rounds=9),
         )
-    found: list[Row] = []
     for subject in subjects:
-        found += [*_rates(subject), _main_thread(subject), *_rewound(subject)]
-    return found
+        yield from _rates(subject)
+        yield _main_thread(subject)
+        yield from _rewound(subject)
 
 
 def _rates(subject: _Subject) -> Iterator[Row]:

@@ -7,7 +7,7 @@ say the same, guesses are right and eight positions are read at once; where they
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from tests.benchmarks.measure import Row, compared
@@ -36,13 +36,11 @@ _OTHER = (
 )
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     *_, model = UnreadModel(find_model("guide")).read()
     assert isinstance(model, LanguageModel)
-    return [
-        _row(model, _SAME, "answer after a one-word edit that says the same: tokens/s, the tree as draft", ">= 1.5"),
-        _row(model, _OTHER, "the same of one that says something else", None),
-    ]
+    yield _row(model, _SAME, "answer after a one-word edit that says the same: tokens/s, the tree as draft", ">= 1.5")
+    yield _row(model, _OTHER, "the same of one that says something else", None)
 
 
 def _row(model: LanguageModel, pairs: Sequence[tuple[str, str]], name: str, goal: str | None) -> Row:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.measure import Row, alone
@@ -26,13 +27,13 @@ _ROUNDS = 2
 _KIB_A_MIB = 1024
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         file = folder / "conversations.json"
-        measured = _imports(folder, file, _NUM_IMPORTED, _ROUNDS)
+        yield from _imports(folder, file, _NUM_IMPORTED, _ROUNDS)
         if os.environ.get("BOUGH_BENCH_LONG"):
-            measured += _imports(folder / "long", file, _NUM_IMPORTED_LONG, 1)
+            yield from _imports(folder / "long", file, _NUM_IMPORTED_LONG, 1)
         file.unlink()
         _write_chatgpt(file, _NUM_EXPORTED, a_conversation=_NUM_EXPORTED)
         _run("import", str(file), str(folder / "one"))
@@ -40,8 +41,7 @@ def rows() -> list[Row]:
 
         for format_ in FORMATS:
             seconds = _run("export", format_, str(folder / "one"))["seconds"]
-            measured.append(alone("export", f"a tree of {_NUM_EXPORTED:,} messages as {format_}, s", [seconds]))
-        return measured
+            yield alone("export", f"a tree of {_NUM_EXPORTED:,} messages as {format_}, s", [seconds])
 
 
 def _imports(folder: Path, file: Path, num_messages: int, num_rounds: int) -> list[Row]:

@@ -12,13 +12,15 @@ class Row(TypedDict):
 
     area: str
     name: str
-    bough: float
+    bough: float | None
+    """None where the measurement failed: then `failure` says why."""
     peer_name: str | None
     peer: float | None
     ratio: float | None
     spread: float | None
     goal: str | None
     met: bool | None
+    failure: str | None
 
 
 def in_turn(
@@ -56,6 +58,7 @@ def compared(
         spread=spread(ratios),
         goal=goal,
         met=None if goal is None else meets(ratio, goal),
+        failure=None,
     )
 
 
@@ -72,6 +75,23 @@ def alone(area: str, name: str, figures: Sequence[float], goal: str | None = Non
         spread=spread(figures),
         goal=goal,
         met=None if goal is None else meets(median, goal),
+        failure=None,
+    )
+
+
+def failed(area: str, failure: str) -> Row:
+    """A row for an area that ended before its time."""
+    return Row(
+        area=area,
+        name="",
+        bough=None,
+        peer_name=None,
+        peer=None,
+        ratio=None,
+        spread=None,
+        goal=None,
+        met=None,
+        failure=failure,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -27,7 +28,7 @@ _NUM_PROMPTS = 100
 _NUM_ROUNDS = 9
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         model = _loaded(Path(folder) / "model")
     tree = _Tree(model)
@@ -45,11 +46,11 @@ def rows() -> list[Row]:
         tree.grow()
         written_out.append(_ms(engine, tree.written_out()))
     name = f"plan for {_NUM_PROMPTS} nodes of a tree of {_NUM_TURNS} turns"
-    return [
+    yield from (
         alone(_AREA, f"{name}, one message after the last time, ms", again, "<= 5"),
         alone(_AREA, "the same, each prompt written out, ms", written_out),
         alone(_AREA, "the same, the first time, ms", [first]),
-    ]
+    )
 
 
 def _ms(engine: Engine, frame: bytes) -> float:

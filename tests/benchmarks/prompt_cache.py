@@ -42,8 +42,7 @@ class _Request(NamedTuple):
     """Where messages meet."""
 
 
-def rows() -> list[Row]:
-    found: list[Row] = []
+def rows() -> Iterator[Row]:
     for name, goal in _MODELS.items():
         model = build_random_model(_wide(name), vocab_size=_VOCAB_SIZE)
         requests = list(_conversation())
@@ -51,19 +50,20 @@ def rows() -> list[Row]:
         ideal = _ideal(requests)
         ours = sum(bough.answer(request) for request in requests) / ideal
         theirs = sum(peer.answer(request) for request in requests) / ideal
-        found.append(_of_bough(f"{name}: tokens read ÷ ideal", ours, theirs, goal))
+        yield _of_bough(f"{name}: tokens read ÷ ideal", ours, theirs, goal)
         if name == "llama":
             bytes_a_token = _bytes_a_token(model)
             distinct = _num_distinct(requests) * bytes_a_token
-            found.append(
-                _of_bough(
-                    f"{name}: bytes held ÷ those of the distinct tokens",
-                    bough.num_bytes / distinct,
-                    peer.num_bytes / distinct,
-                    "<= 1.1",
-                )
+            yield _of_bough(
+                f"{name}: bytes held ÷ those of the distinct tokens",
+                bough.num_bytes / distinct,
+                peer.num_bytes / distinct,
+                "<= 1.1",
             )
-    return [*found, *_regenerated(), *_fork_and_return(), *_look_up(), *_reopened()]
+    yield from _regenerated()
+    yield from _fork_and_return()
+    yield from _look_up()
+    yield from _reopened()
 
 
 def _of_bough(name: str, ours: float, theirs: float, goal: str) -> Row:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -25,10 +25,12 @@ _NUM_TOKENS = 96
 _VOCAB_SIZE = 200
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, StdioWorker() as worker:
         worker.load(_model(Path(folder) / "model"))
-        return [_together(worker), *_switched(worker), *_longest_pause(worker)]
+        yield _together(worker)
+        yield from _switched(worker)
+        yield from _longest_pause(worker)
 
 
 def _model(folder: Path) -> Path:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.measure import Row, alone, compared
@@ -15,11 +16,11 @@ from tests.driver import ROOT
 _ROUNDS = 7
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as compiled:
         # As on anybody's computer from the second start on: modules are compiled, and files in the system's cache.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        return _rows(environment | {"PYTHONPYCACHEPREFIX": compiled})
+        yield from _rows(environment | {"PYTHONPYCACHEPREFIX": compiled})
 
 
 def _rows(environment: dict[str, str]) -> list[Row]:

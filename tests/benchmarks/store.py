@@ -29,7 +29,7 @@ _PIECES = 200
 _RECORD = Record(model="guide", token_ids=tuple(range(1000, 1120)), origins="s" * 120)
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.sqlite3"
         draw = random.Random(1)
@@ -49,7 +49,7 @@ def rows() -> list[Row]:
             emptied = [_ms(store.empty_trash)]
         starts = [_ms(lambda: Store(path).close()) for _ in range(_ROUNDS)]
         size = path.stat().st_size / 1e6
-    return [
+    yield from (
         alone(_AREA, "opening the list of 1,000 conversations, ms", lists, "<= 200"),
         alone(_AREA, "opening a conversation of 100 messages, ms", opened),
         alone(_AREA, "search as one types, p95, ms", [_p95(times) for times in typed], "<= 50"),
@@ -63,7 +63,7 @@ def rows() -> list[Row]:
         alone(_AREA, "emptying the trash of it all, what the window waits, ms", emptied),
         alone(_AREA, "writing it all, s", [filled_s]),
         alone(_AREA, "the file, MB", [size]),
-    ]
+    )
 
 
 def _language(draw: random.Random) -> tuple[list[str], list[float]]:

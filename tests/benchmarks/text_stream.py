@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,20 +40,21 @@ _FEW_STOPS = ("\nUser:", "###", "<|im_end|>", "END")
 _DASHES = "-----\n"
 
 
-def rows() -> list[Row]:
-    return [*_costs(), *_dashes(), *_answers()]
+def rows() -> Iterator[Row]:
+    yield from _costs()
+    yield from _dashes()
+    yield from _answers()
 
 
 # --- what a token costs ------------------------------------------------------------------------------------
 
 
-def _costs() -> list[Row]:
+def _costs() -> Iterator[Row]:
     tokenizer: Any = load_tokenizer(guide_path())
     table = token_bytes(Tokenizer.from_file(str(guide_path() / "tokenizer.json")))
     streams = _streams(tokenizer)
     bytewise = [table.index(bytes([byte])) for byte in "木を見て森を見ず。🌳🌲".encode() * 40][:_NUM_TOKENS]
     many = _long_stops(1000)
-    found: list[Row] = []
     for name, stops, ids in (
         ("no stop", (), streams),
         ("four stops", _FEW_STOPS, streams),
@@ -62,15 +63,14 @@ def _costs() -> list[Row]:
     ):
         tokens = [[table[token_id] for token_id in stream] for stream in ids]
         ours, theirs = in_turn(_ROUNDS, partial(_ours, tokens, stops), partial(_theirs, tokenizer, ids, stops))
-        found.append(compared(_AREA, f"{name}: µs a token", ours, _PEER, theirs, "<= 1.0"))
-        found.append(alone(_AREA, f"{name}: µs a token, alone", ours, "<= 1.0"))
+        yield compared(_AREA, f"{name}: µs a token", ours, _PEER, theirs, "<= 1.0")
+        yield alone(_AREA, f"{name}: µs a token, alone", ours, "<= 1.0")
     tokens = [[table[token_id] for token_id in stream] for stream in streams]
     known = StopStrings(many)
     ours = [_ours(tokens, many, known) for _ in range(_ROUNDS + 1)][1:]
-    found.append(alone(_AREA, "1,000 stops, from their second answer on: µs a token", ours, "<= 1.0"))
+    yield alone(_AREA, "1,000 stops, from their second answer on: µs a token", ours, "<= 1.0")
     ours, theirs = in_turn(3, lambda: _ms(StopStrings, many), lambda: _ms(partial(_peers_automata, tokenizer), many))
-    found.append(compared(_AREA, "1,000 stops: ms to begin with", ours, _PEER, theirs, "<= 1.0"))
-    return found
+    yield compared(_AREA, "1,000 stops: ms to begin with", ours, _PEER, theirs, "<= 1.0")
 
 
 def _streams(tokenizer: Any) -> list[list[int]]:
@@ -261,4 +261,5 @@ def _count(name: str, bough: float, peer: float | None = None) -> Row:
         spread=None,
         goal="<= 0",
         met=bough <= 0,
+        failure=None,
     )

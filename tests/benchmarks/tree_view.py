@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
@@ -35,7 +35,7 @@ _TIERS: tuple[Tier, ...] = ("warm", "disk", "cold")
 _PEER = "QGraphicsScene, an item a mark"
 
 
-def rows() -> list[Row]:
+def rows() -> Iterator[Row]:
     application = make_qt_application([])
     tree = _tree()
     ours, theirs = in_turn(
@@ -48,14 +48,14 @@ def rows() -> list[Row]:
     )
     smallest = [_panning_ms(application, tree, _smallest) for _ in range(_NUM_ROUNDS)]
     name = f"tree of {_NUM_MESSAGES:,} messages"
-    return [
+    yield from (
         alone(_AREA, f"{name} to its first picture, ms", ours, "<= 200"),
         compared(_AREA, "the same beside the peer", ours, _PEER, theirs),
         alone(_AREA, f"{name} panned, p95 of a frame, ms", panned, "<= 16"),
         compared(_AREA, "the same beside the peer", panned, _PEER, plainly),
         alone(_AREA, f"{name} panned at the smallest scale, p95 of a frame, ms", smallest, "<= 16"),
         alone(_AREA, f"{name} laid out, ms", [_laid_out_ms(tree) for _ in range(_NUM_ROUNDS)]),
-    ]
+    )
 
 
 def _tree() -> Tree:
