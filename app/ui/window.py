@@ -41,9 +41,8 @@ from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.selection_commands import SelectionCommands
 from app.ui.transcript.transcript import Transcript
 from app.ui.transcript.waiting_answers import WaitingAnswers
-from app.ui.tree.dock_commands import DockCommands
+from app.ui.tree.dock_commands import DockCommands, TreePlace
 from app.ui.tree.tree_commands import TreeCommands
-from app.ui.tree.tree_place import TreePlace
 from app.ui.welcome import Welcome
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from app.model.message import Message, MessageId
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from app.ui.theme import theme
-from app.ui.tree.tree_scale import NORMAL, SCALES
+from app.ui.tree.tree_places import NORMAL, SCALES
 from app.ui.tree.tree_view import TreeView
 from app.ui.tree.tree_words import first_words
 from tests.benchmarks.measure import Row, alone, compared, in_turn

@@ -1,23 +1,42 @@
-"""Two versions of a message, or two branches, compared word by word in a window of its own."""
+"""Two texts compared word by word in a window."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QColor,
+    QKeySequence,
+    QShortcut,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextOption,
+)
+from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QTextEdit, QWidget
 
+from app.model.differences import Stretch, differences
 from app.numbers import counted
-from app.ui.comparing.compare_panes import ComparePanes
 from app.ui.parts.sheet import Sheet
-from app.ui.theme import Theme
+from app.ui.text.document_text import num_units
+from app.ui.theme import LINE_PX, TEXT_PX, Theme, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
 _NUM_SAID = 60
 """So much of a difference is said aloud."""
+_MARGIN_PX = 12
+_GAP_PX = 12
+_ABOVE = 1 / 3
+"""How far from the top of a pane a difference is shown."""
+_LINE_PERCENT = 130
+_WASH = 0.16
+_CURRENT = 0.42
 
 
 class Side(NamedTuple):
@@ -102,3 +121,174 @@ class CompareWindow(Sheet):
             left, right = (text[:_NUM_SAID] or self.tr("nothing") for text in stretch)
             said = self.tr("{where}: left {left}, right {right}").format(where=where, left=left, right=right)
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+
+
+class ComparePanes(QWidget):
+    """The left text with what is only there struck out, the right one with what is only there underlined."""
+
+    stepped = Signal()
+    """Another difference is the current one."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._stretches: Sequence[Stretch] = ()
+        self._edges: tuple[list[int], list[int]] = ([0], [0])
+        """Where stretches begin in both documents, and where the last one ends; as Qt counts."""
+        self._changed: list[int] = []
+        """The indexes of the stretches that differ."""
+        self._current = -1
+        self._is_following = False
+        self.left = _pane()
+        self.right = _pane()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(_GAP_PX)
+        row.addWidget(self.left, 1)
+        row.addWidget(self.right, 1)
+        for pane, other in ((self.left, self.right), (self.right, self.left)):
+            pane.verticalScrollBar().valueChanged.connect(partial(self._follow, pane, other))
+
+    @property
+    def stretches(self) -> Sequence[Stretch]:
+        return self._stretches
+
+    @property
+    def num_differences(self) -> int:
+        return len(self._changed)
+
+    @property
+    def current(self) -> int:
+        """The number of the difference that is shown, from 0; -1: none is."""
+        return self._current
+
+    @property
+    def current_stretch(self) -> Stretch | None:
+        return self._stretches[self._changed[self._current]] if self._current >= 0 else None
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._fill()
+
+    def show_texts(self, left: str, right: str) -> None:
+        """Show two texts from their beginnings."""
+        # A document has one sign for the end of a line.
+        self._stretches = differences(*(text.replace("\r\n", "\n").replace("\r", "\n") for text in (left, right)))
+        self._changed = [index for index, stretch in enumerate(self._stretches) if not stretch.is_same]
+        lefts, rights = [0], [0]
+        for stretch in self._stretches:
+            lefts.append(lefts[-1] + num_units(stretch.left))
+            rights.append(rights[-1] + num_units(stretch.right))
+        self._edges = lefts, rights
+        self._current = -1
+        self._fill()
+
+    def step(self, step: int) -> None:
+        """Show the next difference (1) or the one before (-1); behind the last one comes the first."""
+        if self._changed:
+            begin = -1 if step > 0 else 0
+            self._current = ((self._current if self._current >= 0 else begin) + step) % len(self._changed)
+            self._show_current()
+            self.stepped.emit()
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        removed, added = QTextCharFormat(), QTextCharFormat()
+        removed.setBackground(_wash(self._theme.danger, _WASH))
+        removed.setFontStrikeOut(True)
+        added.setBackground(_wash(self._theme.accent, _WASH))
+        added.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
+        added.setUnderlineColor(QColor(self._theme.accent))
+        for pane, side, marked in ((self.left, 0, removed), (self.right, 1, added)):
+            pane.clear()
+            plain = QTextCharFormat()
+            plain.setForeground(QColor(self._theme.text))
+            marked.setForeground(QColor(self._theme.text))
+            cursor = QTextCursor(pane.document())
+            cursor.beginEditBlock()
+            spaced = QTextBlockFormat()
+            spaced.setLineHeight(_LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+            cursor.setBlockFormat(spaced)
+            for stretch in self._stretches:
+                cursor.insertText(stretch[side], plain if stretch.is_same else marked)
+            cursor.endEditBlock()
+            pane.moveCursor(QTextCursor.MoveOperation.Start)
+        self._show_current()
+
+    def _show_current(self) -> None:
+        if self._current < 0:
+            for pane in (self.left, self.right):
+                pane.setExtraSelections([])
+            return
+        index = self._changed[self._current]
+        self._is_following = True
+        for pane, edges, colour in (
+            (self.left, self._edges[0], self._theme.danger),
+            (self.right, self._edges[1], self._theme.accent),
+        ):
+            cursor = QTextCursor(pane.document())
+            cursor.setPosition(edges[index])
+            top = _top(pane, cursor)
+            pane.verticalScrollBar().setValue(round(top - pane.viewport().height() * _ABOVE))
+            pane.setTextCursor(cursor)
+            cursor.setPosition(edges[index + 1], QTextCursor.MoveMode.KeepAnchor)
+            selection = QTextEdit.ExtraSelection()
+            selection.cursor = cursor  # pyright: ignore[reportAttributeAccessIssue]
+            selection.format.setBackground(_wash(colour, _CURRENT))  # pyright: ignore[reportAttributeAccessIssue]
+            pane.setExtraSelections([selection])
+        self._is_following = False
+
+    def _follow(self, pane: QTextEdit, other: QTextEdit, _value: int) -> None:
+        """What is level with the middle of the one pane is level with it in the other."""
+        if self._is_following:
+            return
+        bar, other_bar = pane.verticalScrollBar(), other.verticalScrollBar()
+        if bar.value() in {bar.minimum(), bar.maximum()}:
+            value = other_bar.minimum() if bar.value() == bar.minimum() else other_bar.maximum()
+        else:
+            middle = QPoint(_MARGIN_PX, pane.viewport().height() // 2)
+            cursor = QTextCursor(other.document())
+            cursor.setPosition(self._opposite(pane.cursorForPosition(middle).position(), is_left=pane is self.left))
+            value = _top(other, cursor) - middle.y()
+        self._is_following = True
+        other_bar.setValue(value)
+        self._is_following = False
+
+    def _opposite(self, position: int, *, is_left: bool) -> int:
+        """Return the place in the other document that stands for one in this."""
+        here, there = self._edges if is_left else self._edges[::-1]
+        index = min(max(bisect_right(here, position) - 1, 0), max(len(here) - 2, 0))
+        if len(here) < 2:
+            return 0
+        share = (position - here[index]) / max(here[index + 1] - here[index], 1)
+        return min(there[index] + round(share * (there[index + 1] - there[index])), there[-1])
+
+
+def _pane() -> QTextEdit:
+    pane = QTextEdit()
+    pane.setObjectName("compared")
+    pane.setReadOnly(True)
+    pane.setFrameShape(QFrame.Shape.NoFrame)
+    pane.setTabChangesFocus(True)
+    pane.setTextInteractionFlags(
+        Qt.TextInteractionFlag.TextSelectableByKeyboard | Qt.TextInteractionFlag.TextSelectableByMouse
+    )
+    pane.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    pane.setFont(text_font(TEXT_PX))
+    pane.document().setDocumentMargin(_MARGIN_PX)
+    pane.verticalScrollBar().setSingleStep(LINE_PX)
+    return pane
+
+
+def _top(pane: QTextEdit, cursor: QTextCursor) -> int:
+    """How far below the beginning of a text a place is; all of the text is laid out, else nobody knows."""
+    document = pane.document()
+    document.documentLayout().blockBoundingRect(document.lastBlock())
+    return pane.cursorRect(cursor).top() + pane.verticalScrollBar().value()
+
+
+def _wash(colour: str, alpha: float) -> QColor:
+    wash = QColor(colour)
+    wash.setAlphaF(alpha)
+    return wash

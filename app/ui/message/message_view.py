@@ -24,7 +24,7 @@ from app.ui.message.note_view import NoteView
 from app.ui.message.reading_modes import ReadingModes
 from app.ui.message.shown_message import Shown
 from app.ui.message.thought_view import ThoughtView
-from app.ui.text.clusters import split_open_cluster
+from app.ui.text.growing_blocks import split_open_cluster
 from app.ui.text.message_text import MessageText
 from app.ui.theme import Theme
 

@@ -20,7 +20,7 @@ from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
-    from app.ui.text.token_legend import TokenLegend
+    from app.ui.text.token_tint import TokenLegend
 
 
 _GO_ON = "go_on_from_here"
@@ -116,6 +116,6 @@ class ReadingCommands(QObject):
             act(view)
 
     def _make_legend(self) -> TokenLegend:
-        from app.ui.text.token_legend import TokenLegend
+        from app.ui.text.token_tint import TokenLegend
 
         return TokenLegend(self._theme, self._transcript)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app.model import markdown_math, markdown_parser
 from app.ui.text.code_blocks import PARAGRAPH_ENDS
-from app.ui.text.formula_object import insert_formula
+from app.ui.text.formulas import insert_formula
 from app.ui.text.text_formats import TextFormats, changed
 
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)")

@@ -1,12 +1,21 @@
-"""Where a link leads, shown before it is followed: the whole address, Open and Copy."""
+"""Links of a text: each shows its whole address, Open and Copy before it is followed."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from PySide6.QtCore import QPoint, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextDocument, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QCursor, QDesktopServices, QGuiApplication, QTextCursor, QTextDocument, QTextOption
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 
 _SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _WIDTH_PX = 420
@@ -106,3 +115,36 @@ def links_in(document: QTextDocument) -> list[Link]:
                 links.append(Link(start, start + run.length, address))
         block = block.next()
     return links
+
+
+class TextLinks:
+    """Asks about a text's links; it opens none."""
+
+    def __init__(self, text: QTextBrowser) -> None:
+        self._text = text
+        self._number = -1
+        """Of the link that was asked about last, by the key."""
+        self.popover: LinkPopover | None = None
+        text.setOpenLinks(False)
+        text.anchorClicked.connect(self._on_clicked)
+
+    def walk(self) -> bool:
+        """Show where the next link leads, the first one after the last; return whether there is any."""
+        text, links = self._text, links_in(self._text.document())
+        if not links:
+            return False
+        self._number = (self._number + 1) % len(links)
+        link = links[self._number]
+        cursor = QTextCursor(text.document())
+        cursor.setPosition(link.start)
+        cursor.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
+        text.setTextCursor(cursor)
+        self._show(QUrl(link.address), text.viewport().mapToGlobal(text.cursorRect(cursor).bottomLeft()))
+        return True
+
+    def _on_clicked(self, url: QUrl) -> None:
+        self._show(url, QCursor.pos() + QPoint(0, 12))
+
+    def _show(self, url: QUrl, place: QPoint) -> None:
+        self.popover = LinkPopover(url, self._text)
+        self.popover.show_at(place)

@@ -10,13 +10,9 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTab
 
 from app.model.markdown_parser import parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
-from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, CodeSpan
-from app.ui.text.code_colours import CodeColours, colour_now
-from app.ui.text.formula_object import FORMULA, FormulaObject, fit_formula, formula_at, is_formula
-from app.ui.text.formulas import FormulaKey, formulas
-from app.ui.text.growing_code import GrowingCode, opened_fence
-from app.ui.text.growing_table import GrowingTable
-from app.ui.text.last_block import cut_of, last_block, open_table
+from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, CodeColours, CodeSpan, colour_now
+from app.ui.text.formulas import FORMULA, FormulaKey, FormulaObject, fit_formula, formula_at, formulas, is_formula
+from app.ui.text.growing_blocks import GrowingCode, GrowingTable, cut_of, last_block, open_table, opened_fence
 from app.ui.text.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, language_of
 from app.ui.theme import Theme, text_font
 

@@ -18,7 +18,7 @@ from app.ui.text.block_writer import BLOCK_GAP_PX, BULLET_LEVEL, TIGHT_GAP_PX, B
 from app.ui.text.code_blocks import CodeSpan, insert_code
 from app.ui.text.highlight import highlighted
 from app.ui.text.inline_writer import InlineWriter
-from app.ui.text.table_writer import write_table
+from app.ui.text.tables import write_table
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import TEXT_PX, Theme
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
@@ -20,18 +20,80 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
-from app.model.thoughts import Thought
+from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
-from app.ui.text.copied_text import copied_text
-from app.ui.text.frames import Frames
+from app.numbers import counted
+from app.ui.text.code_frames import Frames
+from app.ui.text.document_text import copied_text, raw_place, source_place
+from app.ui.text.link_popover import TextLinks
 from app.ui.text.markdown_document import MarkdownDocument
-from app.ui.text.shown_part import ShownPart, part_as_meant, part_as_written
-from app.ui.text.source_place import raw_place, source_place
-from app.ui.text.text_links import TextLinks
-from app.ui.text.text_ornaments import TextOrnaments
-from app.ui.text.text_painting import paint_caret, paint_cursor, paint_document
+from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, paint_document
 from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
+
+_MOST_CHARS = 200_000
+"""Beyond them the layout takes seconds."""
+
+
+@dataclass(frozen=True)
+class ShownPart:
+    """What is laid out of a text, and what must be known to lay out more of it."""
+
+    text: str = ""
+    """With a line below it that tells of the rest, where it is cut."""
+    thought: Thought | None = None
+    """What the model thought before it; it is no part of it."""
+    is_cut: bool = False
+    goes_on: bool = False
+    """Whether what follows is appended to it, whatever it may be."""
+
+    @property
+    def start(self) -> int:
+        """Where in the whole text it begins."""
+        return 0 if self.thought is None else self.thought.answer_start
+
+    @property
+    def end(self) -> int:
+        """Where it ends at the latest."""
+        return self.start + _MOST_CHARS
+
+    def appended(self, before: str, text: str) -> tuple[str, bool]:
+        """Return what is laid out of `text`, which follows `before`, and whether it is cut.
+
+        Where the part was cut already, that is the line below it that takes the last one's place.
+        """
+        room = self.end - len(before)
+        if self.is_cut:
+            return _rest(len(text) - room), True
+        is_cut = len(text) > room
+        return (f"{text[:room]}\n\n{_rest(len(text) - room)}" if is_cut else text), is_cut
+
+    def may_be_other(self, whole: str, num_new: int) -> bool:
+        """Whether the last characters may have made a thought of what stands before them."""
+        return self.thought is None and may_end_thought(whole, num_new)
+
+
+def part_as_written(whole: str) -> ShownPart:
+    """Return what is laid out of a text that is shown as it was written."""
+    text, is_cut = ShownPart().appended("", whole)
+    return ShownPart(text, None, is_cut, goes_on=True)
+
+
+def part_as_meant(whole: str, *, grows: bool) -> ShownPart:
+    """Return what is laid out of an answer: not what was thought before it, nor what may yet become a thought."""
+    thought = split_thought(whole)
+    may_be_mark = may_become_thought(whole)
+    part = ShownPart(thought=thought)
+    shown = "" if may_be_mark and grows else whole[part.start :]
+    text, is_cut = ShownPart().appended("", shown)
+    return ShownPart(text, thought, is_cut, goes_on=not may_be_mark and (thought is None or bool(shown)))
+
+
+def _rest(num_chars: int) -> str:
+    words = QCoreApplication.translate(
+        "MessageText", "… and {count} characters more. Copy and Export have the whole text."
+    )
+    return words.format(count=counted(num_chars))
 
 
 class MessageText(QTextBrowser):
@@ -123,6 +185,16 @@ class MessageText(QTextBrowser):
         if self._is_meant:
             return source_place(self.textCursor(), self._content, self.shown_start)
         return raw_place(self.textCursor(), self._content)
+
+    def position_at(self, y: int, ancestor: QWidget) -> int:
+        """Return the position in the document of the line `y` pixels below the top of an ancestor widget."""
+        return self.cursorForPosition(self.viewport().mapFrom(ancestor, QPoint(1, y))).position()
+
+    def y_of(self, position: int, ancestor: QWidget) -> int:
+        """Return how far below the top of an ancestor widget the line with this position begins."""
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(position)
+        return self.viewport().mapTo(ancestor, self.cursorRect(cursor).topLeft()).y()
 
     @property
     def tokens(self) -> TokenReader | None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QTextEdit, QWidget
 from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
-from app.ui.text.text_place import top_of
 from app.ui.theme import Theme
 from app.ui.transcript.finding import Finding, occurrences
 from app.ui.transcript.transcript import Transcript
@@ -164,7 +163,7 @@ class FindCommands(QObject):
                 if (index := self._index(view, len(hits))) is not None:
                     text, cursor = hits[index]
                     text.frames.reveal(cursor)
-                    place = top_of(view, text, cursor.selectionStart())
+                    place = text.y_of(cursor.selectionStart(), view)
                     self._transcript.reveal(message_id, part=(place - _AROUND_PX, place + _AROUND_PX))
         self._light_all()
 

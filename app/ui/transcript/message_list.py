@@ -12,7 +12,6 @@ from typing_extensions import override
 from app.model.message import Message, MessageId
 from app.numbers import counted
 from app.ui.message.shown_message import Shown
-from app.ui.text.text_place import position_at, top_of
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.transcript.gliding_area import GlidingArea
 from app.ui.transcript.message_views import MessageViews, put_in_order
@@ -290,11 +289,11 @@ class MessageList(GlidingArea):
         view = None if held is None or sight.offset(held[0]) >= 0 else self._views.get(self._ids[held[0]])
         if view is None or not view.text.isVisibleTo(view):
             return None  # Nothing was written there, or it is written anew.
-        position = position_at(view, LINE_PX // 2 - view.y())
-        return view.message.id, position, view.y() + top_of(view, view.text, position)
+        position = view.text.position_at(LINE_PX // 2 - view.y(), view)
+        return view.message.id, position, view.y() + view.text.y_of(position, view)
 
     def _hold_line(self, message_id: MessageId, position: int, y: int) -> None:
         view = self._views.get(message_id)
         if view is not None:
-            self._sight.hold(self._index[message_id], y - top_of(view, view.text, position))
+            self._sight.hold(self._index[message_id], y - view.text.y_of(position, view))
             self.arrange()

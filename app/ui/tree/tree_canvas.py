@@ -14,9 +14,8 @@ from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import Theme
-from app.ui.tree.tree_motion import TreeMotion
 from app.ui.tree.tree_picture import TreePicture
-from app.ui.tree.tree_scale import MARGIN_PX, NORMAL, SCALES, fitting
+from app.ui.tree.tree_places import MARGIN_PX, NORMAL, SCALES, TreeMotion, fitting
 from app.ui.tree.tree_words import fold_in_words, name_in_words
 
 

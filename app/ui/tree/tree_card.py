@@ -17,7 +17,7 @@ from app.ui.parts.elided_label import ElidedLabel
 from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, Theme, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
-from app.ui.tree.tree_scale import DOT_PX
+from app.ui.tree.tree_places import DOT_PX
 from app.ui.tree.tree_words import cost_of_going_to, first_words, role_in_words, version_in_words
 
 _WORDS_PX = 13

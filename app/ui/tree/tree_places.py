@@ -1,17 +1,21 @@
-"""Where a tree's messages, and the words beside them, stand when it is drawn; it paints nothing."""
+"""Where the messages of a tree are drawn: the scales, the positions, the motion between two layouts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, QSizeF, QVariantAnimation, Signal
+from PySide6.QtWidgets import QWidget
 
 from app.model.message import MessageId
 from app.model.tree_layout import Spot, TreeLayout
+from app.ui.parts.motion import is_animated
 from app.ui.tree.tree_marks import chip_width
-from app.ui.tree.tree_scale import NORMAL, SCALES, Scale
 
+MARGIN_PX = 24
+DOT_PX = 11
 GAP_PX = 12
 """Between a dot and its words."""
 _GOOD_WORDS_PX = 96
@@ -20,6 +24,70 @@ _MOST_COLUMNS = 4
 """Words begin right of so many lanes, though a row may need fewer: they stand in a column."""
 _REACH_LANES = 2
 _NO_LANES: Mapping[MessageId, float] = {}
+_CHANGE_MS = 120
+
+
+class Scale(NamedTuple):
+    """Distances in pixels, and who is labelled."""
+
+    lane_px: int
+    row_px: int
+    dot_px: int
+    num_path_lines: int = 0
+    """Lines of text beside each message of the visible branch, right of all dots of its row."""
+    num_lines: int = 0
+    """Lines of text beside every dot, in its own lane."""
+
+    def place(self, lane: float, row: float) -> QPointF:
+        """Return where the middle of a dot is, from the tree's upper left corner."""
+        return QPointF(MARGIN_PX + lane * self.lane_px, MARGIN_PX + row * self.row_px)
+
+    def lane_at(self, x: float) -> float:
+        return (x - MARGIN_PX) / self.lane_px
+
+    def row_at(self, y: float) -> float:
+        return (y - MARGIN_PX) / self.row_px
+
+    def for_text(self, text_scale: float) -> Scale:
+        """Return this scale for text of another size: where words are read they need more room, or less."""
+        if not self.num_path_lines and not self.num_lines:
+            return self
+        return self._replace(lane_px=round(self.lane_px * text_scale), row_px=round(self.row_px * text_scale))
+
+    @property
+    def below_px(self) -> int:
+        """What may stand under a dot: where there is no room beside it, “here” does."""
+        return MARGIN_PX if self.num_path_lines else 0
+
+    def size(self, num_lanes: int, num_rows: int) -> QSizeF:
+        """Return the room that the dots of a tree take, their labels not counted."""
+        corner = self.place(max(num_lanes - 1, 0), max(num_rows - 1, 0))
+        return QSizeF(corner.x() + MARGIN_PX, corner.y() + MARGIN_PX)
+
+
+SCALES = (
+    Scale(2, 3, 2),
+    Scale(3, 4, 3),
+    Scale(5, 7, 4),
+    Scale(8, 11, 6),
+    Scale(12, 16, 8),
+    Scale(16, 21, 9),
+    Scale(24, 28, DOT_PX, num_path_lines=1),
+    Scale(28, 48, DOT_PX, num_path_lines=2),
+    Scale(148, 64, DOT_PX, num_lines=3),
+    Scale(232, 80, DOT_PX, num_lines=4),
+)
+NORMAL = 6
+"""The place in `SCALES` of the one that a tree is first shown at."""
+
+
+def fitting(num_lanes: int, num_rows: int, room: QSizeF) -> int:
+    """Return the place of the largest scale up to the normal one at which a tree fits, else of the smallest."""
+    for index in range(NORMAL, 0, -1):
+        size = SCALES[index].size(num_lanes, num_rows)
+        if size.width() <= room.width() and size.height() <= room.height():
+            return index
+    return 0
 
 
 class TreePlaces:
@@ -106,3 +174,31 @@ class TreePlaces:
 def fold_mark(spot: Spot) -> str:
     """What stands where versions are folded away."""
     return f"+{spot.num_folded}"
+
+
+class TreeMotion(QVariantAnimation):
+    """Tells the picture how far they are."""
+
+    moved = Signal()
+
+    def __init__(self, picture: TreePlaces, canvas: QWidget) -> None:
+        super().__init__(canvas)
+        self._picture = picture
+        self._canvas = canvas
+        self.setStartValue(0.0)
+        self.setEndValue(1.0)
+        self.setDuration(_CHANGE_MS)
+        self.valueChanged.connect(self._on_value)
+
+    def begin(self, before: TreeLayout) -> None:
+        """Let what stood elsewhere go to where it stands now."""
+        if self._canvas.isVisible() and is_animated(self._canvas):
+            self._picture.lanes_before = {spot.id: spot.lane for row in before.rows for spot in row}
+            self._picture.progress = 0.0
+            self.start()
+
+    def _on_value(self, progress: float) -> None:
+        self._picture.progress = progress
+        if progress >= 1:
+            self._picture.lanes_before = {}
+        self.moved.emit()

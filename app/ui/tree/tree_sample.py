@@ -14,7 +14,7 @@ from app.model.tree_layout import TreeLayout
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
 from app.ui.tree.tree_picture import TreePicture
-from app.ui.tree.tree_scale import DOT_PX, NORMAL, SCALES
+from app.ui.tree.tree_places import DOT_PX, NORMAL, SCALES
 
 _ROW_PX = 24
 _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import Message
 from app.ui.message.message_view import MessageView, Shown
-from app.ui.text.clusters import split_open_cluster
+from app.ui.text.growing_blocks import split_open_cluster
 from app.ui.theme import theme
 
 _FAMILY = "👩\u200d👩\u200d👧"

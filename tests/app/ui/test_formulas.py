@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.model.exports.formula import formula
 from app.model.markdown_math import DISPLAY, INLINE
 from app.model.markdown_parser import parsed
-from app.ui.text.copied_text import copied_text
+from app.ui.text.document_text import copied_text
 from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.ui.text.block_writer import QUOTE_INDENT_PX
-from app.ui.text.copied_text import copied_text
+from app.ui.text.document_text import copied_text
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.wheel import turn_wheel

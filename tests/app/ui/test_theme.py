@@ -10,8 +10,7 @@ import pytest
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication
 
-from app.ui.text.contrast import readable
-from app.ui.text.highlight import highlighted
+from app.ui.text.highlight import highlighted, readable
 from app.ui.theme import Scheme, icon, icon_file, theme
 
 _TEXT_GROUNDS = ("page", "surface", "sunken", "hover", "accent_wash")

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 
 from app.model.message import ORIGINS, Message
 from app.model.token_pieces import TokenPiece, token_pieces
-from app.ui.text.token_legend import TokenLegend
+from app.ui.text.token_tint import TokenLegend
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 

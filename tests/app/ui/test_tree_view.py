@@ -16,7 +16,7 @@ from app.costs.prompt_cost import Cost
 from app.model.message import Message
 from app.model.tree import Tree
 from app.ui.theme import theme
-from app.ui.tree.tree_scale import MARGIN_PX, NORMAL, SCALES
+from app.ui.tree.tree_places import MARGIN_PX, NORMAL, SCALES
 from app.ui.tree.tree_view import TreeView
 from app.ui.tree.tree_words import first_words
 from tests.app.ui.wheel import turn_wheel

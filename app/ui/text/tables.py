@@ -1,0 +1,287 @@
+"""Tables in a message: written into its document, fitted to the page and scrolled sideways."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from markdown_it.token import Token
+from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QFont,
+    QPainter,
+    QTextBlockFormat,
+    QTextCursor,
+    QTextFormat,
+    QTextFrameFormat,
+    QTextLength,
+    QTextTable,
+    QTextTableFormat,
+)
+from PySide6.QtWidgets import QScrollBar, QWidget
+
+from app.model.direction import is_right_to_left
+from app.ui.text.document_text import is_mirrored
+from app.ui.text.inline_writer import InlineWriter
+from app.ui.text.text_formats import TextFormats
+from app.ui.theme import LINE_PX, Theme, scaled
+
+_BAR_PX = 10
+_STEP_PX = 24
+INSET = QTextFormat.Property.UserProperty.value + 20
+"""A table's property: how far in it stands, in pixels, while it is not scrolled."""
+PADDING_PX = 5
+LIFT_PX = 2
+"""A line is higher than its letters, and they stand at its foot: so much higher they are in the middle of a cell."""
+MARGIN_PX = 8
+"""Below a table."""
+_NARROW_PX = 140
+"""A column is not made narrower than this for want of room, where it has so much to say."""
+_WIDE_PX = 260
+"""A column of a table that scrolls is no wider, where its words allow it."""
+_BAR_ROOM_PX = 15
+Cell: TypeAlias = tuple[Token, Any]
+"""What stands in it, and where it stands."""
+
+
+class SideScroll:
+    """A scroll bar at a frame's lower edge, which is there only while something is hidden."""
+
+    def __init__(self, viewport: QWidget, name: str, scrolled: Callable[[int], None]) -> None:
+        self._viewport = viewport
+        self._name = name
+        self._scrolled = scrolled
+        self._bar: QScrollBar | None = None
+
+    @property
+    def bar(self) -> QScrollBar | None:
+        """The bar; None while nothing is hidden."""
+        return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
+
+    def show(self, frame: QRect, hidden_px: int, page_px: int, *, begins_at_end: bool = False) -> None:
+        """Stand at the lower edge of `frame`, of whose content so much is out of sight.
+
+        `begins_at_end`: it is read from the right, and stays there while it grows.
+        """
+        if hidden_px <= 0 and self._bar is None:
+            return
+        if self._bar is None:
+            self._bar = QScrollBar(Qt.Orientation.Horizontal, self._viewport)
+            self._bar.setObjectName("frame_scroll")
+            self._bar.setAccessibleName(self._name)
+            self._bar.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            self._bar.setCursor(Qt.CursorShape.ArrowCursor)
+            self._bar.valueChanged.connect(self._scrolled)
+            self._bar.setSingleStep(_STEP_PX)
+            self._bar.setMaximum(0)
+        from_end_px = self._bar.maximum() - self._bar.value()
+        self._bar.setRange(0, max(0, hidden_px))
+        if begins_at_end:
+            self._bar.setValue(self._bar.maximum() - from_end_px)
+        self._bar.setPageStep(max(1, page_px))
+        self._bar.setGeometry(frame.left() + _BAR_PX, frame.bottom() - _BAR_PX, frame.width() - 2 * _BAR_PX, _BAR_PX)
+        self._bar.setVisible(hidden_px > 0)
+        self._scrolled(self._bar.value())
+
+    def remove(self) -> None:
+        if self._bar is not None:
+            self._bar.hide()
+            self._bar.deleteLater()
+            self._bar = None
+
+
+class TableFrame:
+    """One table: how wide it is, and what of it shows."""
+
+    def __init__(self, viewport: QWidget, theme: Theme) -> None:
+        self.rect = QRect()
+        self._viewport = viewport
+        self._theme = theme
+        self._table: QTextTable | None = None
+        self._size = (0, 0)
+        """Its rows and its characters, when it was measured."""
+        self._inset_px = 0.0
+        self._left_px = 0.0
+        """Where it begins while it is not scrolled."""
+        self._is_mirrored = False
+        self._widths: tuple[tuple[float, float], ...] = ()
+        name = QCoreApplication.translate("TableFrame", "Scroll the table sideways")
+        self._scroll = SideScroll(viewport, name, self._scroll_to)
+
+    @property
+    def bar(self) -> QScrollBar | None:
+        return self._scroll.bar
+
+    @property
+    def inner(self) -> QRect | None:
+        """Where the table shows; None where all of it does."""
+        return None if self.bar is None else self.rect.adjusted(1, 0, -1, 0)
+
+    def show(self, table: QTextTable, width_px: int) -> None:
+        """Give this table its width on a page that is `width_px` wide."""
+        size = (table.rows(), table.lastPosition() - table.firstPosition())
+        if table is not self._table or size != self._size:
+            # A table that grows gets other rows at its end alone.
+            first = max(0, self._size[0] - 1) if table is self._table and size[0] >= self._size[0] else 0
+            self._widths = _widths(table, first, self._widths if first else ())
+            self._table, self._size = table, size
+            self._inset_px = table.format().doubleProperty(INSET)
+            self._is_mirrored = is_mirrored(table)
+            self._left_px = 0.0 if self._is_mirrored else self._inset_px
+        format_ = table.format().toTableFormat()
+        paddings = 2 * format_.cellPadding() + format_.border()
+        room = width_px - self._inset_px
+        least = sum(max(least, min(most, _NARROW_PX)) + paddings for least, most in self._widths)
+        # Qt lays a cell out in whole pixels, the part of one that is left over is lost.
+        fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
+        constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
+        is_other = constraints != list(format_.columnWidthConstraints())
+        is_right = self._is_mirrored and not constraints
+        if is_other or is_right != bool(format_.alignment() & Qt.AlignmentFlag.AlignRight):
+            format_.setColumnWidthConstraints(constraints)
+            format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
+            format_.setBottomMargin(MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
+            table.setFormat(format_)
+        bounds = _bounds(table, paddings / 2)
+        shown_px = min(room, bounds.width())
+        left_px = bounds.left() if is_right else self._left_px
+        self.rect = QRectF(left_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
+        below = self.rect.adjusted(0, 0, 0, _BAR_ROOM_PX)
+        self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px), begins_at_end=self._is_mirrored)
+
+    def _scroll_to(self, value: int) -> None:
+        if self._table is None:
+            return
+        format_ = self._table.format().toTableFormat()
+        if format_.leftMargin() != self._left_px - value:
+            format_.setLeftMargin(self._left_px - value)
+            self._table.setFormat(format_)
+
+    def remove(self) -> None:
+        self._scroll.remove()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+
+    def paint(self, painter: QPainter, _visible: QRect) -> None:
+        """Draw the edges at which a table goes on out of sight."""
+        bar = self.bar
+        if bar is None:
+            return
+        painter.setPen(QColor(self._theme.line))
+        if bar.value() < bar.maximum():
+            painter.drawLine(self.rect.topRight(), self.rect.bottomRight())
+        if bar.value():
+            painter.drawLine(self.rect.topLeft(), self.rect.bottomLeft())
+
+
+def _bounds(table: QTextTable, padding: float) -> QRectF:
+    """Return where a table is; Qt's own answer is where its first cell's text is."""
+    layout = table.document().documentLayout()
+    first = layout.blockBoundingRect(table.cellAt(0, 0).firstCursorPosition().block())
+    row = table.rows() - 1
+    cells = (table.cellAt(row, column).lastCursorPosition().block() for column in range(table.columns()))
+    last = [layout.blockBoundingRect(cell) for cell in cells]
+    bottom = max(rect.bottom() for rect in last)
+    inside = QRectF(first.topLeft(), QPointF(last[-1].right(), bottom))
+    return inside.adjusted(-padding, LIFT_PX - padding, padding, LIFT_PX + padding)
+
+
+def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return how narrow and how wide each column can be; `known`: the same of the rows before the first."""
+    widths = list(known) or [(0.0, 0.0)] * table.columns()
+    for row in range(first, table.rows()):
+        for column, (least, most) in enumerate(widths):
+            layout = table.cellAt(row, column).firstCursorPosition().block().layout()
+            widths[column] = (max(least, layout.minimumWidth()), max(most, layout.maximumWidth()))
+    return tuple(widths)
+
+
+def write_table(
+    cursor: QTextCursor, tokens: list[Token], theme: Theme, *, inset_px: int, top_px: int, quote: tuple[int, int]
+) -> tuple[QTextTable, list[int]]:
+    """Write a table and put the cursor behind it; return it, and where formulas stand in it.
+
+    Where its head is read from right to left, so are its columns.
+    `quote` is a property that says how deep a block is quoted, and how deep.
+    """
+    rows = rows_of(tokens)
+    mirrored = is_right_to_left(" ".join(inline.content for inline, _ in rows[0]))
+    table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px, is_mirrored=mirrored))
+    places: list[int] = []
+    for row, cells in enumerate(rows):
+        places += write_row(table, row, cells, theme, quote)
+    cursor.setPosition(table.lastPosition() + 1)
+    return table, places
+
+
+def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, quote: tuple[int, int]) -> list[int]:
+    """Write a row, which is empty; return where formulas stand in it."""
+    formats = TextFormats(theme)
+    places: list[int] = []
+    mirrored = is_mirrored(table)
+    # Qt has no such tables: in the document the columns stand as they are seen.
+    for column, (inline, align) in enumerate(reversed(cells) if mirrored else cells):
+        cell = table.cellAt(row, column)
+        look = formats.text(is_quoted=bool(quote[1]))
+        ground = cell.format().toTableCellFormat()
+        ground.setTopPadding(PADDING_PX - LIFT_PX)
+        ground.setBottomPadding(PADDING_PX + LIFT_PX)
+        if row == 0:
+            look.setFontWeight(QFont.Weight.DemiBold)
+            ground.setBackground(QBrush(QColor(theme.sunken)))
+        cell.setFormat(ground)
+        block = QTextBlockFormat()
+        block.setAlignment(_from_right(align) if mirrored else align)
+        block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
+        block.setProperty(*quote)
+        inside = cell.firstCursorPosition()
+        inside.setBlockFormat(block)
+        words = InlineWriter(inside, formats)
+        words.write(inline, look)
+        places += words.formula_places
+    return places
+
+
+def _from_right(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:
+    """Where a cell's words stand in a column that begins at the right, be they from left to right or figures."""
+    is_centred = align == Qt.AlignmentFlag.AlignHCenter
+    return align if is_centred else Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+
+
+def _format(theme: Theme, inset_px: int, top_px: int, *, is_mirrored: bool) -> QTextTableFormat:
+    format_ = QTextTableFormat()
+    format_.setBorderCollapse(True)
+    format_.setBorder(1)
+    format_.setBorderBrush(QBrush(QColor(theme.line)))
+    format_.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+    format_.setCellPadding(PADDING_PX)
+    if is_mirrored:
+        format_.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
+        format_.setRightMargin(inset_px)
+    else:
+        format_.setLeftMargin(inset_px)
+    format_.setProperty(INSET, float(inset_px))
+    format_.setTopMargin(top_px)
+    format_.setBottomMargin(MARGIN_PX)
+    format_.setHeaderRowCount(1)
+    return format_
+
+
+def rows_of(tokens: list[Token]) -> list[list[Cell]]:
+    """Return the cells of a parsed table, row by row."""
+    alignments = {
+        "text-align:right": Qt.AlignmentFlag.AlignRight,
+        "text-align:center": Qt.AlignmentFlag.AlignHCenter,
+    }
+    rows: list[list[Cell]] = []
+    for index, token in enumerate(tokens):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type in {"th_open", "td_open"}:
+            align = alignments.get(str(token.attrs.get("style", "")), Qt.AlignmentFlag.AlignLeft)
+            rows[-1].append((tokens[index + 1], align))
+    return rows
