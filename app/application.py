@@ -25,9 +25,8 @@ from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
-from app.ui.parts import accessible_areas
-from app.ui.parts.clipboard import leave_plain_text
 from app.ui.parts.plurals import EnglishPlurals
+from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_plain_text_on_clipboard
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
@@ -46,9 +45,9 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setDesktopFileName("bough")
     application.setWindowIcon(QIcon(str(icon_file())))
     Collecting(application)
-    accessible_areas.install()
+    install_accessible_scroll_areas()
     application.installTranslator(EnglishPlurals(application))
-    application.aboutToQuit.connect(leave_plain_text)
+    application.aboutToQuit.connect(leave_plain_text_on_clipboard)
     return application
 
 

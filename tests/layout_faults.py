@@ -30,7 +30,7 @@ from PySide6.QtWidgets import (
 
 from app.application import make_qt_application
 from app.tour.screen import OFFSCREEN, offscreen_of
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.labels import ElidedLabel
 from tests.driver import ROOT
 from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 
 from app.tour.visitor import Visitor, expect, figures_of
-from app.ui.asking.format_popover import FormatPopover
+from app.ui.composer.format_popover import FormatPopover
 
 _SCHEMA = (
     '{"type": "object", "properties": {"topic": {"enum": ["branches", "tokens", "exports"]}, '

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
 from app.answers.model_session import ModelSession
 from app.numbers import counted
-from app.ui.parts.elided_label import ElidedLabel
-from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
 from app.ui.theme import Theme, icon
 
 _HEIGHT_PX = 48

@@ -12,8 +12,8 @@ from app.notices import Notice
 if TYPE_CHECKING:
     from app.conversation.controller import Controller
     from app.model.message import MessageId
-    from app.ui.asking.composer import Composer
     from app.ui.banner import Banner
+    from app.ui.composer.composer import Composer
     from app.ui.message.message_commands import MessageCommands
     from app.ui.program_commands import ProgramCommands
     from app.ui.transcript.transcript import Transcript

@@ -33,12 +33,12 @@ from typing_extensions import override
 from app.conversation.controller import Controller
 from app.model.fuzzy import fit, folded
 from app.model.presets import OURS, Preset
-from app.ui.asking.asking_words import preset_name
+from app.ui.composer.display_names import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.overlay import Overlay
-from app.ui.parts.two_lines import draw_elided, paint_row
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
 from app.ui.tree.tree_words import called
 

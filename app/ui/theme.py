@@ -7,14 +7,28 @@ import string
 import tomllib
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct, convert
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QIcon, QPalette
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QGuiApplication,
+    QIcon,
+    QIconEngine,
+    QPainter,
+    QPalette,
+    QPixmap,
+)
+from PySide6.QtSvg import QSvgRenderer
+from typing_extensions import override
 
 import resources
-from app.ui.parts.drawn_icon import DrawnIcon
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QWidget
 
 Scheme: TypeAlias = Literal["light", "dark"]
 
@@ -28,6 +42,7 @@ COLUMN_PX = 760
 _RESOURCES = Path(resources.__path__[0])
 _THEMES, _ICONS = _RESOURCES / "themes", _RESOURCES / "icons"
 _FONT_SIZE = re.compile(r"font-size: (\d+)px")
+_DISABLED_OPACITY = 0.45
 _SCALE = "text_scale"
 """The property of the application that says how large its text is."""
 
@@ -113,7 +128,7 @@ def system_scheme() -> Scheme:
 def icon(name: str, colour: str) -> QIcon:
     """Return one of our icons in a colour, fainter where its control can't be used."""
     source = (_ICONS / f"{name}.svg").read_text(encoding="utf-8")
-    return QIcon(DrawnIcon(source.replace("currentColor", colour)))
+    return QIcon(_SvgIconEngine(source.replace("currentColor", colour)))
 
 
 def icon_file() -> Path:
@@ -152,3 +167,50 @@ def code_font(px: int = CODE_PX) -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPixelSize(scaled(px))
     return font
+
+
+def is_animated(widget: QWidget) -> bool:
+    """Return whether changes of a widget may be animated: the system or the settings can turn motion off."""
+    # Importing QStyle's names takes long, so it waits until after the window's start.
+    from PySide6.QtWidgets import QStyle
+
+    return widget.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, widget) > 0
+
+
+class _SvgIconEngine(QIconEngine):
+    """Renders an SVG when it is first painted, in the size and pixel ratio needed; fainter if it is disabled."""
+
+    def __init__(self, svg: str) -> None:
+        super().__init__()
+        self._svg = svg
+        self._drawn: dict[tuple[int, int, float, QIcon.Mode], QPixmap] = {}
+        self._copies: list[_SvgIconEngine] = []
+        """Qt owns what `clone` returns, but Python must keep a reference."""
+
+    @override
+    def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
+        key = (size.width(), size.height(), scale, mode)
+        if key not in self._drawn:
+            drawn = self._drawn[key] = QPixmap((size.toSizeF() * scale).toSize())
+            drawn.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(drawn)
+            painter.setOpacity(_DISABLED_OPACITY if mode == QIcon.Mode.Disabled else 1.0)
+            QSvgRenderer(QByteArray(self._svg.encode())).render(painter, QRectF(drawn.rect()))
+            painter.end()
+            drawn.setDevicePixelRatio(scale)
+        return self._drawn[key]
+
+    @override
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
+        return self.scaledPixmap(size, mode, state, 1.0)
+
+    @override
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        scale = painter.device().devicePixelRatioF()
+        painter.drawPixmap(rect, self.scaledPixmap(rect.size(), mode, state, scale))
+
+    @override
+    def clone(self) -> QIconEngine:
+        copy = _SvgIconEngine(self._svg)
+        self._copies.append(copy)
+        return copy

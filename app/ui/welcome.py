@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.even_lines import narrowest_px
+from app.ui.parts.labels import balanced_width_px
 from app.ui.theme import Theme, icon
 
 _TEXT_PX = 600
@@ -89,7 +89,7 @@ class Welcome(QScrollArea):
             # Centred in its page, the label is asked for its size, never for its height at this width;
             # and it thinks of none below its least size.
             label.setMinimumSize(0, 0)
-            width = narrowest_px(label.heightForWidth, min(_LEAST_PX, most), most)
+            width = balanced_width_px(label.heightForWidth, min(_LEAST_PX, most), most)
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
             button.setFixedWidth(min(_QUESTIONS_PX, room))

@@ -20,10 +20,10 @@ from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.announcements import Announcements
-from app.ui.asking.asking_commands import AskingCommands
-from app.ui.asking.composer import Composer
 from app.ui.banner import Banner
 from app.ui.comparing.compare_commands import CompareCommands
+from app.ui.composer.composer import Composer
+from app.ui.composer.composer_commands import ComposerCommands
 from app.ui.dialogs.dialog_commands import DialogCommands
 from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
@@ -32,7 +32,7 @@ from app.ui.menus import Menus
 from app.ui.message.message_commands import MessageCommands
 from app.ui.message.reading_commands import ReadingCommands
 from app.ui.notice_commands import NoticeCommands
-from app.ui.parts.enter_key import EnterKey
+from app.ui.parts.buttons import EnterKey
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
@@ -88,7 +88,7 @@ class MainWindow(QMainWindow):
         commands = (self._message_commands, self._tree_commands, self._program_commands)
         NoticeCommands(controller, self.banner, self.composer, self.transcript, commands)
         WaitingAnswers(controller, self.transcript)
-        self._asking_commands = AskingCommands(controller, self.composer, lambda: self._theme, self)
+        self._asking_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
         self._palette_commands = Late(self._make_palette_commands)
         self.dialogs = DialogCommands(

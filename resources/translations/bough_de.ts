@@ -166,264 +166,6 @@
     </message>
 </context>
 <context>
-    <name>AskingCommands</name>
-    <message>
-        <source>System prompt: {text}</source>
-        <translation>Systemprompt: {text}</translation>
-    </message>
-    <message>
-        <source>System prompt: none</source>
-        <translation>Systemprompt: keiner</translation>
-    </message>
-    <message>
-        <source>This conversation began without a system prompt</source>
-        <translation>Dieses Gespräch begann ohne Systemprompt</translation>
-    </message>
-    <message>
-        <source>Answer format: {name}</source>
-        <translation>Antwortform: {name}</translation>
-    </message>
-    <message>
-        <source>This can&apos;t be used: {problem}</source>
-        <translation>Das geht so nicht: {problem}</translation>
-    </message>
-    <message>
-        <source>{name}: can&apos;t be used</source>
-        <translation>{name}: geht so nicht</translation>
-    </message>
-    <message>
-        <source>{name}, changed</source>
-        <translation>{name}, geändert</translation>
-    </message>
-    <message>
-        <source>Sampling, stop strings, seed, hooks: {name}</source>
-        <translation>Ziehung, Stoppfolgen, Startwert, Hooks: {name}</translation>
-    </message>
-    <message>
-        <source>{num} answers</source>
-        <translation>{num} Antworten</translation>
-    </message>
-    <message>
-        <source>1 stop</source>
-        <translation>1 Stoppfolge</translation>
-    </message>
-    <message>
-        <source>{num} stops</source>
-        <translation>{num} Stoppfolgen</translation>
-    </message>
-    <message>
-        <source>seed {seed}</source>
-        <translation>Startwert {seed}</translation>
-    </message>
-    <message>
-        <source>1 hook</source>
-        <translation>1 Hook</translation>
-    </message>
-    <message>
-        <source>{num} hooks</source>
-        <translation>{num} Hooks</translation>
-    </message>
-    <message>
-        <source>thinking</source>
-        <translation>mit Nachdenken</translation>
-    </message>
-    <message>
-        <source>no thinking</source>
-        <translation>ohne Nachdenken</translation>
-    </message>
-</context>
-<context>
-    <name>AskingPanel</name>
-    <message>
-        <source>How the next answers are asked for</source>
-        <translation>Wie die nächsten Antworten erfragt werden</translation>
-    </message>
-    <message>
-        <source>all</source>
-        <translation>alle</translation>
-    </message>
-    <message>
-        <source>off</source>
-        <translation>aus</translation>
-    </message>
-    <message>
-        <source>a new one</source>
-        <translation>immer neu</translation>
-    </message>
-    <message>
-        <source>A seed is a whole number from 0 to 9,223,372,036,854,775,807.</source>
-        <translation>Ein Startwert ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
-    </message>
-    <message>
-        <source>Automatic</source>
-        <translation>Von selbst</translation>
-    </message>
-    <message>
-        <source>From the tree</source>
-        <translation>Aus dem Baum</translation>
-    </message>
-    <message>
-        <source>Off</source>
-        <translation>Aus</translation>
-    </message>
-    <message>
-        <source>Stop strings</source>
-        <translation>Stoppfolgen</translation>
-    </message>
-    <message>
-        <source>How tokens are drawn</source>
-        <translation>Wie Token gezogen werden</translation>
-    </message>
-    <message>
-        <source>Temperature</source>
-        <translation>Temperatur</translation>
-    </message>
-    <message>
-        <source>0 always takes the likeliest token; more is freer.</source>
-        <translation>0 nimmt immer das wahrscheinlichste Token; mehr ist freier.</translation>
-    </message>
-    <message>
-        <source>Top-p</source>
-        <translation>Top-p</translation>
-    </message>
-    <message>
-        <source>Draw from the likeliest tokens that together have this share.</source>
-        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diesen Anteil haben.</translation>
-    </message>
-    <message>
-        <source>Top-k</source>
-        <translation>Top-k</translation>
-    </message>
-    <message>
-        <source>Draw from so many of the likeliest tokens.</source>
-        <translation>Aus so vielen der wahrscheinlichsten Token ziehen.</translation>
-    </message>
-    <message>
-        <source>Min-p</source>
-        <translation>Min-p</translation>
-    </message>
-    <message>
-        <source>Leave out what is less likely than this share of the likeliest.</source>
-        <translation>Weglassen, was unwahrscheinlicher ist als dieser Anteil des wahrscheinlichsten.</translation>
-    </message>
-    <message>
-        <source>Repetition penalty</source>
-        <translation>Wiederholungsstrafe</translation>
-    </message>
-    <message>
-        <source>Make what was said lately less likely to be said again.</source>
-        <translation>Was eben gesagt wurde, unwahrscheinlicher machen.</translation>
-    </message>
-    <message>
-        <source>The answer</source>
-        <translation>Die Antwort</translation>
-    </message>
-    <message>
-        <source>Maximum tokens</source>
-        <translation>Token höchstens</translation>
-    </message>
-    <message>
-        <source>The answer is cut there; Continue goes on.</source>
-        <translation>Dort wird die Antwort abgeschnitten; „Fortsetzen“ schreibt weiter.</translation>
-    </message>
-    <message>
-        <source>Answers at once</source>
-        <translation>Antworten</translation>
-    </message>
-    <message>
-        <source>Side by side, to keep one or all.</source>
-        <translation>Nebeneinander, um eine oder alle zu behalten.</translation>
-    </message>
-    <message>
-        <source>Seed</source>
-        <translation>Startwert</translation>
-    </message>
-    <message>
-        <source>The same seed and question give the same answer.</source>
-        <translation>Gleicher Startwert und gleiche Frage ergeben die gleiche Antwort.</translation>
-    </message>
-    <message>
-        <source>Think first</source>
-        <translation>Erst nachdenken</translation>
-    </message>
-    <message>
-        <source>Drafts</source>
-        <translation>Entwürfe</translation>
-    </message>
-    <message>
-        <source>Usual (on)</source>
-        <translation>Üblich (an)</translation>
-    </message>
-    <message>
-        <source>Usual (off)</source>
-        <translation>Üblich (aus)</translation>
-    </message>
-    <message>
-        <source>Draft model</source>
-        <translation>Vom Modell</translation>
-    </message>
-    <message>
-        <source>By {model}, or by other answers in the tree.</source>
-        <translation>Von {model} oder aus anderen Antworten im Baum.</translation>
-    </message>
-    <message>
-        <source>By a draft model, where one is chosen in the Models menu, or by other answers in the tree.</source>
-        <translation>Von einem Entwurfsmodell, wo im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
-    </message>
-    <message>
-        <source>Guesses of what comes next, looked at all at once. They change the speed, not the answer.</source>
-        <translation>Vermutungen darüber, was folgt, auf einmal geprüft. Sie ändern das Tempo, nicht die Antwort.</translation>
-    </message>
-    <message>
-        <source>Where one of these comes, the answer ends.</source>
-        <translation>Wo eine davon kommt, endet die Antwort.</translation>
-    </message>
-    <message>
-        <source>Hooks</source>
-        <translation>Hooks</translation>
-    </message>
-    <message>
-        <source>Python that looks at each token and may take it back. Asked from the top.</source>
-        <translation>Python, das jedes Token ansieht und zurücknehmen kann. Gefragt von oben nach unten.</translation>
-    </message>
-    <message>
-        <source>All this holds in this conversation, from the next answer on.</source>
-        <translation>All das gilt in diesem Gespräch, von der nächsten Antwort an.</translation>
-    </message>
-    <message>
-        <source>As in new ones</source>
-        <translation>Wie in neuen</translation>
-    </message>
-    <message>
-        <source>Ask here as new conversations do</source>
-        <translation>Hier fragen wie in neuen Gesprächen</translation>
-    </message>
-    <message>
-        <source>Use in new ones</source>
-        <translation>Auch in neuen</translation>
-    </message>
-    <message>
-        <source>Let new conversations ask as this one does</source>
-        <translation>Neue Gespräche fragen lassen wie dieses</translation>
-    </message>
-    <message>
-        <source>No switch</source>
-        <translation>Geht nicht</translation>
-    </message>
-    <message>
-        <source>On</source>
-        <translation>An</translation>
-    </message>
-    <message>
-        <source>This model&apos;s template has no switch for it.</source>
-        <translation>Die Vorlage dieses Modells hat keinen Schalter dafür.</translation>
-    </message>
-    <message>
-        <source>Whether the model thinks before it answers.</source>
-        <translation>Ob das Modell nachdenkt, bevor es antwortet.</translation>
-    </message>
-</context>
-<context>
     <name>AttachedFiles</name>
     <message>
         <source>Attach text files</source>
@@ -691,6 +433,73 @@
     <message>
         <source>Send (Enter; Shift+Enter breaks the line)</source>
         <translation>Senden (Eingabe; Umschalt+Eingabe bricht die Zeile um)</translation>
+    </message>
+</context>
+<context>
+    <name>ComposerCommands</name>
+    <message>
+        <source>System prompt: {text}</source>
+        <translation>Systemprompt: {text}</translation>
+    </message>
+    <message>
+        <source>System prompt: none</source>
+        <translation>Systemprompt: keiner</translation>
+    </message>
+    <message>
+        <source>This conversation began without a system prompt</source>
+        <translation>Dieses Gespräch begann ohne Systemprompt</translation>
+    </message>
+    <message>
+        <source>Answer format: {name}</source>
+        <translation>Antwortform: {name}</translation>
+    </message>
+    <message>
+        <source>This can&apos;t be used: {problem}</source>
+        <translation>Das geht so nicht: {problem}</translation>
+    </message>
+    <message>
+        <source>{name}: can&apos;t be used</source>
+        <translation>{name}: geht so nicht</translation>
+    </message>
+    <message>
+        <source>{name}, changed</source>
+        <translation>{name}, geändert</translation>
+    </message>
+    <message>
+        <source>Sampling, stop strings, seed, hooks: {name}</source>
+        <translation>Ziehung, Stoppfolgen, Startwert, Hooks: {name}</translation>
+    </message>
+    <message>
+        <source>{num} answers</source>
+        <translation>{num} Antworten</translation>
+    </message>
+    <message>
+        <source>1 stop</source>
+        <translation>1 Stoppfolge</translation>
+    </message>
+    <message>
+        <source>{num} stops</source>
+        <translation>{num} Stoppfolgen</translation>
+    </message>
+    <message>
+        <source>seed {seed}</source>
+        <translation>Startwert {seed}</translation>
+    </message>
+    <message>
+        <source>1 hook</source>
+        <translation>1 Hook</translation>
+    </message>
+    <message>
+        <source>{num} hooks</source>
+        <translation>{num} Hooks</translation>
+    </message>
+    <message>
+        <source>thinking</source>
+        <translation>mit Nachdenken</translation>
+    </message>
+    <message>
+        <source>no thinking</source>
+        <translation>ohne Nachdenken</translation>
     </message>
 </context>
 <context>
@@ -2805,6 +2614,197 @@
     <message>
         <source>the end</source>
         <translation>das Ende</translation>
+    </message>
+</context>
+<context>
+    <name>SamplingPanel</name>
+    <message>
+        <source>How the next answers are asked for</source>
+        <translation>Wie die nächsten Antworten erfragt werden</translation>
+    </message>
+    <message>
+        <source>all</source>
+        <translation>alle</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>aus</translation>
+    </message>
+    <message>
+        <source>a new one</source>
+        <translation>immer neu</translation>
+    </message>
+    <message>
+        <source>A seed is a whole number from 0 to 9,223,372,036,854,775,807.</source>
+        <translation>Ein Startwert ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>Von selbst</translation>
+    </message>
+    <message>
+        <source>From the tree</source>
+        <translation>Aus dem Baum</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>Stop strings</source>
+        <translation>Stoppfolgen</translation>
+    </message>
+    <message>
+        <source>How tokens are drawn</source>
+        <translation>Wie Token gezogen werden</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>Temperatur</translation>
+    </message>
+    <message>
+        <source>0 always takes the likeliest token; more is freer.</source>
+        <translation>0 nimmt immer das wahrscheinlichste Token; mehr ist freier.</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Draw from the likeliest tokens that together have this share.</source>
+        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diesen Anteil haben.</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Draw from so many of the likeliest tokens.</source>
+        <translation>Aus so vielen der wahrscheinlichsten Token ziehen.</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Leave out what is less likely than this share of the likeliest.</source>
+        <translation>Weglassen, was unwahrscheinlicher ist als dieser Anteil des wahrscheinlichsten.</translation>
+    </message>
+    <message>
+        <source>Repetition penalty</source>
+        <translation>Wiederholungsstrafe</translation>
+    </message>
+    <message>
+        <source>Make what was said lately less likely to be said again.</source>
+        <translation>Was eben gesagt wurde, unwahrscheinlicher machen.</translation>
+    </message>
+    <message>
+        <source>The answer</source>
+        <translation>Die Antwort</translation>
+    </message>
+    <message>
+        <source>Maximum tokens</source>
+        <translation>Token höchstens</translation>
+    </message>
+    <message>
+        <source>The answer is cut there; Continue goes on.</source>
+        <translation>Dort wird die Antwort abgeschnitten; „Fortsetzen“ schreibt weiter.</translation>
+    </message>
+    <message>
+        <source>Answers at once</source>
+        <translation>Antworten</translation>
+    </message>
+    <message>
+        <source>Side by side, to keep one or all.</source>
+        <translation>Nebeneinander, um eine oder alle zu behalten.</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>Startwert</translation>
+    </message>
+    <message>
+        <source>The same seed and question give the same answer.</source>
+        <translation>Gleicher Startwert und gleiche Frage ergeben die gleiche Antwort.</translation>
+    </message>
+    <message>
+        <source>Think first</source>
+        <translation>Erst nachdenken</translation>
+    </message>
+    <message>
+        <source>Drafts</source>
+        <translation>Entwürfe</translation>
+    </message>
+    <message>
+        <source>Usual (on)</source>
+        <translation>Üblich (an)</translation>
+    </message>
+    <message>
+        <source>Usual (off)</source>
+        <translation>Üblich (aus)</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>Vom Modell</translation>
+    </message>
+    <message>
+        <source>By {model}, or by other answers in the tree.</source>
+        <translation>Von {model} oder aus anderen Antworten im Baum.</translation>
+    </message>
+    <message>
+        <source>By a draft model, where one is chosen in the Models menu, or by other answers in the tree.</source>
+        <translation>Von einem Entwurfsmodell, wo im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
+    </message>
+    <message>
+        <source>Guesses of what comes next, looked at all at once. They change the speed, not the answer.</source>
+        <translation>Vermutungen darüber, was folgt, auf einmal geprüft. Sie ändern das Tempo, nicht die Antwort.</translation>
+    </message>
+    <message>
+        <source>Where one of these comes, the answer ends.</source>
+        <translation>Wo eine davon kommt, endet die Antwort.</translation>
+    </message>
+    <message>
+        <source>Hooks</source>
+        <translation>Hooks</translation>
+    </message>
+    <message>
+        <source>Python that looks at each token and may take it back. Asked from the top.</source>
+        <translation>Python, das jedes Token ansieht und zurücknehmen kann. Gefragt von oben nach unten.</translation>
+    </message>
+    <message>
+        <source>All this holds in this conversation, from the next answer on.</source>
+        <translation>All das gilt in diesem Gespräch, von der nächsten Antwort an.</translation>
+    </message>
+    <message>
+        <source>As in new ones</source>
+        <translation>Wie in neuen</translation>
+    </message>
+    <message>
+        <source>Ask here as new conversations do</source>
+        <translation>Hier fragen wie in neuen Gesprächen</translation>
+    </message>
+    <message>
+        <source>Use in new ones</source>
+        <translation>Auch in neuen</translation>
+    </message>
+    <message>
+        <source>Let new conversations ask as this one does</source>
+        <translation>Neue Gespräche fragen lassen wie dieses</translation>
+    </message>
+    <message>
+        <source>No switch</source>
+        <translation>Geht nicht</translation>
+    </message>
+    <message>
+        <source>On</source>
+        <translation>An</translation>
+    </message>
+    <message>
+        <source>This model&apos;s template has no switch for it.</source>
+        <translation>Die Vorlage dieses Modells hat keinen Schalter dafür.</translation>
+    </message>
+    <message>
+        <source>Whether the model thinks before it answers.</source>
+        <translation>Ob das Modell nachdenkt, bevor es antwortet.</translation>
     </message>
 </context>
 <context>

@@ -35,7 +35,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
         "app.ui.settings.settings_window",
         "app.ui.palette",
         "app.ui.transcript.find_bar",
-        "app.ui.asking.asking_panel",
+        "app.ui.composer.sampling_panel",
         "app.ui.comparing.compare_window",
     ),
     *(
@@ -48,7 +48,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
     *(
         "app.ui.dialogs.recovery_windows",
         "app.ui.dialogs.replay_window",
-        "app.ui.asking.system_prompt_popover",
+        "app.ui.composer.system_prompt_popover",
     ),
     # Files in and out, and what runs beside the window.
     *("app.archive.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),

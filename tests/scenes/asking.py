@@ -6,9 +6,9 @@ import multiprocessing
 
 from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
-from app.ui.asking.asking_panel import AskingPanel
-from app.ui.asking.format_popover import FormatPopover
-from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.composer.format_popover import FormatPopover
+from app.ui.composer.sampling_panel import SamplingPanel
+from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.reading_progress import ReadingProgress
 from tests.scenes.stage import Stage
 
@@ -66,7 +66,7 @@ def attached(stage: Stage) -> QWidget:
 def sampling(stage: Stage) -> QWidget:
     stage.open("versions")
     stage.act("sampling")
-    panel = stage.shown(AskingPanel)
+    panel = stage.shown(SamplingPanel)
     stage.wait(lambda: bool(panel.hooks.findChildren(QCheckBox)))
     stage.settle()
     return stage.window

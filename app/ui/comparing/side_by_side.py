@@ -23,7 +23,7 @@ from typing_extensions import override
 from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.ui.message.message_view import MessageView, Shown
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.labels import ElidedLabel
 from app.ui.theme import Theme, icon
 
 _TICK_MS = 33

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QStackedWidget, QVBox
 from typing_extensions import override
 
 from app.archive.exporting import Preview
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.sheet import scrolled
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import scrolled
 from app.ui.theme import SMALL_PX, code_font, scaled
 
 _MIN_WIDTH_PX = 240

@@ -30,9 +30,10 @@ from app.model.exports.part import Options
 from app.numbers import counted
 from app.sentences import worded
 from app.ui.dialogs.export_preview import ExportPreview
-from app.ui.parts.elided_label import ElidedLabel
-from app.ui.parts.one_of import OneOf, quiet_label
-from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.parts.labels import ElidedLabel, quiet_label
+from app.ui.parts.layouts import scrolled
+from app.ui.parts.radio_group import RadioGroup
+from app.ui.parts.sheet import Sheet
 from app.ui.theme import scaled
 
 _SIZE_PX = (900, 660)
@@ -67,7 +68,7 @@ class ExportWindow(Sheet):
         self._folder = folder
         self._preview_work: Work | None = None
         self._is_named = False
-        self.what = OneOf(self.tr("What"))
+        self.what = RadioGroup(self.tr("What"))
         for offer in offers:
             self.what.add(offer.text, offer.explanation)
         self.what.choose(0)

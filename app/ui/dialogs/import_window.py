@@ -14,9 +14,10 @@ from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, imported, planned
 from app.numbers import counted
 from app.sentences import worded
-from app.ui.parts.fitting_button import FittingButton
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.parts.buttons import FittingButton
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import scrolled
+from app.ui.parts.sheet import Sheet
 from app.ui.theme import icon
 
 _SIZE_PX = (600, 560)

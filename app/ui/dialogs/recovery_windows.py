@@ -15,10 +15,10 @@ from app.model.message import MessageId
 from app.model.restoring import Backup, listed
 from app.model.trash import Thrown
 from app.numbers import sized
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.list_rows import two_line_item, two_line_list
 from app.ui.parts.sheet import Sheet
 from app.ui.parts.times import when
-from app.ui.parts.two_lines import two_line_item, two_line_list
 
 _TRASH_SIZE_PX = (600, 560)
 _BACKUPS_SIZE_PX = (600, 520)

@@ -11,8 +11,9 @@ from app.numbers import counted
 from app.replay.replaying import Replaying
 from app.replay.verdict import Difference, Verdict, told
 from app.sentences import worded
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import scrolled
+from app.ui.parts.sheet import Sheet
 from app.ui.theme import code_font
 
 _SIZE_PX = (560, 480)

@@ -22,8 +22,8 @@ from typing_extensions import override
 
 from app.model.message import Role
 from app.model.search import Hit
+from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.times import when
-from app.ui.parts.two_lines import draw_elided, paint_row
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 _HIT = Qt.ItemDataRole.UserRole

@@ -25,10 +25,9 @@ from app.archive.searching import MAX_HITS, Found, Searcher
 from app.model.search_words import Key, Mark, day, marked, said, understood, with_mark, with_word
 from app.sentences import worded
 from app.ui.dialogs.search_hits import HitList
-from app.ui.parts.flow import Flow
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import as_label, quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.overlay import Overlay
-from app.ui.parts.plain import as_label
 from app.ui.theme import COLUMN_PX, Theme, icon
 
 _MARGIN_PX = 24
@@ -222,7 +221,7 @@ class SearchChips(QWidget):
         self.model = self._menu_chip(self.tr("Which model said it"))
         self.starred = self._mark_chip("starred", self.tr("Starred"), self.tr("Starred messages alone (is:starred)"))
         self.pinned = self._mark_chip("pinned", self.tr("Pinned"), self.tr("Pinned messages alone (is:pinned)"))
-        row = Flow(self)
+        row = FlowLayout(self)
         row.setSpacing(8)
         for chip in (self.role, self.date, self.model, self.starred, self.pinned):
             chip.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)

@@ -8,8 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.ui.menus import MENUS, Entry, Menus, Submenu, key_of, translated
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.sheet import Sheet, scrolled
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import scrolled
+from app.ui.parts.sheet import Sheet
 
 _WIDTH_PX, _HEIGHT_PX = 520, 640
 

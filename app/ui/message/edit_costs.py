@@ -13,7 +13,7 @@ from app.costs.questions import PromptCosts
 from app.model.message import Message
 
 if TYPE_CHECKING:
-    from app.ui.asking.system_prompt_popover import SystemPromptPopover
+    from app.ui.composer.system_prompt_popover import SystemPromptPopover
     from app.ui.message.message_editor import MessageEditor
 
 _ANY_QUESTION = Message(id=0, parent_id=0, role="user", text="?")

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.conversation.controller import Controller
 from app.model.message import MessageId
-from app.ui.asking.composer import Composer
+from app.ui.composer.composer import Composer
 from app.ui.menus import Menus
 from app.ui.message.message_actions import ActionName
 from app.ui.transcript.transcript import Transcript

@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from app.costs.prompt_cost import Cost
 from app.model.message import Message
-from app.ui.asking.cost_words import cost_in_words
-from app.ui.asking.writing_field import WritingField
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.composer.writing_field import WritingField
+from app.ui.parts.cost_text import cost_text
+from app.ui.parts.labels import ElidedLabel
 
 _HEIGHTS_PX = (72, 320)
 _AROUND_PX = 24
@@ -101,7 +101,7 @@ class MessageEditor(QWidget):
 
     def show_cost(self, cost: Cost) -> None:
         """Say what asking again below the new version would cost."""
-        self._hint.show_text(cost_in_words(cost))
+        self._hint.show_text(cost_text(cost))
         self._fit_foot()
 
     def _fit(self) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.model.message import Message
-from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme, icon
 
 _ICON_PX = 16

@@ -13,8 +13,8 @@ from app.costs.prompt_cost import Cost
 from app.costs.questions import PromptCosts
 from app.late import Late
 from app.model.message import MessageId
-from app.ui.asking.cost_words import cost_in_words
 from app.ui.menus import Menus
+from app.ui.parts.cost_text import cost_text
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
 
@@ -94,7 +94,7 @@ class ReadingCommands(QObject):
         self._costs.ask(lambda: above, answer.record.template_options, answer)
 
     def _call_with_cost(self, cost: Cost) -> None:
-        self._menus.call(_GO_ON, f"{self._menus.name(_GO_ON)} ({cost_in_words(cost)})")
+        self._menus.call(_GO_ON, f"{self._menus.name(_GO_ON)} ({cost_text(cost)})")
 
     # --- tokens --------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.numbers import counted
-from app.ui.asking.cost_words import seconds_in_words
+from app.ui.parts.cost_text import seconds_text
 
 _WORTH_TELLING = 64
 """Tokens; fewer are read before anybody could look."""
@@ -47,7 +47,7 @@ class ReadingProgress(QWidget):
         )
         left = _seconds_left(now - began, done - done_before, total - done)
         # Less than a second is not worth telling.
-        label.setText(f"{text} · {seconds_in_words(left, 0)}" if left >= 1 else text)
+        label.setText(f"{text} · {seconds_text(left, 0)}" if left >= 1 else text)
         self.setVisible(True)
 
     def show_waiting(self, text: str) -> None:

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 from app.conversation.controller import Controller
 from app.model.message import MessageId
 from app.model.presets import OURS, Preset
-from app.ui.asking.preset_bar import preset_name
+from app.ui.composer.display_names import preset_name
 from app.ui.header import model_label
-from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.parts.labels import as_label, as_tool_tip
 
 _NUMBERS = (2, 3, 4)
 _HEADING_MARGINS_PX = (12, 8, 12, 4)

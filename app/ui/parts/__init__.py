@@ -1,1 +1,1 @@
-"""Parts that know nothing of Bough."""
+"""Widgets and texts that several parts of the window share."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.enter_key import EnterKey
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.buttons import EnterKey
+from app.ui.parts.layouts import scrolled
 from app.ui.theme import scaled
 
 _GAP_PX = 8
@@ -41,13 +41,7 @@ class Popover(QFrame):
         label.setObjectName("heading")
         label.setWordWrap(True)
         self.column.addWidget(label)
-        self._scroll = QScrollArea()
-        self._scroll.setObjectName("popover_scroll")
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self._scroll.setWidget(page)
+        self._scroll = scrolled(page, "popover_scroll")
         outer = QVBoxLayout(self)
         outer.setContentsMargins(1, 1, 1, 1)
         outer.addWidget(self._scroll)
@@ -121,26 +115,3 @@ class Popover(QFrame):
         if focus is not None:
             self._scroll.ensureWidgetVisible(focus, 0, _MARGIN_PX)
         return moved
-
-
-def heading(title: str, explanation: str = "") -> QWidget:
-    """Return what stands above a part of a panel."""
-    widget = QWidget()
-    column = QVBoxLayout(widget)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
-    label = QLabel(title)
-    label.setObjectName("role")
-    label.setWordWrap(True)
-    column.addWidget(label)
-    if explanation:
-        column.addWidget(quiet_label(explanation))
-    return widget
-
-
-def rule() -> QFrame:
-    """Return a line between two parts of a panel."""
-    line = QFrame()
-    line.setObjectName("rule")
-    line.setFixedHeight(1)
-    return line

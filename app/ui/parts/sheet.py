@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QProgressBar,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -26,7 +25,7 @@ from typing_extensions import override
 
 from app.archive.work import Work
 from app.sentences import worded
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 
 _OF_SCREEN = 0.9
@@ -148,15 +147,3 @@ class Sheet(QDialog):
         else:
             self.progress_text.setText(self.tr("Cancelling …"))
             self._work.cancel()
-
-
-def scrolled(page: QWidget) -> QScrollArea:
-    """Return a frame in which a page scrolls up and down."""
-    scroll = QScrollArea()
-    scroll.setObjectName("settings_scroll")
-    scroll.setFrameShape(QFrame.Shape.NoFrame)
-    scroll.setWidgetResizable(True)
-    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    scroll.setWidget(page)
-    return scroll

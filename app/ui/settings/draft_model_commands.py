@@ -14,7 +14,7 @@ from app.program import Program
 from app.ui.dialogs import questions
 from app.ui.header import model_label
 from app.ui.menus import Menus
-from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.parts.labels import as_label, as_tool_tip
 
 if TYPE_CHECKING:
     from app.draft_models import DraftModels

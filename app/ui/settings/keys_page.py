@@ -16,8 +16,8 @@ from PySide6.QtWidgets import (
 
 from app.program import Program
 from app.ui.menus import MENUS, all_entries, translated
-from app.ui.parts.flow import Flow
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.settings.settings_page import SettingsPage, card
 from app.ui.theme import scaled
 
@@ -76,7 +76,7 @@ class KeysPage(SettingsPage):
         self.says.setObjectName("warning")
         self.says.setWordWrap(True)
         self.field.setMinimumWidth(scaled(_FIELD_PX))
-        row = Flow()
+        row = FlowLayout()
         for widget in (self.field, self.none_button, self.reset_button, self.reset_all_button):
             row.addWidget(widget)
         change = QVBoxLayout()

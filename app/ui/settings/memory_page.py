@@ -16,8 +16,8 @@ from app.model.sizes import GIB, memory_bytes
 from app.notices import Notice
 from app.numbers import counted, sized
 from app.program import Program
-from app.ui.parts.elided_label import ElidedLabel
-from app.ui.parts.one_of import OneOf, SizeChoice, quiet_label
+from app.ui.parts.labels import ElidedLabel, quiet_label
+from app.ui.parts.radio_group import RadioGroup, SizeChoice
 from app.ui.settings.settings_page import SettingsPage, card
 
 _KV_BITS: tuple[None, int, int] = (None, 8, 4)
@@ -51,7 +51,7 @@ class MemoryPage(SettingsPage):
         )
         self.disk.explain(0, self.tr("10 GiB for all models together, or a tenth of what is free where that is less."))
         self.disk.add(self.tr("Keep nothing on disk"), self.tr("What is there already stays until you empty it."))
-        self.precision = OneOf(self.tr("Precision of what is kept"))
+        self.precision = RadioGroup(self.tr("Precision of what is kept"))
         self.precision.add(self.tr("As the model computes"), self.tr("Nothing is lost."))
         self.precision.add(self.tr("8 bits"), self.tr("About half the memory. Answers hardly change."))
         self.precision.add(

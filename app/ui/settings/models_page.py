@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QPushButton
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.numbers import counted
 from app.program import Program
 from app.ui.header import model_label
-from app.ui.parts.one_of import OneOf, quiet_label
-from app.ui.settings.draft_model_card import DraftModelCard
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.radio_group import RadioGroup
+from app.ui.settings.draft_model_commands import why_it_does_not_fit
 from app.ui.settings.settings_page import SettingsPage, card
 
 
@@ -23,7 +24,7 @@ class ModelsPage(SettingsPage):
         self._program = program
         self._names: list[str] = []
         self._state = quiet_label("")
-        self._choices: OneOf | None = None
+        self._choices: RadioGroup | None = None
         self._place = QHBoxLayout()
         self.open_button = QPushButton(self.tr("Open folder…"))
         self.open_button.clicked.connect(open_model.trigger)
@@ -44,7 +45,7 @@ class ModelsPage(SettingsPage):
         self._show_session()
 
     @property
-    def choices(self) -> OneOf:
+    def choices(self) -> RadioGroup:
         """The models that there are to choose from."""
         assert self._choices is not None
         return self._choices
@@ -61,7 +62,7 @@ class ModelsPage(SettingsPage):
         if self._choices is not None:
             self._place.removeWidget(self._choices)
             self._choices.deleteLater()
-        self._choices = choices = OneOf(self.tr("Model"))
+        self._choices = choices = RadioGroup(self.tr("Model"))
         for name in names:
             is_guide = name == "guide"
             choices.add(model_label(name), self.tr("Knows Bough and nothing else.") if is_guide else name)
@@ -100,3 +101,86 @@ class ModelsPage(SettingsPage):
             recent_models=tuple(name for name in self._program.settings.recent_models if name == current),
             recent_drafts=tuple(name for name in self._program.settings.recent_drafts if name == draft),
         )
+
+
+class DraftModelCard(QWidget):
+    """What is chosen is loaded at once; what the model has read is kept."""
+
+    def __init__(self, program: Program, open_draft_model: QAction) -> None:
+        super().__init__()
+        self._program = program
+        self._names: list[str] = []
+        self._state = quiet_label("")
+        self._choices = RadioGroup(self.tr("Draft model"))
+        self._place = QVBoxLayout()
+        self._place.addWidget(self._choices)
+        self.open_button = QPushButton(self.tr("Choose folder…"))
+        self.open_button.setAccessibleName(self.tr("Choose the folder of a draft model"))
+        self.open_button.clicked.connect(open_draft_model.trigger)
+        row = QHBoxLayout()
+        row.addWidget(self.open_button)
+        row.addStretch(1)
+        explanation = self.tr(
+            "A smaller model of the same family that guesses ahead. Where it is right, answers come faster; they stay "
+            "the same. It takes memory of its own."
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(card(self.tr("Draft model"), explanation, self._state, self._place, row))
+        program.drafts.changed.connect(self._show_misfits)
+        program.session.changed.connect(self._show)
+        program.settings_changed.connect(self._show)
+        self._show()
+
+    @property
+    def choices(self) -> RadioGroup:
+        """None, and the models that there are to choose from."""
+        return self._choices
+
+    def _show(self) -> None:
+        session = self._program.session
+        names = ["", *self._program.settings.possible_drafts(session.name)]
+        if session.draft not in names:
+            names.append(session.draft)
+        if names != self._names or not self._choices.buttons:
+            self._fill(names)
+            self.look()
+        self._show_misfits()
+        with QSignalBlocker(self._choices):
+            self._choices.choose(names.index(session.draft))
+        model = model_label(session.name)
+        if session.state == "ready" and session.name == "guide" and not session.draft:
+            text = self.tr("The guide is fast enough without one.")
+        elif session.state == "ready":
+            text = self.tr("For {model}.") if session.draft else self.tr("For {model}, which has none now.")
+        elif session.state == "loading":
+            text = self.tr("Loading {model} …")
+        else:
+            text = self.tr("No model is loaded.")
+        self._state.setText(text.format(model=model))
+
+    def _fill(self, names: list[str]) -> None:
+        self._place.removeWidget(self._choices)
+        self._choices.deleteLater()
+        self._names = names
+        self._choices = choices = RadioGroup(self.tr("Draft model"))
+        for name in names:
+            choices.add(model_label(name) if name else self.tr("None"), name)
+        choices.changed.connect(self._load)
+        self._place.addWidget(choices)
+
+    def look(self) -> None:
+        """Find out which of them can't guess."""
+        if self.isVisible():
+            self._program.drafts.look()
+
+    def _show_misfits(self) -> None:
+        for number, name in enumerate(self._names):
+            if name:
+                why_not = why_it_does_not_fit(self._program, name)
+                self._choices.buttons[number].setEnabled(not why_not)
+                why_not = why_not[:1].upper() + why_not[1:]
+                self._choices.explain(number, f"{why_not} · {name}" if why_not else name)
+
+    def _load(self) -> None:
+        self._program.set_draft_model(self._names[self._choices.chosen])

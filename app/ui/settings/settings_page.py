@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
 
-from app.ui.parts.one_of import quiet_label
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import scrolled
 
 
 class SettingsPage(QWidget):
@@ -23,17 +23,10 @@ class SettingsPage(QWidget):
         column.addLayout(self.cards)
         if not takes_all:
             column.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setObjectName("settings_scroll")
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inner)
         self._whole = QVBoxLayout(self)
         self._whole.setContentsMargins(0, 0, 0, 0)
         self._whole.setSpacing(0)
-        self._whole.addWidget(scroll, 1)
+        self._whole.addWidget(scrolled(inner), 1)
 
     def show_foot(self, note: QLabel, *buttons: QWidget) -> None:
         """Keep a note and buttons below the cards, in sight."""

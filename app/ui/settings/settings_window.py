@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QListWidget, QListWidgetItem, QStackedWidget, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSlider,
+    QStackedWidget,
+    QWidget,
+)
 from typing_extensions import override
 
+from app.model.message import Overflow
+from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT, Motion, Theme
+from app.numbers import counted
 from app.program import Program
-from app.ui.menus import Menus
-from app.ui.settings.answers_page import AnswersPage
-from app.ui.settings.data_page import DataPage
-from app.ui.settings.general_page import GeneralPage
+from app.ui.languages import LANGUAGES
+from app.ui.menus import Menus, label
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.keys_page import KeysPage
 from app.ui.settings.memory_page import MemoryPage
 from app.ui.settings.models_page import ModelsPage
-from app.ui.settings.settings_page import SettingsPage
+from app.ui.settings.settings_page import SettingsPage, card
 from app.ui.theme import scaled
 
 _WIDTH_PX = 780
@@ -22,6 +34,11 @@ _HEIGHT_PX = 720
 _LIST_PX = 176
 _LIST_EDGE_PX = 20
 _OF_SCREEN = 0.9
+_THEMES: tuple[Theme, ...] = ("system", "light", "dark")
+_MOTIONS: tuple[Motion, ...] = ("system", "less")
+_TEXT_SIZE_STEP = 10
+_OVERFLOWS: tuple[Overflow, Overflow] = ("fail", "drop_oldest")
+_DATA_ACTIONS = (("import", "export", "export_many"), ("backups", "trash", "empty_trash"), ("data",))
 
 
 class SettingsWindow(QDialog):
@@ -89,3 +106,148 @@ class SettingsWindow(QDialog):
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             # When it is opened, and whenever somebody comes back to it.
             self._look_again()
+
+
+class GeneralPage(SettingsPage):
+    """What is chosen holds at once, in all windows."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+        settings = program.settings
+        self.language = RadioGroup(self.tr("Language"))
+        self.language.add(self.tr("As the system says"))
+        for name in LANGUAGES.values():
+            self.language.add(name)
+        self.language.choose((["", *LANGUAGES]).index(settings.language) if settings.language in LANGUAGES else 0)
+        self.theme = RadioGroup(self.tr("Theme"))
+        for name in (self.tr("As the system says"), self.tr("Light"), self.tr("Dark")):
+            self.theme.add(name)
+        self.theme.choose(_THEMES.index(settings.theme))
+        self.text_size = QSlider(Qt.Orientation.Horizontal)
+        self.text_size.setAccessibleName(self.tr("Size of text"))
+        self.text_size.setRange(SMALLEST_TEXT // _TEXT_SIZE_STEP, LARGEST_TEXT // _TEXT_SIZE_STEP)
+        self.text_size.setPageStep(1)
+        self.text_size.setTickPosition(QSlider.TickPosition.TicksBelow)
+        self.text_size.setValue(settings.text_percent // _TEXT_SIZE_STEP)
+        self._percent = quiet_label("")
+        self._percent.setWordWrap(False)
+        self._percent.setMinimumWidth(48)
+        self.motion = RadioGroup(self.tr("Motion"))
+        self.motion.add(self.tr("As the system says"))
+        self.motion.add(self.tr("Less"), self.tr("Nothing glides; what changes is there at once."))
+        self.motion.choose(_MOTIONS.index(settings.motion))
+        self.names = RadioGroup(self.tr("Names of conversations"))
+        self.names.add(
+            self.tr("After the first exchange"),
+            self.tr("What the first question asks for; where it only greets, what the answer says."),
+        )
+        self.names.add(self.tr("As the first question begins"))
+        self.names.choose(0 if settings.names_conversations else 1)
+        size = QHBoxLayout()
+        size.setSpacing(12)
+        size.addWidget(self.text_size, 1)
+        size.addWidget(self._percent)
+        for one in (self.language, self.theme):
+            self.cards.addWidget(card(one.accessibleName(), "", one))
+        self.cards.addWidget(card(self.tr("Size of text"), "", size))
+        for one in (self.motion, self.names):
+            self.cards.addWidget(card(one.accessibleName(), "", one))
+        self._show_percent()
+        self.language.changed.connect(self._set)
+        self.theme.changed.connect(self._set)
+        self.motion.changed.connect(self._set)
+        self.names.changed.connect(self._set)
+        self.text_size.valueChanged.connect(self._set)
+
+    def _set(self) -> None:
+        self._show_percent()
+        self._program.preferences.change(
+            theme=_THEMES[self.theme.chosen],
+            text_percent=self.text_size.value() * _TEXT_SIZE_STEP,
+            motion=_MOTIONS[self.motion.chosen],
+            names_conversations=self.names.chosen == 0,
+            language=["", *LANGUAGES][self.language.chosen],
+        )
+
+    def _show_percent(self) -> None:
+        self._percent.setText(f"{self.text_size.value() * _TEXT_SIZE_STEP} %")
+        self.text_size.setAccessibleDescription(self._percent.text())
+
+
+class AnswersPage(SettingsPage):
+    """What is chosen holds for the next answers; how they are drawn is set under each conversation."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._program = program
+        self.overflow = RadioGroup(self.tr("When a conversation is longer than the model's context"))
+        self.overflow.add(self.tr("Say so and stop"), self.tr("You shorten the message, or go on from an earlier one."))
+        self.overflow.add(
+            self.tr("Leave out the oldest messages"),
+            self.tr(
+                "The system prompt and your last question stay. Nothing is deleted: the model does not see what is "
+                "left out, and the answer says how much that is."
+            ),
+        )
+        self.overflow.choose(_OVERFLOWS.index(program.settings.overflow))
+        self._context = quiet_label("")
+        self.cards.addWidget(card(self.overflow.accessibleName(), self._context, self.overflow))
+        self.cards.addWidget(
+            card(
+                self.tr("How answers are drawn"),
+                self.tr(
+                    "Temperature, length, stop strings and the like belong to a conversation: they are set with the "
+                    "button under the field where you write, and can be kept there as a preset."
+                ),
+            )
+        )
+        self.overflow.changed.connect(self._set)
+        program.session.changed.connect(self._show_model)
+        self._show_model()
+
+    def _set(self) -> None:
+        self._program.set_overflow(_OVERFLOWS[self.overflow.chosen])
+
+    def _show_model(self) -> None:
+        info = self._program.session.info
+        if info is None:
+            text = self.tr("A model reads only so much, its answer included; a word is one or two tokens.")
+        else:
+            text = self.tr(
+                "The model that is loaded reads {} tokens at most, its answer included; a word is one or two."
+            ).format(counted(info.context_length))
+        self._context.setText(text)
+
+
+class DataPage(SettingsPage):
+    """Leads to what the menus' actions do."""
+
+    def __init__(self, menus: Menus) -> None:
+        super().__init__()
+        titles = (
+            (
+                self.tr("In and out"),
+                self.tr("Conversations come in from other programs, and go out as files that others can read."),
+            ),
+            (
+                self.tr("Backups and trash"),
+                self.tr("A backup is made once a day. What you delete lies in the trash for thirty days."),
+            ),
+            (
+                self.tr("Where it is kept"),
+                self.tr("Everything you write stays on this computer, in one folder."),
+            ),
+        )
+        actions = dict(iter(menus))
+        for (title, explanation), names in zip(titles, _DATA_ACTIONS, strict=True):
+            row = QHBoxLayout()
+            row.setSpacing(8)
+            for name in names:
+                if name in actions:
+                    action = actions[name]
+                    button = QPushButton(label(action))
+                    button.clicked.connect(action.trigger)
+                    row.addWidget(button)
+            row.addStretch(1)
+            self.cards.addWidget(card(title, explanation, row))

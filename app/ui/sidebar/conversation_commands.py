@@ -13,10 +13,10 @@ from PySide6.QtWidgets import QMenu, QWidget
 from app.conversation.controller import Controller
 from app.model.message import Conversation
 from app.notices import Notice
-from app.ui.asking.composer import Composer
+from app.ui.composer.composer import Composer
 from app.ui.dialogs import questions
 from app.ui.menus import Menus
-from app.ui.parts.plain import as_label
+from app.ui.parts.labels import as_label
 from app.ui.sidebar.conversation_list import ConversationList
 
 _ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete")

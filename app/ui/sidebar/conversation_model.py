@@ -21,7 +21,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from app.model.message import Conversation
-from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.labels import as_tool_tip
 
 Kind: TypeAlias = Literal["pinned", "folder", "today", "yesterday", "week", "older", "archive"]
 _Index: TypeAlias = QModelIndex | QPersistentModelIndex

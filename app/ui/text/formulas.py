@@ -24,7 +24,7 @@ from PySide6.QtSvg import QSvgRenderer
 from typing_extensions import override
 
 from app.model.exports.formula import Formula, formula
-from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
 _MOST_PIXMAPS = 512

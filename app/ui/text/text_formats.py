@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat
 
-from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.labels import as_tool_tip
 from app.ui.text.highlight import Piece
 from app.ui.theme import Theme, code_font, text_font
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from app.model.message import ORIGINS, Alternative
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
-from app.ui.parts.even_lines import narrowest_px
+from app.ui.parts.labels import balanced_width_px
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, scaled, text_font
 
 _WIDTH_PX = 296
@@ -87,7 +87,7 @@ class TokenPopover(QFrame):
         has_words = bool(self._hint.text())
         self._hint.setVisible(has_words)
         least, most = scaled(_WIDTH_PX), scaled(_WIDEST_PX)
-        width = narrowest_px(self._words_height, least, most) if has_words else least
+        width = balanced_width_px(self._words_height, least, most) if has_words else least
         words_px = self._words_height(width) if has_words else 0
         self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + words_px)
         self._move_to(place)

@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from app.ui.parts.motion import is_animated
-from app.ui.theme import LINE_PX
+from app.ui.theme import LINE_PX, is_animated
 
 _FRAME_MS = 16
 _PACE_MS = 45

@@ -31,9 +31,9 @@ from typing_extensions import override
 
 from app.costs.prompt_cost import Cost
 from app.model.message import Message, MessageId
-from app.ui.asking.cost_words import cost_in_words, tier_in_words
-from app.ui.parts.plain import as_tool_tip
-from app.ui.parts.two_lines import draw_elided, paint_row
+from app.ui.parts.cost_text import cost_text, tier_text
+from app.ui.parts.labels import as_tool_tip
+from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.theme import Theme, icon, scaled, text_font
 from app.ui.tree.tree_words import called, name_in_words, shortened
 
@@ -285,7 +285,7 @@ class PinnedRows(QAbstractListModel):
 
     def _what_it_costs(self, message_id: MessageId) -> str:
         cost = self._cost(message_id)
-        return " · ".join(words for words in (tier_in_words(cost), cost_in_words(cost)) if words)
+        return " · ".join(words for words in (tier_text(cost), cost_text(cost)) if words)
 
 
 class RowPainter(QStyledItemDelegate):

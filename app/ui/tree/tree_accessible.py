@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAccessibleWidget
 from typing_extensions import override
 
 from app.model.tree_layout import Spot, TreeLayout
-from app.ui.asking.cost_words import cost_in_words, tier_in_words
+from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.tree.tree_canvas import TreeCanvas
 
 
@@ -178,7 +178,7 @@ class _Node(QAccessibleInterface):
             return self._canvas.name_of(spot)
         if t == QAccessible.Text.Description and not spot.num_folded:
             cost = self._canvas.cost(spot.id)
-            return ", ".join(words for words in (tier_in_words(cost), cost_in_words(cost)) if words)
+            return ", ".join(words for words in (tier_text(cost), cost_text(cost)) if words)
         return ""
 
     @override

@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from app.costs.prompt_cost import Cost, Tier
 from app.model.message import Message, MessageId
-from app.ui.asking.cost_words import tier_in_words
 from app.ui.header import model_label
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.cost_text import tier_text
+from app.ui.parts.labels import ElidedLabel
 from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, Theme, text_font
 from app.ui.tree.tree_marks import draw_dot, draw_words
@@ -70,7 +70,7 @@ class TreeCard(QFrame):
         told = (when(message.created_ms) if message.created_ms else "", model_label(model) if model else "")
         self._from.show_text(" · ".join(part for part in told if part))
         self._dot.show_tier(None if cost is None else cost.tier)
-        words = tier_in_words(cost)
+        words = tier_text(cost)
         self._tier.setText(words[:1].upper() + words[1:])
         self._dot.setVisible(cost is not None)
         self._cost.show_text(cost_of_going_to(message, cost))

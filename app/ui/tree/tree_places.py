@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.model.message import MessageId
 from app.model.tree_layout import Spot, TreeLayout
-from app.ui.parts.motion import is_animated
+from app.ui.theme import is_animated
 from app.ui.tree.tree_marks import chip_width
 
 MARGIN_PX = 24

@@ -10,7 +10,7 @@ from PySide6.QtCore import QCoreApplication
 from app.costs.prompt_cost import Cost
 from app.model.message import Message, MessageId
 from app.model.thoughts import split_thought
-from app.ui.asking.cost_words import cost_in_words
+from app.ui.parts.cost_text import cost_text
 
 _NUM_READ = 400
 """So much of a text is looked at for its first words."""
@@ -77,7 +77,7 @@ def cost_of_going_to(message: Message, cost: Cost | None) -> str:
     """Say what going to a message costs; above the first words of a conversation that is nothing, and no question."""
     if cost is None and message.role == "system" and not message.text:
         return QCoreApplication.translate("Tree", "Nothing to read")
-    return cost_in_words(cost)
+    return cost_text(cost)
 
 
 def fold_in_words(num_folded: int) -> str:

@@ -27,9 +27,9 @@ from app.model.asking import AnswerFormat, Asking
 from app.model.format_examples import EXAMPLES
 from app.model.message import Sampling
 from app.model.unsent import Unsent
-from app.ui.asking.asking_panel import AskingPanel
-from app.ui.asking.format_popover import FormatPopover
-from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.composer.format_popover import FormatPopover
+from app.ui.composer.sampling_panel import SamplingPanel
+from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.parts.popover import Popover
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -235,12 +235,12 @@ def test_an_answer_in_json_is_json(person: Person) -> None:
 # --- the panel -----------------------------------------------------------------------------------------------
 
 
-def _can_be_switched(panel: AskingPanel, hook: str) -> bool:
+def _can_be_switched(panel: SamplingPanel, hook: str) -> bool:
     return hook in panel.hooks.switches and panel.hooks.switches[hook].isVisible()
 
 
 def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
-    panel = _opened(person, "sampling", AskingPanel)
+    panel = _opened(person, "sampling", SamplingPanel)
     assert panel.focusWidget() is panel.temperature
     person.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     reached: list[QWidget] = []
@@ -278,7 +278,7 @@ def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
 
 
 def test_hooks_have_an_order_and_options_and_look_at_the_answer(person: Person) -> None:
-    panel = _opened(person, "sampling", AskingPanel)
+    panel = _opened(person, "sampling", SamplingPanel)
     person.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     panel.hooks.switches["no repeats"].click()
     panel.hooks.switches["banned phrases"].click()
@@ -302,7 +302,7 @@ _PHRASES = "banned phrases, phrases"
 
 def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
     composer = person.window.composer
-    panel = _opened(person, "sampling", AskingPanel)
+    panel = _opened(person, "sampling", SamplingPanel)
     panel.top_k.setValue(40)
     panel.presets.save_button.click()
     person.bot.keyClicks(panel.presets.name, "Mine")
@@ -328,7 +328,7 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
 
 
 def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
-    panel = _opened(person, "sampling", AskingPanel)
+    panel = _opened(person, "sampling", SamplingPanel)
     panel.presets.save_button.click()
     person.bot.keyClicks(panel.presets.name, " wild ")
     _press(person, panel.presets.name, Qt.Key.Key_Return)
@@ -342,7 +342,7 @@ def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
 
 
 def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> None:
-    panel = _opened(person, "sampling", AskingPanel)
+    panel = _opened(person, "sampling", SamplingPanel)
     panel.max_tokens.setValue(77)
     assert person.controller.program.settings.asking.sampling.max_tokens == 1024
     person.bot.mouseClick(person.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
@@ -444,7 +444,7 @@ def test_every_control_of_a_panel_has_a_name_and_room(person: Person, action: st
         Asking(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
     )
     panel = _opened(person, action, Popover)
-    if isinstance(panel, AskingPanel):
+    if isinstance(panel, SamplingPanel):
         person.bot.waitUntil(lambda: _can_be_switched(panel, "gone"), timeout=PATIENCE_MS)
     for widget in panel.findChildren(QWidget):
         if not widget.isVisible() or not isinstance(widget, _CONTROLS) or isinstance(widget.parent(), QAbstractSpinBox):

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu
 from tokenizers import Tokenizer
 
 from app.model.message import Figures, Message, Sampling
-from app.ui.asking.asking_panel import AskingPanel
+from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
@@ -103,7 +103,7 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     assert f"{figures.accepted_tokens} of {figures.draft_tokens} guesses right" in _says(person, answer.id)
     person.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
-    assert isinstance(panel, AskingPanel)
+    assert isinstance(panel, SamplingPanel)
     assert panel.draft.currentText() == "Draft model"
     assert "By small" in panel.draft.toolTip()
     panel.close()

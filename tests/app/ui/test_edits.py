@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.model.message import Message
-from app.ui.asking.writing_field import WritingField
+from app.ui.composer.writing_field import WritingField
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 

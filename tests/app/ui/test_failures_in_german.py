@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.settings import Keeping
-from app.ui.asking.format_popover import FormatPopover
+from app.ui.composer.format_popover import FormatPopover
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.languages import Language
 from app.ui.window import MainWindow

@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit,
 from typing_extensions import override
 
 from app.notices import Notice
-from app.ui.asking.asking_panel import AskingPanel
+from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.message.message_actions import MessageActions
 from app.ui.message.message_editor import MessageEditor
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -22,9 +22,9 @@ def _left(person: Person, widget: QWidget) -> int:
     return widget.mapTo(person.window, QPoint(0, 0)).x()
 
 
-def _popover(person: Person) -> AskingPanel:
+def _popover(person: Person) -> SamplingPanel:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(AskingPanel)
+    popover = person.window.findChild(SamplingPanel)
     assert popover is not None
     # The list of hooks comes from the worker, and the panel grows with it.
     person.bot.waitUntil(lambda: "Looking for hooks …" not in _words(popover), timeout=PATIENCE_MS)
@@ -111,7 +111,7 @@ def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_o
 class _Heights(QObject):
     """How high the rows of a panel are each time that it is painted, and how high they would have to be."""
 
-    def __init__(self, panel: AskingPanel) -> None:
+    def __init__(self, panel: SamplingPanel) -> None:
         super().__init__()
         self.seen: list[tuple[int, int]] = []
         self._rows = panel.hooks
@@ -130,7 +130,7 @@ class _Heights(QObject):
 
 def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(person: Person) -> None:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(AskingPanel)
+    popover = person.window.findChild(SamplingPanel)
     assert popover is not None
     heights = _Heights(popover)
     person.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QScrollBar
 
 from app.model.message import Conversation, MessageId
-from app.ui.asking.writing_field import WritingField
+from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_view import MessageView
 from app.ui.theme import system_scheme, theme
 from app.ui.transcript.transcript import Transcript

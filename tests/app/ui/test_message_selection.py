@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.model.message import MessageId
 from app.ui.message.message_view import MessageView
-from app.ui.parts.clipboard import leave_plain_text
+from app.ui.parts.qt_workarounds import leave_plain_text_on_clipboard
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _NUM_TURNS = 40
@@ -25,7 +25,7 @@ _NONE = Qt.KeyboardModifier.NoModifier
 def planted() -> Iterator[list[int]]:
     """The conversation that is selected in, once it is there."""
     yield []
-    leave_plain_text()
+    leave_plain_text_on_clipboard()
 
 
 @pytest.fixture

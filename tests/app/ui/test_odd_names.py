@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from app.notices import Notice
-from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.parts.labels import as_label, as_tool_tip
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"

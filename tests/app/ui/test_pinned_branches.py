@@ -10,8 +10,8 @@ from PySide6.QtGui import QAccessible, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from app.model.message import MessageId
-from app.ui.asking.cost_words import cost_in_words, tier_in_words
 from app.ui.palette import Palette
+from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_dock import TreeDock
 from tests.app.trees import plant
@@ -142,7 +142,7 @@ def test_what_going_there_would_cost_is_said_before(person: Person, dock: TreeDo
     costs = person.controller.costs
     person.bot.waitUntil(lambda: costs.get(first) is not None, timeout=PATIENCE_MS)
     index = pinned.rows.index(0, 0)
-    cost = f"{tier_in_words(costs.get(first))} · {cost_in_words(costs.get(first))}"
+    cost = f"{tier_text(costs.get(first))} · {cost_text(costs.get(first))}"
     assert "would read" in cost
     assert str(index.data(Qt.ItemDataRole.ToolTipRole)).endswith(f"\n{cost}")
     assert index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == cost
@@ -150,7 +150,7 @@ def test_what_going_there_would_cost_is_said_before(person: Person, dock: TreeDo
     assert "version 1 of 2" not in _said(dock)
     person.bot.mouseMove(pinned.viewport(), _middle(pinned, 0))
     person.bot.waitUntil(lambda: "version 1 of 2" in _said(dock), timeout=PATIENCE_MS)
-    assert cost_in_words(costs.get(first)) in _said(dock)
+    assert cost_text(costs.get(first)) in _said(dock)
     person.bot.mouseMove(dock.view.viewport(), QPoint(dock.view.viewport().width() - 2, 2))
     person.bot.waitUntil(lambda: "version 1 of 2" not in _said(dock), timeout=PATIENCE_MS)
 

@@ -6,7 +6,7 @@ import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from app.ui.parts.elided_label import ElidedLabel
+from app.ui.parts.labels import ElidedLabel
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 

@@ -21,7 +21,7 @@ from app.costs.context_meter import ContextMeter
 from app.costs.inquiry import Inquiry
 from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
-from app.ui.asking.system_prompt_popover import SystemPromptPopover
+from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_editor import MessageEditor
 from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit, QWidget
 
 from app.model.message import Message, Sampling
 from app.notices import Notice
-from app.ui.asking.asking_panel import AskingPanel
+from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
 from tests.app.asking import set_sampling
@@ -226,7 +226,7 @@ def test_a_stop_string_set_in_the_popover_ends_the_answer(person: Person) -> Non
     word = whole.split()[3]
     person.controller.new_conversation()
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(AskingPanel)
+    popover = person.window.findChild(SamplingPanel)
     assert popover is not None
     person.bot.keyClicks(popover.stop.field, word)
     popover.close()
@@ -239,7 +239,7 @@ def test_a_stop_string_set_in_the_popover_ends_the_answer(person: Person) -> Non
 
 def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(AskingPanel)
+    popover = person.window.findChild(SamplingPanel)
     assert popover is not None
     person.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
@@ -252,7 +252,7 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(person: Person) -> None:
 @pytest.mark.parametrize("text", ["-1", "1.5", "²", "9" * 20, "9" * 5000, str(2**63)])
 def test_a_seed_that_is_out_of_range_is_told_so(person: Person, text: str) -> None:
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(AskingPanel)
+    popover = person.window.findChild(SamplingPanel)
     assert popover is not None
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())

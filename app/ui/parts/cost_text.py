@@ -8,7 +8,7 @@ from app.costs.prompt_cost import Cost
 from app.numbers import counted
 
 
-def cost_in_words(cost: Cost | None) -> str:
+def cost_text(cost: Cost | None) -> str:
     """Say what would be read and how long that takes, as far as it is known, and what is kept."""
     if cost is None:
         return QCoreApplication.translate("CostWords", "Its cost is not known yet")
@@ -19,13 +19,13 @@ def cost_in_words(cost: Cost | None) -> str:
     read = QCoreApplication.translate("CostWords", "would read {count} tokens")
     parts = [read.format(count=counted(cost.num_read))]
     if cost.seconds is not None:
-        parts.append(seconds_in_words(cost.seconds))
+        parts.append(seconds_text(cost.seconds))
     if cost.num_kept:
         parts.append(kept)
     return " · ".join(parts)
 
 
-def tier_in_words(cost: Cost | None) -> str:
+def tier_text(cost: Cost | None) -> str:
     """Return where a prompt is kept."""
     match None if cost is None else cost.tier:
         case "warm":
@@ -38,7 +38,7 @@ def tier_in_words(cost: Cost | None) -> str:
             return ""
 
 
-def seconds_in_words(seconds: float, num_decimals: int = 1) -> str:
+def seconds_text(seconds: float, num_decimals: int = 1) -> str:
     """Return an estimate, in minutes where it is long; `num_decimals` of a few seconds."""
     if seconds < 0.05:
         return QCoreApplication.translate("CostWords", "at once")

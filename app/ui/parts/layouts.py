@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QScrollArea, QWidget
 from typing_extensions import override
 
 _GAP_PX = 6
 
 
-class Flow(QLayout):
+class FlowLayout(QLayout):
     """As many widgets beside one another as there is room for."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -77,3 +77,15 @@ class Flow(QLayout):
             x += width + self.spacing()
             row_px = max(row_px, size.height())
         return y + row_px - rect.y()
+
+
+def scrolled(page: QWidget, name: str = "settings_scroll") -> QScrollArea:
+    """Return a frameless area in which `page` scrolls vertically; `name` is its object name."""
+    scroll = QScrollArea()
+    scroll.setObjectName(name)
+    scroll.setFrameShape(QFrame.Shape.NoFrame)
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    scroll.setWidget(page)
+    return scroll

@@ -17,7 +17,7 @@ from app.model.imports.suffixes import SUFFIXES
 from app.model.unsent import Attachment
 from app.notices import Notice
 from app.numbers import counted
-from app.ui.asking.composer import Composer
+from app.ui.composer.composer import Composer
 
 _FRAME_TOKENS = 12
 """What a file's name and its fence are, about."""

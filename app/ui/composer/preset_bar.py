@@ -12,7 +12,7 @@ from typing_extensions import override
 from app.model.asking import Asking
 from app.model.presets import OURS, Preset, current, deleted, named, saved
 from app.model.typed_text import clean
-from app.ui.asking.asking_words import preset_name
+from app.ui.composer.display_names import preset_name
 
 translate = QCoreApplication.translate
 

@@ -1,18 +1,19 @@
-"""A button whose words get fewer where there is no room for all of them."""
+"""A button with shorter texts for less room, and the Enter key for buttons outside dialogs."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QSize, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSizePolicy, QToolButton
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolButton, QWidget
 from typing_extensions import override
 
-from app.ui.parts.plain import as_label
+from app.ui.parts.labels import as_label
 from app.ui.theme import scaled
 
 _LEAST_WORDS_PX = 40
 _SPARE_PX = 2
 """Widths of parts, each of them rounded, are not that of the whole."""
+_ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
 class FittingButton(QToolButton):
@@ -83,3 +84,20 @@ class FittingButton(QToolButton):
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self._get_room()
+
+
+class EnterKey(QObject):
+    """Lets Enter press the focused button of a window, as in a dialog. Qt alone only presses it with Space."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        window.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _ENTER:
+            focus = watched.focusWidget() if isinstance(watched, QWidget) else None
+            if isinstance(focus, QAbstractButton):
+                focus.click()
+                return True
+        return super().eventFilter(watched, event)

@@ -10,12 +10,11 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent,
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.asking.chips import Chips
-from app.ui.asking.context_gauge import ContextGauge
-from app.ui.asking.message_history import MessageHistory
-from app.ui.asking.writing_field import WritingField, files_in
-from app.ui.parts.fitting_button import FittingButton
-from app.ui.parts.plain import as_tool_tip
+from app.ui.composer.chips import Chips
+from app.ui.composer.context_gauge import ContextGauge
+from app.ui.composer.writing_field import MessageHistory, WritingField, files_in
+from app.ui.parts.buttons import FittingButton
+from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
 
 _MAX_LINES = 8

@@ -21,14 +21,12 @@ from app.model.asking import Asking
 from app.model.hook import Hook
 from app.model.message import Draft
 from app.model.presets import Preset
-from app.ui.asking.form_columns import FormColumns, Row
-from app.ui.asking.hook_rows import HookRows
-from app.ui.asking.number_fields import number_field, read_number, whole_field
-from app.ui.asking.preset_bar import PresetBar
-from app.ui.asking.text_chips import TextChips
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.plain import as_tool_tip
-from app.ui.parts.popover import Popover, heading, rule
+from app.ui.composer.chips import TextChips
+from app.ui.composer.form_columns import FormColumns, Row, number_field, read_number, whole_field
+from app.ui.composer.hook_rows import HookRows
+from app.ui.composer.preset_bar import PresetBar
+from app.ui.parts.labels import as_tool_tip, heading, quiet_label, rule
+from app.ui.parts.popover import Popover
 from app.ui.theme import Theme
 
 translate = QCoreApplication.translate
@@ -44,7 +42,7 @@ Thinking = Literal["can't", "on", "off"]
 """Whether a model can be told to think, and what it does if it is not told."""
 
 
-class AskingPanel(Popover):
+class SamplingPanel(Popover):
     """What is set holds at once, in this conversation."""
 
     changed = Signal(object)
@@ -65,7 +63,7 @@ class AskingPanel(Popover):
         parent: QWidget,
     ) -> None:
         """`draft_model`: the one that is loaded beside the model; empty: none is."""
-        super().__init__(translate("AskingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
+        super().__init__(translate("SamplingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
         self._asking = asking
         self._theme = theme
         self._is_showing = False

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QToolTip
 from app.costs.context_meter import Room
 from app.model.message import Overflow
 from app.numbers import counted
-from app.ui.asking.cost_words import seconds_in_words
-from app.ui.parts.fitting_button import FittingButton
-from app.ui.parts.plain import as_tool_tip
+from app.ui.parts.buttons import FittingButton
+from app.ui.parts.cost_text import seconds_text
+from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme
 
 _BAR = QSize(44, 8)
@@ -71,7 +71,7 @@ class ContextGauge(FittingButton):
             used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
         )
         if room.seconds is not None and room.seconds >= _WORTH_SAYING_S:
-            used += f" ({seconds_in_words(room.seconds, 0)})"
+            used += f" ({seconds_text(room.seconds, 0)})"
         if not room.is_over:
             return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
         over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
 from app.model.sizes import GIB
+from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 
 _INSET_PX = 28
@@ -15,7 +16,7 @@ _SPIN_PX = 112
 _FIELD_INSET_PX = 8
 
 
-class OneOf(QWidget):
+class RadioGroup(QWidget):
     """Radio buttons, one of which is checked. Options are named by their number, from 0."""
 
     changed = Signal()
@@ -72,7 +73,7 @@ class OneOf(QWidget):
             self.changed.emit()
 
 
-class SizeChoice(OneOf):
+class SizeChoice(RadioGroup):
     """A number of bytes; None is automatic."""
 
     def __init__(self, name: str, num_bytes: int | None, lowest: float, highest: float, usual: float) -> None:
@@ -114,11 +115,3 @@ class SizeChoice(OneOf):
                 return self._num_bytes if self.field.value() == self._shown else int(self.field.value() * GIB)
             case _:
                 return 0
-
-
-def quiet_label(text: str) -> QLabel:
-    """A text that explains, on as many lines as it needs."""
-    label = QLabel(text)
-    label.setObjectName("quiet")
-    label.setWordWrap(True)
-    return label

@@ -23,19 +23,19 @@ from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.numbers import localised
 from app.sentences import worded
-from app.ui.asking.asking_words import format_name, preset_name
-from app.ui.asking.attached_files import AttachedFiles
-from app.ui.asking.composer import Composer
+from app.ui.composer.attached_files import AttachedFiles
+from app.ui.composer.composer import Composer
+from app.ui.composer.display_names import format_name, preset_name
 from app.ui.header import model_label
 from app.ui.message.edit_costs import EditCosts
 from app.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from app.ui.asking.asking_panel import AskingPanel, Thinking
+    from app.ui.composer.sampling_panel import SamplingPanel, Thinking
     from app.ui.message.message_editor import MessageEditor
 
 
-class AskingCommands(QObject):
+class ComposerCommands(QObject):
     """Sends what is written, keeps it, shows it again with its conversation; opens what the row's buttons open."""
 
     def __init__(self, controller: Controller, composer: Composer, theme: Callable[[], Theme], window: QWidget) -> None:
@@ -57,7 +57,7 @@ class AskingCommands(QObject):
         self._problem: str | None = None
         """What is wrong with the form that answers are to have; None: nobody knows yet."""
         self._form: AnswerFormat | None = None
-        self._panel: AskingPanel | None = None
+        self._panel: SamplingPanel | None = None
         """While it is open."""
         self._shown: tuple[int | None, bool] = (None, False)
         """The conversation that the meter is about."""
@@ -172,7 +172,7 @@ class AskingCommands(QObject):
             self._composer.show_system_prompt(self.tr("This conversation began without a system prompt"), is_set=False)
 
     def _edit_system_prompt(self) -> None:
-        from app.ui.asking.system_prompt_popover import SystemPromptPopover
+        from app.ui.composer.system_prompt_popover import SystemPromptPopover
 
         message = self._system_message()
         has_begun = self._controller.conversation is not None
@@ -198,7 +198,7 @@ class AskingCommands(QObject):
     # --- the form ------------------------------------------------------------------------------------------
 
     def _choose_format(self) -> None:
-        from app.ui.asking.format_popover import FormatPopover
+        from app.ui.composer.format_popover import FormatPopover
 
         popover = FormatPopover(self._preparation.asking.format, self._window)
         popover.changed.connect(self._answer_as)
@@ -227,14 +227,14 @@ class AskingCommands(QObject):
     # --- everything else -----------------------------------------------------------------------------------
 
     def _set_asking(self) -> None:
-        from app.ui.asking.asking_panel import AskingPanel
+        from app.ui.composer.sampling_panel import SamplingPanel
 
         session = self._program.session
         info = session.info
         thinking: Thinking = "can't"
         if info is not None and info.thinking:
             thinking = "on" if info.thinking_default else "off"
-        panel = AskingPanel(
+        panel = SamplingPanel(
             self._preparation.asking,
             self._program.settings.presets,
             thinking,

@@ -6,18 +6,20 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.flow import Flow
-from app.ui.parts.plain import as_tool_tip
+from app.model.typed_text import meant, spelled
+from app.ui.parts.labels import as_tool_tip
+from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon
 
 _TEXT_PX = 220
 _ICON_PX = 16
 _BUTTON_PX = 28
 _TAKES_AWAY = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
+_FIELD_INSET_PX = 4
 
 
 class Chips(QWidget):
@@ -30,7 +32,7 @@ class Chips(QWidget):
         super().__init__()
         self.setAccessibleName(name)
         self._theme = theme
-        self._flow = Flow(self)
+        self._flow = FlowLayout(self)
         self._texts: Sequence[str] = ()
         self.buttons: list[QToolButton] = []
         """That take chips away."""
@@ -96,3 +98,68 @@ class Chips(QWidget):
                 self._take_away(number)
                 return True
         return super().eventFilter(watched, event)
+
+
+class TextChips(QWidget):
+    """A line break is written `\\n`, a tab `\\t`, a backslash `\\\\`."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, texts: Sequence[str], theme: Theme) -> None:
+        super().__init__()
+        self.texts = tuple(texts)
+        self.chips = Chips(name, theme)
+        self.chips.taken_away.connect(self._take_away)
+        self.field = QLineEdit()
+        self.field.setAccessibleName(name)
+        self.field.setPlaceholderText(self.tr("Type, then Enter; \\n is a line break"))
+        self.field.setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
+        self.field.returnPressed.connect(self.add)
+        self.add_button = QToolButton()
+        self.add_button.setIcon(icon("plus", theme.quiet_text))
+        self.add_button.setMinimumSize(28, 28)
+        self.add_button.setAccessibleName(self.tr("Add"))
+        self.add_button.setToolTip(self.tr("Add (Enter)"))
+        self.add_button.clicked.connect(self.add)
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.add_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        column.addWidget(self.chips)
+        column.addLayout(row)
+        self.chips.show_texts([spelled(text) for text in self.texts])
+
+    def add(self) -> None:
+        """Take what is in the field."""
+        text = meant(self.field.text())
+        self.field.clear()
+        if text and text not in self.texts:
+            self._change((*self.texts, text))
+
+    def show_texts(self, texts: Sequence[str]) -> None:
+        """Show these instead."""
+        self.texts = tuple(texts)
+        self.chips.show_texts([spelled(text) for text in texts])
+
+    def _take_away(self, number: int) -> None:
+        self._change((*self.texts[:number], *self.texts[number + 1 :]))
+        if not self.texts:
+            self.field.setFocus()
+
+    def _change(self, texts: tuple[str, ...]) -> None:
+        self.show_texts(texts)
+        self.changed.emit()
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        # Whoever typed a text and closed the panel meant it.
+        self.add()
+        super().hideEvent(event)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.field.setFocus()

@@ -26,7 +26,7 @@ _MARGIN_PX = 12
 _MARK_PX = 16
 
 
-class TwoLines(QStyledItemDelegate):
+class TwoLineDelegate(QStyledItemDelegate):
     """Paints such rows; what does not fit is elided."""
 
     @override
@@ -78,7 +78,7 @@ def two_line_list(name: str) -> QListWidget:
     rows = QListWidget()
     rows.setObjectName("rows")
     rows.setAccessibleName(name)
-    rows.setItemDelegate(TwoLines(rows))
+    rows.setItemDelegate(TwoLineDelegate(rows))
     rows.setUniformItemSizes(True)
     rows.setMouseTracking(True)
     rows.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

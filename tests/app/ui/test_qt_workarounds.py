@@ -7,11 +7,11 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QLabel, QListWidget, QScrollArea, QTextBrowser
 from pytestqt.qtbot import QtBot
 
-from app.ui.parts import accessible_areas
+from app.ui.parts.qt_workarounds import install_accessible_scroll_areas
 
 
 def test_a_child_that_has_gone_is_none_and_lists_and_texts_stay_what_they_are(qapp: QApplication, qtbot: QtBot):
-    accessible_areas.install()
+    install_accessible_scroll_areas()
     QAccessible.setActive(True)
     area = QScrollArea()
     qtbot.addWidget(area)

@@ -13,9 +13,8 @@ from typing_extensions import override
 
 from app.model.hook import Hook, HookOption
 from app.sentences import worded
-from app.ui.asking.text_chips import TextChips
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.plain import as_label, as_tool_tip
+from app.ui.composer.chips import TextChips
+from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
 from app.ui.theme import Theme, icon
 
 _INSET_PX = 28

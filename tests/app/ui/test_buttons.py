@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.parts.fitting_button import FittingButton
+from app.ui.parts.buttons import FittingButton
 
 _WORDINGS = ("Sampling: Precise and more", "Precise and more", "Precise")
 

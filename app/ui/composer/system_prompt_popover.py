@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
 from app.costs.prompt_cost import Cost
-from app.ui.asking.cost_words import cost_in_words
-from app.ui.asking.writing_field import WritingField
-from app.ui.parts.one_of import quiet_label
+from app.ui.composer.writing_field import WritingField
+from app.ui.parts.cost_text import cost_text
+from app.ui.parts.labels import quiet_label
 from app.ui.parts.popover import Popover
 from app.ui.theme import text_font
 
@@ -66,7 +66,7 @@ class SystemPromptPopover(Popover):
 
     def show_cost(self, cost: Cost) -> None:
         """Say what the model would read."""
-        self.cost.setText(cost_in_words(cost))
+        self.cost.setText(cost_text(cost))
 
     def _on_text(self) -> None:
         text = self.editor.content

@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.popover import heading
+from app.ui.parts.labels import heading
 from app.ui.theme import scaled
 
 _FIELD_PX = 140
 _FIELD_HEIGHT_PX = 32
 _LEAST_COLUMN_PX = 270
 _BETWEEN_PX = 20
+_INSET_PX = 8
 
 
 class Row(NamedTuple):
@@ -70,3 +71,32 @@ class FormColumns(QWidget):
         has_room = event.size().width() >= num * scaled(_LEAST_COLUMN_PX) + (num - 1) * _BETWEEN_PX
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if has_room else down)
+
+
+def number_field(lowest: float, highest: float, step: float, value: float, at_least: str = "") -> QDoubleSpinBox:
+    """Return a field for a number; `at_least` is what it says of the lowest one. `value` is in its range, at least."""
+    spin = QDoubleSpinBox()
+    spin.setDecimals(2)
+    spin.setRange(min(lowest, value), max(highest, value))
+    spin.setSingleStep(step)
+    if value >= lowest:
+        spin.setSpecialValueText(at_least)
+    spin.lineEdit().setTextMargins(_INSET_PX, 0, _INSET_PX, 0)
+    return spin
+
+
+def whole_field(lowest: int, highest: int, step: int, value: int, at_least: str = "") -> QSpinBox:
+    """Return the same for a whole number."""
+    spin = QSpinBox()
+    spin.setGroupSeparatorShown(True)
+    spin.setRange(lowest, max(highest, value))
+    spin.setSingleStep(step)
+    spin.setSpecialValueText(at_least)
+    spin.lineEdit().setTextMargins(_INSET_PX, 0, _INSET_PX, 0)
+    return spin
+
+
+def read_number(spin: QDoubleSpinBox, before: float) -> float:
+    """Return what stands in a field; a number that it shows rounded is what it was."""
+    value = round(spin.value(), spin.decimals())
+    return before if value == round(before, spin.decimals()) else value

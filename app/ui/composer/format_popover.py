@@ -19,10 +19,9 @@ from PySide6.QtWidgets import (
 from app.model.asking import AnswerFormat, FormatKind
 from app.model.format_examples import EXAMPLES
 from app.sentences import worded
-from app.ui.asking.asking_words import format_name
-from app.ui.parts.flow import Flow
-from app.ui.parts.one_of import quiet_label
-from app.ui.parts.plain import as_label
+from app.ui.composer.display_names import format_name
+from app.ui.parts.labels import as_label, quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
 from app.ui.theme import code_font
 
@@ -47,7 +46,7 @@ class FormatPopover(Popover):
         self._group = QButtonGroup(self)
         # In a row, or in two where it is narrow.
         kinds = QWidget()
-        row = Flow(kinds)
+        row = FlowLayout(kinds)
         row.setSpacing(8)
         for kind in (None, *EXAMPLES):
             button = QRadioButton(format_name(kind))

@@ -1,1 +1,0 @@
-"""Where messages are typed, and how answers are asked for."""

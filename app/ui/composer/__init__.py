@@ -1,0 +1,1 @@
+"""The composer: message field, attached files, answer format and sampling settings."""

@@ -1,0 +1,102 @@
+"""Labels, and text prepared for labels and tool tips."""
+
+from __future__ import annotations
+
+import html
+from bisect import bisect_left
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
+from typing_extensions import override
+
+
+class ElidedLabel(QLabel):
+    """One line that ends in an ellipsis if it does not fit; the tool tip then shows the whole text.
+
+    The label asks its layout for no width.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        # Left-aligned in every script, next to the widget on its left.
+        self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
+
+    def show_text(self, text: str) -> None:
+        self._whole = text
+        self.setAccessibleName(text)
+        self._fit()
+
+    def _fit(self) -> None:
+        metrics, room = self.fontMetrics(), self.width()
+        shown = metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
+        # In some scripts Qt's result is a pixel or two too wide.
+        while room > 0 and metrics.horizontalAdvance(shown) > self.width():
+            room -= 1
+            shown = metrics.elidedText(self._whole, Qt.TextElideMode.ElideRight, room)
+        self.setText(shown)
+        self.setToolTip("" if shown == self._whole else as_tool_tip(self._whole))
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+
+def quiet_label(text: str) -> QLabel:
+    """Return a label for an explanation, wrapped and in quiet colour."""
+    label = QLabel(text)
+    label.setObjectName("quiet")
+    label.setWordWrap(True)
+    return label
+
+
+def heading(title: str, explanation: str = "") -> QWidget:
+    """Return the heading of a section, with an explanation below it."""
+    widget = QWidget()
+    column = QVBoxLayout(widget)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    label = QLabel(title)
+    label.setObjectName("role")
+    label.setWordWrap(True)
+    column.addWidget(label)
+    if explanation:
+        column.addWidget(quiet_label(explanation))
+    return widget
+
+
+def rule() -> QFrame:
+    """Return a horizontal line between two sections."""
+    line = QFrame()
+    line.setObjectName("rule")
+    line.setFixedHeight(1)
+    return line
+
+
+def as_tool_tip(text: str) -> str:
+    """Return `text` as a tool tip that shows it literally: Qt would render text that looks like HTML."""
+    # Plain text stays as it is, because screen readers read the string.
+    return f"<span>{html.escape(text)}</span>" if "<" in text else text
+
+
+def as_label(text: str) -> str:
+    """Return `text` for a button or a menu, where an ampersand marks the mnemonic."""
+    return text.replace("&", "&&")
+
+
+def balanced_width_px(height_at: Callable[[int], int], min_px: int, max_px: int) -> int:
+    """Return the smallest width at which a text needs no more lines than at `max_px`, so that its lines are balanced.
+
+    `height_at` returns the text's height at a width; it must not grow with the width.
+    """
+    height = height_at(max_px)
+    return min_px + bisect_left(range(min_px, max_px), True, key=lambda width: height_at(width) <= height)

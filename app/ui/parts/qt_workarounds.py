@@ -1,0 +1,40 @@
+"""Workarounds for two crashes in Qt 6.11."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget
+
+_SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
+"""Lists and text views have other class names, and accessible interfaces of their own."""
+
+
+@cache
+def install_accessible_scroll_areas() -> None:
+    """Replace Qt's accessible interface of scroll areas; the first call of a process does it.
+
+    Qt's own interface reads the children by index without a bounds check. If a scroll bar is gone since a screen reader
+    counted the children, the program crashes.
+    """
+    QAccessible.installFactory(_accessible_scroll_area)
+
+
+def _accessible_scroll_area(class_name: str, area: QObject) -> QAccessibleInterface | None:
+    # Qt asks for each class of an object, the most derived first, and deletes the interface with the widget.
+    if class_name in _SCROLL_AREAS and isinstance(area, QAbstractScrollArea):
+        return QAccessibleWidget(area, QAccessible.Role.Client)
+    return None
+
+
+def leave_plain_text_on_clipboard() -> None:
+    """Replace clipboard contents made by Python by their plain text.
+
+    Call it when the program ends: Qt would otherwise use the Python object after its deletion.
+    """
+    clipboard = QGuiApplication.clipboard()
+    if shiboken6.createdByPython(clipboard.mimeData()):
+        clipboard.setText(clipboard.text())
