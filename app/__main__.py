@@ -89,7 +89,7 @@ def open_window(data_dir: Path | None) -> int:
             QMessageBox.critical(None, "Bough", worded(str(error)))
             return 1
         if notice is not None:
-            application.program.notices.tell(notice)
+            application.program.notices.post(notice)
         application.windows.show()
         code = qt_application.exec()
         application.close()

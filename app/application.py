@@ -140,4 +140,4 @@ class Application(QObject):
     def _on_store_troubled(self, why: str) -> None:
         # Also for whoever started it in a terminal.
         print(f"bough: {why}", file=sys.stderr)  # noqa: T201
-        self.program.notices.tell(Notice(why, "danger"))
+        self.program.notices.post(Notice(why, "danger"))

@@ -16,7 +16,7 @@ from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.typed_text import clean
-from app.notices import Notice, Notices
+from app.notices import Notice, Notices, UndoArchive, UndoDelete
 
 
 class Conversations(QObject):
@@ -49,7 +49,7 @@ class Conversations(QObject):
     @property
     def all(self) -> list[Conversation]:
         """All that are not thrown away, those pinned first, then the last used first."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             return self._store.conversations()
         return []
 
@@ -69,36 +69,34 @@ class Conversations(QObject):
         name = " ".join(clean(name).split())
         if not name:
             return
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             self._store.rename(conversation_id, name)
         self.changed.emit()
 
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
         """Keep a conversation at the top of the list."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             self._store.pin(conversation_id, is_pinned=is_pinned)
         self.changed.emit()
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
         """Put a conversation out of the way, or take it back; of what is out of sight then a notice tells."""
-        with self._notices.telling(), contextlib.suppress(KeyError):
+        with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversation(conversation_id).name
             self._store.archive(conversation_id, is_archived=is_archived)
             self.changed.emit()
             if is_archived:
-                self._notices.tell(
-                    Notice(f"“{name}” was archived.", action="undo_archive", target=str(conversation_id))
-                )
+                self._notices.post(Notice(f"“{name}” was archived.", action=UndoArchive(conversation_id)))
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
         """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             self._store.put_into_folder(conversation_id, " ".join(clean(folder).split()))
         self.changed.emit()
 
     def rename_folder(self, folder: str, name: str) -> None:
         """Call a folder otherwise; empty: what lies in it lies in none."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             for conversation in self._store.conversations():
                 if conversation.folder == folder:
                     self._store.put_into_folder(conversation.id, " ".join(clean(name).split()))
@@ -106,7 +104,7 @@ class Conversations(QObject):
 
     @property
     def folders(self) -> list[str]:
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             return self._store.folders()
         return []
 
@@ -115,20 +113,20 @@ class Conversations(QObject):
 
         It lies in the trash for thirty days, or until that is emptied.
         """
-        with self._notices.telling(), contextlib.suppress(KeyError):
+        with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversation(conversation_id).name
             self._store.trash(conversation_id)
             self._trashed_id = conversation_id
             self._answers.stop_all(conversation_id)
             self.gone.emit(conversation_id)
             self.changed.emit()
-            self._notices.tell(Notice(f"“{name}” was deleted.", action="undo_delete"))
+            self._notices.post(Notice(f"“{name}” was deleted.", action=UndoDelete()))
 
     def undo_delete(self) -> int | None:
         """Take back what went last; return it, if there was any."""
         trashed_id = self._trashed_id
         if trashed_id is not None:
-            with self._notices.telling():
+            with self._notices.report_store_errors():
                 self._store.restore(trashed_id)
                 self._trashed_id = None
                 self.changed.emit()
@@ -137,18 +135,18 @@ class Conversations(QObject):
 
     def empty_trash(self) -> None:
         """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             self._tell_deleted(self._store.empty_trash(), "There was nothing in the trash.")
 
     def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
         """Do so with conversations in the trash, and with branches that were pruned."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             num_messages = self._store.delete_for_good(conversation_ids, branch_ids)
             self._tell_deleted(num_messages, "It was deleted. Other conversations share its messages; these stay.")
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Take a conversation back from the trash, or a branch of it that was pruned."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             if branch_id is None:
                 self._store.restore(conversation_id)
             else:
@@ -167,7 +165,7 @@ class Conversations(QObject):
                 text = "1 message was deleted for good."
             case _:
                 text = f"{num_messages:,} messages were deleted for good."
-        self._notices.tell(Notice(text))
+        self._notices.post(Notice(text))
 
     def _erase(self) -> None:
         self._kept_files.empty()

@@ -1,60 +1,100 @@
-"""What is told of the whole program: what happened, what was kept, what to do; it knows no window."""
+"""Program-wide notices and the actions that they offer. Independent of Qt widgets."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
+from app.model.message import MessageId
 from app.sentences import worded
 
 
 @dataclass(frozen=True)
+class Undo:
+    """Undo the last step in a conversation. Only windows that show this conversation offer it."""
+
+    conversation_id: int
+
+
+@dataclass(frozen=True)
+class UndoDelete:
+    """Restore the conversation that was deleted last."""
+
+
+@dataclass(frozen=True)
+class UndoArchive:
+    conversation_id: int
+
+
+@dataclass(frozen=True)
+class LoadGuide:
+    """Load the guide model."""
+
+
+@dataclass(frozen=True)
+class OpenMemorySettings:
+    """Open the page of the settings on what is kept of what models have read."""
+
+
+@dataclass(frozen=True)
+class ShowFile:
+    """Show a file or folder in the system's file manager."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class ShowConversation:
+    conversation_id: int
+
+
+@dataclass(frozen=True)
+class EditAgain:
+    """Go on editing a message with the text that was set aside."""
+
+    message_id: MessageId
+
+
+NoticeAction: TypeAlias = (
+    Undo | UndoDelete | UndoArchive | LoadGuide | OpenMemorySettings | ShowFile | ShowConversation | EditAgain
+)
+
+
+@dataclass(frozen=True)
 class Notice:
-    """Some sentences for the banner, and what a button beside them does."""
+    """Some sentences for the banner, and the action of the button beside them."""
 
     text: str
     kind: Literal["information", "warning", "danger"] = "information"
-    action: Literal[
-        "",
-        "undo",
-        "undo_delete",
-        "undo_archive",
-        "load_guide",
-        "open_settings",
-        "show_file",
-        "show_conversation",
-        "edit_again",
-    ] = ""
-    target: str = ""
-    """The file, or the conversation's number, that is to be shown; of "undo" the conversation in which it was done, of
-    "undo_archive" the one that went; of "edit_again" the message."""
+    action: NoticeAction | None = None
 
     def is_for(self, conversation_id: int | None) -> bool:
-        """Whether a window that shows this conversation tells it: undo would take something else back elsewhere."""
-        return self.action != "undo" or self.target == str(conversation_id)
+        """Whether a window that shows this conversation shows the notice."""
+        return not isinstance(self.action, Undo) or self.action.conversation_id == conversation_id
 
 
 class Notices(QObject):
-    """Where notices are put; each window shows them."""
+    """Passes notices from all parts of the program to the windows."""
 
-    noticed = Signal(object)
+    posted = Signal(object)
     """A `Notice`."""
 
-    def tell(self, notice: Notice) -> None:
-        """Tell it in the window's language, whoever wrote its sentences."""
-        self.noticed.emit(replace(notice, text=worded(notice.text)))
+    def post(self, notice: Notice) -> None:
+        """Show a notice in every window, in the language of the windows."""
+        self.posted.emit(replace(notice, text=worded(notice.text)))
 
     @contextlib.contextmanager
-    def telling(self, or_else: Callable[[], object] | None = None) -> Generator[None]:
-        """Tell the person where the store can't be used; then `or_else` saves what would be lost by that."""
+    def report_store_errors(self, on_error: Callable[[], object] | None = None) -> Generator[None]:
+        """Post a `StoreError` of the block as a notice instead of raising it, then call `on_error`."""
         try:
             yield
         except StoreError as error:
-            self.tell(Notice(str(error), "danger"))
-            if or_else is not None:
-                or_else()
+            self.post(Notice(str(error), "danger"))
+            if on_error is not None:
+                on_error()

@@ -19,7 +19,7 @@ from app.model.settings import Keeping, Settings, Theme
 from app.model.sizes import size_in_words
 from app.model.store import Store
 from app.model.typed_text import clean
-from app.notices import Notice, Notices
+from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings
 from app.preferences import Preferences
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ class Program(QObject):
                 f"{emptied.num_left:,} of its files could not be ({emptied.why}). "
                 "See that you may write there, then try again."
             )
-            self.notices.tell(Notice(text, "warning"))
+            self.notices.post(Notice(text, "warning"))
         else:
-            self.notices.tell(
+            self.notices.post(
                 Notice(
                     f"{freed} of what models have read was removed from disk. Your conversations are kept; "
                     "a model reads again what it needs of them."
@@ -175,31 +175,31 @@ class Program(QObject):
         error = f"The worker that runs the model ended {how}. What was written is kept."
         self.answers.interrupt_all(error)
         if self.session.state == "loading":
-            self.notices.tell(Notice(f"{error} A fresh worker is starting; your next message will work.", "warning"))
+            self.notices.post(Notice(f"{error} A fresh worker is starting; your next message will work.", "warning"))
 
     def _on_saving_failed(self, why: str) -> None:
-        self.notices.tell(
+        self.notices.post(
             Notice(f"{why} What streams in is on screen and will be stored as soon as that works.", "danger")
         )
 
     def _on_saved_again(self) -> None:
-        self.notices.tell(Notice("Everything is stored again."))
+        self.notices.post(Notice("Everything is stored again."))
 
     def _on_load_failed(self, message: str) -> None:
-        self.notices.tell(Notice(message, "danger", action="load_guide"))
+        self.notices.post(Notice(message, "danger", action=LoadGuide()))
 
     def _on_draft_refused(self, why: str) -> None:
-        self.notices.tell(Notice(why, "warning"))
+        self.notices.post(Notice(why, "warning"))
 
     def _on_precision_refused(self, num_bits: int) -> None:
-        self.notices.tell(
+        self.notices.post(
             Notice(
                 f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers "
                 'are as good; more memory is used. To see this no more, choose "As the model computes" in Settings.',
                 "warning",
-                action="open_settings",
+                action=OpenMemorySettings(),
             )
         )
 
     def _on_settings_not_saved(self, why: str) -> None:
-        self.notices.tell(Notice(why, "warning"))
+        self.notices.post(Notice(why, "warning"))

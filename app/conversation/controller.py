@@ -16,7 +16,7 @@ from app.model.database import StoreError
 from app.model.message import Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.typed_text import clean
-from app.notices import Notice
+from app.notices import Notice, Undo
 from app.program import Program
 
 
@@ -64,7 +64,7 @@ class Controller(ShownConversation):
         text = clean(text)
         if not text.strip():
             return
-        with self._notices.telling(lambda: self.unsent.emit(text)):
+        with self._notices.report_store_errors(lambda: self.unsent.emit(text)):
             if self._open is None:
                 conversation, question = self._store.create_conversation(
                     self._first_name(text), self.preparation.unsent.system_prompt, text
@@ -91,7 +91,7 @@ class Controller(ShownConversation):
             return
         opened = self._opened
         below = [lower for lower in opened.path if lower.role == "user"]
-        with self._notices.telling(lambda: self.unsent.emit(text)), self._step("Edit"):
+        with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self._step("Edit"):
             added = opened.add(message.parent_id, message.role, text)
             if message.role == "system" and below:
                 added = opened.add(added.id, "user", below[0].text)
@@ -106,7 +106,7 @@ class Controller(ShownConversation):
         message = self.message(message_id)
         if text == message.text or self.is_streaming(message_id) or (not text.strip() and message.role != "system"):
             return
-        with self._notices.telling(lambda: self.unsent.emit(text)), self._step("Replace"):
+        with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self._step("Replace"):
             self._opened.set_text(message_id, text)
             self._announce_growth()
 
@@ -136,7 +136,7 @@ class Controller(ShownConversation):
         known = before if before.model == self.program.session.name else without_tokens(before)
         record = self.preparation.going_on(msgspec.structs.replace(known, error=None, ended_ms=0))
         opened = self._opened
-        with self._notices.telling(), self._step("Continue"):
+        with self._notices.report_store_errors(), self._step("Continue"):
             if opened.is_leaf(message.id):
                 message = msgspec.structs.replace(message, state="streaming", record=record)
                 opened.change(message)
@@ -149,7 +149,7 @@ class Controller(ShownConversation):
 
     def fork(self, message_id: MessageId) -> None:
         """Open a new conversation that shares everything up to this message."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self._opened.conversation.name)
             conversation = self._store.fork_conversation(name, message_id)
             self.preparation.lend(conversation.id)
@@ -161,7 +161,7 @@ class Controller(ShownConversation):
         message = self.message(message_id)
         beginning = None if self._is_anothers(message) else token_forks.at_token(message, token_index, token_id)
         if beginning is None:
-            self._notices.tell(
+            self._notices.post(
                 Notice(
                     "The answer can't go on from this token: another model wrote it, or it stands inside a character. "
                     "Nothing was changed. Load the model that wrote it, or choose at the token before."
@@ -175,7 +175,7 @@ class Controller(ShownConversation):
         message = self.message(message_id)
         beginning = token_forks.at_place(message, num_chars)
         if beginning is None:
-            self._notices.tell(Notice("Put the cursor into an answer, behind the words that are to stay."))
+            self._notices.post(Notice("Put the cursor into an answer, behind the words that are to stay."))
         else:
             self._go_on_beside(message, beginning, "Go on from here")
 
@@ -207,20 +207,20 @@ class Controller(ShownConversation):
     def star(self, message_id: MessageId) -> None:
         """Mark a message, or take its mark away."""
         is_starred = self.message(message_id).starred_ms is None
-        with self._notices.telling(), self._step("Star" if is_starred else "Unstar"):
+        with self._notices.report_store_errors(), self._step("Star" if is_starred else "Unstar"):
             self._opened.star(message_id, is_starred=is_starred)
             self.branch_changed.emit()
 
     def pin_branch(self, message_id: MessageId) -> None:
         """Pin the branch that goes through a message there, to come back to, or take the pin away."""
         is_pinned = self.message(message_id).pinned_ms is None
-        with self._notices.telling(), self._step("Pin branch" if is_pinned else "Unpin branch"):
+        with self._notices.report_store_errors(), self._step("Pin branch" if is_pinned else "Unpin branch"):
             self._opened.pin_branch(message_id, is_pinned=is_pinned)
             self.branch_changed.emit()
 
     def name_branch(self, message_id: MessageId, name: str) -> None:
         """Call the branch that begins at a message something; an empty name is none."""
-        with self._notices.telling(), self._step("Name branch"):
+        with self._notices.report_store_errors(), self._step("Name branch"):
             self._opened.name_branch(message_id, " ".join(clean(name).split()))
             self.branch_changed.emit()
 
@@ -240,14 +240,13 @@ class Controller(ShownConversation):
         for message_id in below:
             self._answers.stop(message_id)
         is_done = False
-        with self._notices.telling(), self._step("Prune"):
+        with self._notices.report_store_errors(), self._step("Prune"):
             self._opened.prune(message_ids)
             self.branch_changed.emit()
             is_done = True
         if is_done:
             text = "1 message was pruned." if len(below) == 1 else f"{len(below):,} messages were pruned."
-            target = str(self._opened.conversation.id)
-            self._notices.tell(Notice(text, action="undo", target=target))
+            self._notices.post(Notice(text, action=Undo(self._opened.conversation.id)))
 
     def keep_only(self, message_id: MessageId) -> None:
         """Prune the other versions of a message."""
@@ -302,7 +301,7 @@ class Controller(ShownConversation):
         assert message.parent_id is not None
         known = self._known(message, beginning)
         opened = self._opened
-        with self._notices.telling(), self._step(name):
+        with self._notices.report_store_errors(), self._step(name):
             if beginning.is_whole:
                 opened.add(message.parent_id, "assistant", beginning.text, record=known)
             else:
@@ -325,7 +324,7 @@ class Controller(ShownConversation):
         opened = self._opened
         record = self.preparation.record(asking)
         num_answers = self.preparation.asking.n if num_answers is None else num_answers
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             answers = [
                 opened.add(question_id, "assistant", "", state="streaming", record=numbered(record, number))
                 for number in range(num_answers)
@@ -341,7 +340,7 @@ class Controller(ShownConversation):
         """Stop what streams into messages, and once it has ended put back what they were."""
 
         def put_back() -> None:
-            with self._notices.telling():
+            with self._notices.report_store_errors():
                 place = act()
                 self._announce_growth()
                 self.history_changed.emit()

@@ -122,7 +122,7 @@ class ShownConversation(QObject):
 
     def open_conversation(self, conversation_id: int) -> None:
         """Show a conversation on the branch where it was left."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             # Where no other window has it open, it is read anew.
             self._open = None
             try:
@@ -135,7 +135,7 @@ class ShownConversation(QObject):
 
     def go_to(self, message_id: MessageId) -> None:
         """Show the branch of the open conversation that a message lies on, and the message."""
-        with self._notices.telling():
+        with self._notices.report_store_errors():
             if message_id in self._opened:
                 self._opened.go_to(message_id)
                 self.branch_changed.emit()
@@ -147,7 +147,7 @@ class ShownConversation(QObject):
         index = min(max(siblings.index(message_id) + step, 0), len(siblings) - 1)
         chosen = siblings[index]
         if chosen != message_id:
-            with self._notices.telling():
+            with self._notices.report_store_errors():
                 self._opened.choose(chosen)
                 self.branch_changed.emit()
                 return chosen
@@ -205,7 +205,7 @@ class ShownConversation(QObject):
         troubles = self._store.take_troubles()
         if troubles:
             more = f" So it is with {len(troubles) - 1} more." if len(troubles) > 1 else ""
-            self._notices.tell(Notice(f"{troubles[0]}{more}", "warning"))
+            self._notices.post(Notice(f"{troubles[0]}{more}", "warning"))
 
     def _on_answer_ended(self, message: Message) -> None:
         if self._open is not None and message.id in self._open:
@@ -238,7 +238,7 @@ class ShownConversation(QObject):
 
     def _on_conversations_changed(self) -> None:
         if self._open is not None:
-            with self._notices.telling():
+            with self._notices.report_store_errors():
                 self._open.read_name()
 
     def _on_conversation_gone(self, conversation_id: int) -> None:

@@ -1,9 +1,12 @@
-"""A notice that concerns the whole program: what happened, what was kept, what to do; it takes no focus."""
+"""Notices in a window: the banner that shows them, what its button does, and what screen readers announce."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from functools import partial
+from typing import TYPE_CHECKING, assert_never
+
+from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -17,21 +20,44 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.notices import Notice
+from app.notices import (
+    EditAgain,
+    LoadGuide,
+    Notice,
+    NoticeAction,
+    OpenMemorySettings,
+    ShowConversation,
+    ShowFile,
+    Undo,
+    UndoArchive,
+    UndoDelete,
+)
+from app.sentences import worded
 from app.ui.theme import COLUMN_PX, Theme, icon, scaled
 
-_LEAST_WORDS_PX = 160
-"""Narrower than this the words are read badly: then the button stands below them."""
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.conversation.controller import Controller
+    from app.model.message import Message, MessageId
+    from app.ui.composer.composer import Composer
+    from app.ui.message.message_commands import MessageCommands
+    from app.ui.program_commands import ProgramCommands
+    from app.ui.transcript.transcript import Transcript
+    from app.ui.tree.tree_commands import TreeCommands
+
+_MIN_TEXT_PX = 160
+"""Narrower text is hard to read: then the button goes below it."""
 _GAP_PX = 12
-_EDGES_PX = 2 * 16 + 12 + 8
-"""Around the card and in it, at the left and at the right."""
+_MARGINS_PX = 2 * 16 + 12 + 8
+"""Left and right, around the card and inside it."""
 
 
 class Banner(QWidget):
-    """Shows one notice at a time, the latest."""
+    """Shows one notice at a time, the latest. It never takes the focus."""
 
-    action_asked = Signal(str, str)
-    """A notice's action, and what it is about."""
+    action_asked = Signal(object)
+    """The `NoticeAction` of the button that was pressed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -45,19 +71,18 @@ class Banner(QWidget):
         self.label.setWordWrap(True)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.button = QPushButton()
-        self.button.clicked.connect(self._on_action)
+        self.button.clicked.connect(self._on_button)
         self.close_button = QToolButton()
         self.close_button.setAccessibleName(self.tr("Close the notice"))
         self.close_button.setToolTip(self.tr("Close"))
         self.close_button.clicked.connect(self.dismiss)
-        self._words = _Words(self.label)
         self._is_button_below = False
         self._grid = QGridLayout(self._card)
         self._grid.setContentsMargins(12, 8, 8, 8)
         self._grid.setSpacing(_GAP_PX)
         self._grid.setColumnStretch(1, 1)
         self._grid.addWidget(self._icon, 0, 0, Qt.AlignmentFlag.AlignTop)
-        self._grid.addWidget(self._words, 0, 1)
+        self._grid.addWidget(_ScrollingText(self.label), 0, 1)
         self._grid.addWidget(self.button, 0, 2)
         self._grid.addWidget(self.close_button, 0, 3)
         outer = QHBoxLayout(self)
@@ -68,6 +93,11 @@ class Banner(QWidget):
         self.set_theme(theme)
         self.setVisible(False)
 
+    @property
+    def action(self) -> NoticeAction | None:
+        """The action that the shown notice offers."""
+        return None if self._notice is None else self._notice.action
+
     def show_notice(self, notice: Notice) -> None:
         self._notice = notice
         self._card.setProperty("kind", notice.kind)
@@ -75,45 +105,42 @@ class Banner(QWidget):
         self._card.style().polish(self._card)
         self.label.setText(notice.text)
         self._card.setAccessibleName(notice.text)
-        self.button.setText(self._label(notice.action))
-        self.button.setVisible(bool(notice.action))
+        self.button.setText(self._button_text(notice.action))
+        self.button.setVisible(notice.action is not None)
         self.set_theme(self._theme)
         self._place_button()
         self.setVisible(True)
 
-    def _label(self, action: str) -> str:
+    def _button_text(self, action: NoticeAction | None) -> str:
         match action:
-            case "undo" | "undo_delete" | "undo_archive":
-                return self.tr("Undo")
-            case "load_guide":
-                return self.tr("Open the guide")
-            case "open_settings":
-                return self.tr("Open Settings")
-            case "show_file":
-                return self.tr("Show in folder")
-            case "show_conversation":
-                return self.tr("Show")
-            case "edit_again":
-                return self.tr("Bring back")
-            case _:
+            case None:
                 return ""
-
-    def target_of(self, action: str) -> str:
-        """What a notice that offers this is about; empty where none does."""
-        return self._notice.target if self._notice is not None and self._notice.action == action else ""
+            case Undo() | UndoDelete() | UndoArchive():
+                return self.tr("Undo")
+            case LoadGuide():
+                return self.tr("Open the guide")
+            case OpenMemorySettings():
+                return self.tr("Open Settings")
+            case ShowFile():
+                return self.tr("Show in folder")
+            case ShowConversation():
+                return self.tr("Show")
+            case EditAgain():
+                return self.tr("Bring back")
+        assert_never(action)
 
     def dismiss(self) -> None:
         self._notice = None
         self.setVisible(False)
 
-    def pass_by(self) -> None:
-        """Take a notice away that somebody has read who goes on with something else; what is wrong is wrong still."""
+    def dismiss_unless_danger(self) -> None:
+        """Dismiss a notice once the user goes on with something else; reports of danger stay."""
         if self._notice is not None and self._notice.kind != "danger":
             self.dismiss()
 
-    def withdraw(self, action: str) -> None:
-        """Take a notice away that offers what would now do something else."""
-        if self._notice is not None and self._notice.action == action:
+    def withdraw(self, kind: type[NoticeAction]) -> None:
+        """Dismiss a notice whose action, one of this kind, would now do something else."""
+        if isinstance(self.action, kind):
             self.dismiss()
 
     def set_theme(self, theme: Theme) -> None:
@@ -125,10 +152,10 @@ class Banner(QWidget):
         self.close_button.setIcon(icon("close", theme.quiet_text))
 
     def _place_button(self) -> None:
-        """Beside the words, or below them."""
+        """Put the button beside the text, or below it where the text would get too narrow."""
         beside = (self._icon, self.button, self.close_button)
-        room = self.width() - _EDGES_PX - sum(part.sizeHint().width() + _GAP_PX for part in beside)
-        is_below = bool(self.button.text()) and room < scaled(_LEAST_WORDS_PX)
+        room = self.width() - _MARGINS_PX - sum(widget.sizeHint().width() + _GAP_PX for widget in beside)
+        is_below = bool(self.button.text()) and room < scaled(_MIN_TEXT_PX)
         if is_below != self._is_button_below:
             self._is_button_below = is_below
             self._grid.removeWidget(self.button)
@@ -142,15 +169,15 @@ class Banner(QWidget):
         super().resizeEvent(event)
         self._place_button()
 
-    def _on_action(self) -> None:
-        notice = self._notice
+    def _on_button(self) -> None:
+        action = self.action
         self.dismiss()
-        if notice is not None:
-            self.action_asked.emit(notice.action, notice.target)
+        if action is not None:
+            self.action_asked.emit(action)
 
 
-class _Words(QScrollArea):
-    """As high as its words; in a window too low for all of them they scroll."""
+class _ScrollingText(QScrollArea):
+    """A label in a frame as high as its text. It scrolls in a window that is too low for all of it."""
 
     def __init__(self, label: QLabel) -> None:
         super().__init__()
@@ -164,25 +191,148 @@ class _Words(QScrollArea):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        # By the keys, too, where there is something to scroll.
+        # It takes the focus, and so can be scrolled by keys, only while there is something to scroll.
         self.verticalScrollBar().rangeChanged.connect(self._on_range)
 
-    def _on_range(self, _least: int, most: int) -> None:
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if most else Qt.FocusPolicy.NoFocus)
+    def _on_range(self, _minimum: int, maximum: int) -> None:
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if maximum else Qt.FocusPolicy.NoFocus)
 
     @override
     def heightForWidth(self, width: int, /) -> int:
-        return self._label.heightForWidth(width - self._edges.width()) + self._edges.height()
+        return self._label.heightForWidth(width - self._frame_size.width()) + self._frame_size.height()
 
     @property
-    def _edges(self) -> QSize:
-        """What its frame takes."""
+    def _frame_size(self) -> QSize:
         return self.size() - self.maximumViewportSize()
 
     @override
     def sizeHint(self) -> QSize:
-        return self._label.sizeHint() + self._edges
+        return self._label.sizeHint() + self._frame_size
 
     @override
     def minimumSizeHint(self) -> QSize:
         return QSize(self._label.minimumSizeHint().width(), self._label.fontMetrics().lineSpacing())
+
+
+class NoticeCommands(QObject):
+    """Shows the program's and the window's notices in the banner, and carries out the actions of its button."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        banner: Banner,
+        *,
+        composer: Composer,
+        transcript: Transcript,
+        message_commands: MessageCommands,
+        tree_commands: TreeCommands,
+        program_commands: ProgramCommands,
+    ) -> None:
+        super().__init__(banner)
+        self._controller = controller
+        self._banner = banner
+        self._message_commands = message_commands
+        self._program_commands = program_commands
+        controller.program.notices.posted.connect(self._on_notice)
+        for source in (composer, transcript, tree_commands):
+            source.refused.connect(self._on_refused)
+        transcript.edit_given_up.connect(self._on_edit_given_up)
+        transcript.edit_begun.connect(self._on_edit_begun)
+        controller.branch_changed.connect(self._withdraw_edits_elsewhere)
+        controller.history_changed.connect(partial(banner.withdraw, Undo))
+        controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
+        banner.action_asked.connect(self._act)
+
+    def _on_notice(self, notice: Notice) -> None:
+        conversation = self._controller.conversation
+        if notice.is_for(None if conversation is None else conversation.id):
+            self._banner.show_notice(notice)
+
+    def _on_refused(self, why: str) -> None:
+        self._banner.show_notice(Notice(why, "warning"))
+
+    def _on_edit_given_up(self, message_id: MessageId) -> None:
+        text = self.tr("What you wrote was set aside. Edit the message to go on with it.")
+        self._banner.show_notice(Notice(text, action=EditAgain(message_id)))
+
+    def _on_edit_begun(self, _editor: object) -> None:
+        self._banner.withdraw(EditAgain)
+
+    def _withdraw_edits_elsewhere(self) -> None:
+        action = self._banner.action
+        if isinstance(action, EditAgain) and not self._controller.has(action.message_id):
+            self._banner.dismiss()
+
+    def _withdraw_undone_archiving(self) -> None:
+        action = self._banner.action
+        if isinstance(action, UndoArchive):
+            listed = self._controller.program.conversations.all
+            if not any(one.id == action.conversation_id and one.archived_ms is not None for one in listed):
+                self._banner.dismiss()
+
+    def _act(self, action: NoticeAction) -> None:
+        program = self._controller.program
+        match action:
+            case Undo():
+                self._controller.undo()
+            case UndoDelete():
+                self._controller.undo_delete()
+            case UndoArchive(conversation_id):
+                program.conversations.archive(conversation_id, is_archived=False)
+            case LoadGuide():
+                program.load_model("guide")
+            case OpenMemorySettings():
+                self._program_commands.show_memory_settings()
+            case ShowFile(path):
+                self._show_folder(path if path.is_dir() else path.parent)
+            case ShowConversation(conversation_id):
+                self._controller.open_conversation(conversation_id)
+            case EditAgain(message_id):
+                self._message_commands.edit(message_id)
+            case _:
+                assert_never(action)
+
+    def _show_folder(self, folder: Path) -> None:
+        if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
+            text = self.tr("It is in {}. Nothing here can show folders.").format(folder)
+            self._controller.program.notices.post(Notice(text))
+
+
+class Announcements(QObject):
+    """Lets screen readers announce notices, and how answers in the window's conversation end."""
+
+    announced = Signal(str)
+
+    def __init__(self, controller: Controller, window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._window = window
+        controller.program.answers.ended.connect(self._on_ended)
+        controller.program.notices.posted.connect(self._on_notice)
+
+    def _on_ended(self, message: Message) -> None:
+        if self._controller.opened is None or not self._controller.has(message.id):
+            return
+        error = worded(message.record.error or "") if message.record is not None else ""
+        match message.state:
+            case "complete":
+                text = self.tr("Answer finished")
+            case "stopped":
+                text = error or self.tr("Answer stopped")
+            case "cut":
+                text = self.tr("Answer cut at the maximum of tokens")
+            case _:
+                text = self.tr("The answer failed. {}").format(error).strip()
+        self._announce(text)
+
+    def _on_notice(self, notice: Notice) -> None:
+        conversation = self._controller.conversation
+        if notice.is_for(None if conversation is None else conversation.id):
+            self._announce(notice.text, is_urgent=notice.kind == "danger")
+
+    def _announce(self, text: str, *, is_urgent: bool = False) -> None:
+        event = QAccessibleAnnouncementEvent(self._window, text)
+        politeness = QAccessible.AnnouncementPoliteness
+        event.setPoliteness(politeness.Assertive if is_urgent else politeness.Polite)
+        QAccessible.updateAccessibility(event)
+        self.announced.emit(text)

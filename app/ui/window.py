@@ -19,8 +19,7 @@ from typing_extensions import override
 from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
-from app.ui.announcements import Announcements
-from app.ui.banner import Banner
+from app.ui.banner import Announcements, Banner, NoticeCommands
 from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.composer.composer import Composer
 from app.ui.composer.composer_commands import ComposerCommands
@@ -31,7 +30,6 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message.message_commands import MessageCommands
 from app.ui.message.reading_commands import ReadingCommands
-from app.ui.notice_commands import NoticeCommands
 from app.ui.parts.buttons import EnterKey
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
@@ -85,8 +83,15 @@ class MainWindow(QMainWindow):
             controller, self.composer, self.sidebar.list, data_folder, self._menus, self
         )
         self._program_commands = ProgramCommands(controller.program, self._menus, self)
-        commands = (self._message_commands, self._tree_commands, self._program_commands)
-        NoticeCommands(controller, self.banner, self.composer, self.transcript, commands)
+        NoticeCommands(
+            controller,
+            self.banner,
+            composer=self.composer,
+            transcript=self.transcript,
+            message_commands=self._message_commands,
+            tree_commands=self._tree_commands,
+            program_commands=self._program_commands,
+        )
         WaitingAnswers(controller, self.transcript)
         self._asking_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
@@ -126,8 +131,8 @@ class MainWindow(QMainWindow):
         self.transcript = Transcript(self._controller, self._theme)
         self.welcome = Welcome(self._theme)
         self.composer = Composer(self._theme)
-        # Before it is sent: what comes of that may be told anew.
-        self.composer.sent.connect(self.banner.pass_by)
+        # Connected before anything sends: what follows may post new notices.
+        self.composer.sent.connect(self.banner.dismiss_unless_danger)
         self._pages = QStackedWidget()
         # Each of them scrolls: in a low window there is room for what stands around them.
         self._pages.setMinimumHeight(_LEAST_PAGE_PX)
@@ -254,7 +259,6 @@ class MainWindow(QMainWindow):
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self._asking_commands.files.import_asked.connect(self.dialogs.show_import)
         self.transcript.edit_begun.connect(self._asking_commands.show_cost_in)
-        self.banner.action_asked.connect(self.dialogs.act_on_notice)
         self._menus.menu("Message").aboutToShow.connect(self._message_commands.update)
         self._menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
         for title in ("Edit", "Message"):

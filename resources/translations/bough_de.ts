@@ -799,10 +799,6 @@
             <numerusform>%n ließen sich nicht importieren.</numerusform>
         </translation>
     </message>
-    <message>
-        <source>It is in {}. Nothing here can show folders.</source>
-        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
-    </message>
 </context>
 <context>
     <name>Dialogs</name>
@@ -2367,6 +2363,10 @@
     <message>
         <source>What you wrote was set aside. Edit the message to go on with it.</source>
         <translation>Was Sie geschrieben haben, ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
+    </message>
+    <message>
+        <source>It is in {}. Nothing here can show folders.</source>
+        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
     </message>
 </context>
 <context>

@@ -172,7 +172,7 @@ class Desk:
         self.controller = Controller(self.program)
         self.notices: list[Notice] = []
         self.unsent: list[str] = []
-        self.program.notices.noticed.connect(self.notices.append)
+        self.program.notices.posted.connect(self.notices.append)
         self.controller.unsent.connect(self.unsent.append)
         self.session.load("guide")
         self.link.loaded()

@@ -193,7 +193,7 @@ def test_a_model_that_is_none_is_told_and_the_one_before_it_answers_on(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(fox_model)), qtbot)
-    with qtbot.waitSignal(talk.controller.program.notices.noticed, timeout=PATIENCE_MS) as told:
+    with qtbot.waitSignal(talk.controller.program.notices.posted, timeout=PATIENCE_MS) as told:
         talk.controller.program.load_model(str(tmp_path))
     assert told.args is not None
     assert "There is no config.json" in told.args[0].text

@@ -34,7 +34,7 @@ class _Deaths:
         self.noticed_after_s: list[float] = []
         self.num_noticed = 0
         self._killed_at = 0.0
-        self.controller.program.notices.noticed.connect(self._on_notice)
+        self.controller.program.notices.posted.connect(self._on_notice)
 
     def kill(self) -> None:
         pid = self.application.link.pid
@@ -141,7 +141,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     application = open_bough()
     controller, link = application.controller, application.link
     notices: list[Notice] = []
-    controller.program.notices.noticed.connect(notices.append)
+    controller.program.notices.posted.connect(notices.append)
     for number in range(3):
         # The window is painted before the first worker is started.
         qtbot.waitUntil(lambda: link.pid is not None, timeout=PATIENCE_MS)

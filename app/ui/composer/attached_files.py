@@ -88,7 +88,7 @@ class AttachedFiles(QObject):
                 if attachment not in attached:
                     attached.append(attachment)
         if refused:
-            self._notices.tell(Notice(" ".join(refused), "warning"))
+            self._notices.post(Notice(" ".join(refused), "warning"))
         self._put(attached)
         self._composer.text.setFocus()
 

@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QStandardPaths, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.conversation.controller import Controller
 from app.late import Late
 from app.model.imports.suffixes import SUFFIXES
 from app.model.message import MessageId
-from app.notices import Notice
+from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
 from app.ui.dialogs.drop_page import DropPage
 from app.ui.menus import Menus
@@ -98,7 +97,7 @@ class DialogCommands(QObject):
 
         offers = list(self._offers())
         if not offers:
-            self._tell(Notice(self.tr("There is nothing to export yet.")))
+            self._post(Notice(self.tr("There is nothing to export yet.")))
             return None
         sheet = ExportWindow(self._archive, offers, self._folder, self._only(ExportWindow))
         sheet.exported.connect(self._on_exported)
@@ -159,8 +158,8 @@ class DialogCommands(QObject):
             if written.path.is_dir()
             else self.tr("{path} is written.").format(path=written.path)
         )
-        told = " ".join((text, *written.problems))
-        self._tell(Notice(told, "warning" if written.problems else "information", "show_file", str(written.path)))
+        kind = "warning" if written.problems else "information"
+        self._post(Notice(" ".join((text, *written.problems)), kind, ShowFile(written.path)))
 
     # --- import --------------------------------------------------------------------------------------------
 
@@ -189,9 +188,9 @@ class DialogCommands(QObject):
         num_problems = len(summary.problems) + summary.num_more_problems
         if num_problems:
             text += " " + self.tr("%n could not be imported.", "", num_problems)
-        first = str(summary.conversation_ids[0]) if summary.conversation_ids else ""
+        ids = summary.conversation_ids
         kind = "warning" if num_problems else "information"
-        self._tell(Notice(text, kind, "show_conversation" if first else "", first))
+        self._post(Notice(text, kind, ShowConversation(ids[0]) if ids else None))
 
     # --- search --------------------------------------------------------------------------------------------
 
@@ -261,22 +260,11 @@ class DialogCommands(QObject):
         session = self._controller.program.session
         reason = why_not(session, path[place])
         if reason:
-            self._tell(Notice(reason, "warning"))
+            self._post(Notice(reason, "warning"))
             return None
         sheet = ReplayWindow(self._only(ReplayWindow))
         sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
         return sheet
-
-    # --- notices -------------------------------------------------------------------------------------------
-
-    def act_on_notice(self, action: str, target: str) -> None:
-        """Do what the button of a notice of ours says."""
-        if action == "show_file":
-            folder = Path(target) if Path(target).is_dir() else Path(target).parent
-            if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-                self._tell(Notice(self.tr("It is in {}. Nothing here can show folders.").format(folder)))
-        elif action == "show_conversation":
-            self._controller.open_conversation(int(target))
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -292,8 +280,8 @@ class DialogCommands(QObject):
                 sheet.accept()
         return self._window
 
-    def _tell(self, notice: Notice) -> None:
-        self._controller.program.notices.tell(notice)
+    def _post(self, notice: Notice) -> None:
+        self._controller.program.notices.post(notice)
 
 
 def _first_words(text: str) -> str:

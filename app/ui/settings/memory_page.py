@@ -216,6 +216,6 @@ class MemoryPage(SettingsPage):
     def _show_folder(self) -> None:
         folder = self._program.kept_files.folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-            self._program.notices.tell(
+            self._program.notices.post(
                 Notice(self.tr("It is kept in {}. Nothing here can show folders.").format(folder))
             )

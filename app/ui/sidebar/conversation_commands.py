@@ -173,7 +173,7 @@ class ConversationCommands(QObject):
 
     def _show_data_folder(self) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):
-            self._tell(self.tr("Everything is in {}. Nothing here can show folders.").format(self._data_folder))
+            self._post(self.tr("Everything is in {}. Nothing here can show folders.").format(self._data_folder))
 
-    def _tell(self, text: str) -> None:
-        self._controller.program.notices.tell(Notice(text))
+    def _post(self, text: str) -> None:
+        self._controller.program.notices.post(Notice(text))

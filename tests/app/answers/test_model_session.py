@@ -8,6 +8,7 @@ import pytest
 
 from app.answers.worker_link import death_in_words
 from app.model.settings import Keeping
+from app.notices import LoadGuide, OpenMemorySettings
 from tests.app.desk import Desk
 from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
 
@@ -70,7 +71,7 @@ def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -
     assert desk.notices[-1].text == (
         "There is no config.json. Choose another folder. The model before it is loaded again."
     )
-    assert desk.notices[-1].action == "load_guide"
+    assert desk.notices[-1].action == LoadGuide()
     assert desk.link.loads[-1].model == "guide"
     desk.link.loaded()
     assert (desk.session.name, desk.session.state) == ("guide", "ready")
@@ -336,7 +337,7 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
     assert (desk.session.state, desk.session.is_precision_refused) == ("ready", True)
-    assert [(notice.action, "4 bits" in notice.text) for notice in desk.notices] == [("open_settings", True)]
+    assert [(notice.action, "4 bits" in notice.text) for notice in desk.notices] == [(OpenMemorySettings(), True)]
     desk.link.die()
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()

@@ -10,7 +10,7 @@ import pytest
 from app.conversation.controller import Controller
 from app.model.message import Message, MessageId, Sampling
 from app.model.unsent import Unsent
-from app.notices import Notice
+from app.notices import Notice, UndoDelete
 from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.app.trees import drawn, labels
@@ -336,7 +336,7 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
     desk.program.conversations.delete(deleted)
     assert desk.controller.conversation is None
     assert desk.program.conversations.all == []
-    assert desk.notices == [Notice("“u1” was deleted.", action="undo_delete")]
+    assert desk.notices == [Notice("“u1” was deleted.", action=UndoDelete())]
     desk.program.conversations.delete(deleted)
     desk.controller.undo_delete()
     assert _open_id(desk) == deleted

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
 from typing_extensions import override
 
-from app.notices import Notice
+from app.notices import LoadGuide, Notice
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.message.message_actions import MessageActions
 from app.ui.message.message_editor import MessageEditor
@@ -167,7 +167,7 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
 
 def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(person: Person) -> None:
     window, banner = person.window, person.window.banner
-    notice = Notice("There is no model in this folder. Choose another one.", "danger", action="load_guide")
+    notice = Notice("There is no model in this folder. Choose another one.", "danger", action=LoadGuide())
     banner.show_notice(notice)
     label, button = banner.label, banner.button
 

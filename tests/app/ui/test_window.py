@@ -305,11 +305,11 @@ def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None
 
 def test_what_was_told_is_gone_with_the_next_message_but_not_what_is_wrong(person: Person) -> None:
     banner, notices = person.window.banner, person.controller.program.notices
-    notices.tell(Notice("A fresh worker is starting.", "warning"))
+    notices.post(Notice("A fresh worker is starting.", "warning"))
     assert banner.isVisible()
     person.ask("What is a branch?")
     assert not banner.isVisible()
-    notices.tell(Notice("Nothing can be stored.", "danger"))
+    notices.post(Notice("Nothing can be stored.", "danger"))
     person.ask("What is a fork?")
     assert banner.isVisible()
 
