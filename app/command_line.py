@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from app.model.exports.format_names import FORMATS
+from app.model.exports.files import FORMATS
 
 SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay"})
 """What is done with conversations without a window."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.model_session import ModelSession
-from app.archive.work import Steps, Work
+from app.archive.archive import Steps, Task
 from app.preferences import Preferences
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class DraftModels(QObject):
     """More is known."""
 
     def __init__(
-        self, session: ModelSession, preferences: Preferences, run: Callable[[Callable[[], Steps]], Work]
+        self, session: ModelSession, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task]
     ) -> None:
         """`run`: begins work that needs no window."""
         super().__init__()
@@ -33,7 +33,7 @@ class DraftModels(QObject):
         self._preferences = preferences
         self._run = run
         self._known: dict[_Pair, Misfit | None] = {}
-        self._work: Work | None = None
+        self._work: Task | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ _NOT_IN_THE_WINDOW = (
     # Of bugs alone.
     "worker/cache/array_file.py",
     *(f"worker/text/{name}.py" for name in ("healing", "stop_strings", "text_stream")),
-    "app/archive/archive.py",
     "app/archive/searching.py",
 )
 _ERRORS_OF_BUGS = {"AssertionError", "LookupError", "RuntimeError", "TypeError"}

@@ -1,54 +1,144 @@
-"""All conversations, read and written beside the window: each piece of work in a thread with a store of its own."""
+"""Long tasks on the store: each runs in a thread with a store of its own, so that the window stays responsive."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QEventLoop, QObject, Signal
 
 from app.archive.searching import Searcher
-from app.archive.work import Steps, Work
+from app.model.database import StoreError
 from app.model.store import Store
 
+_log = logging.getLogger(__name__)
+
 _PATIENCE_MS = 10_000
-"""How long somebody else may write; nobody waits at the window for this one."""
-_IS_READ = "This work only reads."
+"""How long to wait while another program writes; the window does not wait for a task."""
+_READ_ONLY = "A task that only reads"
+
+Steps: TypeAlias = Generator[Any, None, Any]
+"""A task's generator: it yields its progress and returns its result. Closed early, it leaves everything as it was."""
+
+
+class Task(QObject):
+    """Runs a generator in a thread. It emits one of `done`, `failed` and `cancelled`, then `ended`."""
+
+    progressed = Signal(object)
+    """The latest progress."""
+    done = Signal(object)
+    """The generator's result."""
+    failed = Signal(str)
+    """The reason, as a sentence."""
+    cancelled = Signal()
+    ended = Signal()
+    _reported = Signal(str, object)
+    """The only signal that crosses from the thread to the window's thread."""
+
+    def __init__(self, begin: Callable[[], Steps], parent: QObject) -> None:
+        """`begin` is called in the thread."""
+        super().__init__(parent)
+        self._reported.connect(self._on_reported)
+        self._is_cancelled = threading.Event()
+        self._latest: Any = None
+        self._is_progress_pending = False
+        self._thread = threading.Thread(target=self._run, args=(begin,), name="task", daemon=True)
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Close the generator at its next step."""
+        self._is_cancelled.set()
+
+    def wait(self) -> None:
+        """Return when the thread has ended."""
+        self._thread.join()
+
+    # --- in the thread -------------------------------------------------------------------------------------
+
+    def _run(self, begin: Callable[[], Steps]) -> None:
+        # Qt's documents need the thread's event dispatcher for their timers; it must outlive them.
+        dispatcher = QEventLoop()
+        self._take_steps(begin)
+        del dispatcher
+
+    def _take_steps(self, begin: Callable[[], Steps]) -> None:
+        try:
+            with contextlib.closing(begin()) as steps:
+                while not self._is_cancelled.is_set():
+                    self._report_progress(next(steps))
+            self._reported.emit("cancelled", None)
+        except StopIteration as end:
+            self._reported.emit("done", end.value)
+        except StoreError as error:
+            self._reported.emit("failed", str(error))
+        except OSError as error:
+            place = f"{error.filename} " if error.filename else ""
+            self._reported.emit("failed", f"{place}could not be used ({error.strerror or error}). Nothing was changed.")
+        except Exception as error:  # noqa: BLE001 (the caller waits for an end, whatever the error)
+            _log.error("A task failed", exc_info=error)
+            self._reported.emit("failed", f"That went wrong ({type(error).__name__}: {error}). Nothing was changed.")
+
+    def _report_progress(self, progress: Any) -> None:
+        """Report the latest progress only, however fast the steps are."""
+        self._latest = progress
+        if not self._is_progress_pending:
+            self._is_progress_pending = True
+            self._reported.emit("progressed", None)
+
+    # --- in the window's thread ----------------------------------------------------------------------------
+
+    def _on_reported(self, kind: str, value: Any) -> None:
+        match kind:
+            case "progressed":
+                self._is_progress_pending = False
+                self.progressed.emit(self._latest)
+                return
+            case "done":
+                self.done.emit(value)
+            case "failed":
+                self.failed.emit(value)
+            case _:
+                self.cancelled.emit()
+        self.ended.emit()
+        self.deleteLater()
 
 
 class Archive(QObject):
-    """The work that is under way on one store's file. Must be closed."""
+    """The running tasks on one store's file. Must be closed."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
         self.searcher = Searcher(path)
 
-    def read(self, begin: Callable[[Store], Steps]) -> Work:
-        """Run something that reads conversations."""
-        return Work(partial(self._steps, begin, self._open_to_read), self)
+    def read(self, begin: Callable[[Store], Steps]) -> Task:
+        """Run a task that reads conversations."""
+        return Task(partial(self._steps, begin, self._open_to_read), self)
 
-    def write(self, begin: Callable[[Store], Steps]) -> Work:
-        """Run something that adds conversations."""
-        return Work(partial(self._steps, begin, self._open_to_write), self)
+    def write(self, begin: Callable[[Store], Steps]) -> Task:
+        """Run a task that adds conversations."""
+        return Task(partial(self._steps, begin, self._open_to_write), self)
 
-    def run(self, begin: Callable[[], Steps]) -> Work:
-        """Run something that needs no store."""
-        return Work(begin, self)
+    def run(self, begin: Callable[[], Steps]) -> Task:
+        """Run a task that needs no store."""
+        return Task(begin, self)
 
     def close(self) -> None:
-        """Cancel what is under way, and wait until it is taken back."""
-        works = [child for child in self.children() if isinstance(child, Work)]
-        for work in works:
-            work.cancel()
-        for work in works:
-            work.wait()
+        """Cancel all tasks, and wait until their changes are undone."""
+        tasks = [child for child in self.children() if isinstance(child, Task)]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            task.wait()
         self.searcher.close()
 
     def _open_to_read(self) -> Store:
-        return Store(self.path, read_only_because=_IS_READ)
+        return Store(self.path, read_only_because=_READ_ONLY)
 
     def _open_to_write(self) -> Store:
         return Store(self.path, patience_ms=_PATIENCE_MS)

@@ -27,11 +27,7 @@ from PySide6.QtGui import (
 from typing_extensions import override
 
 from app.model.direction import is_right_to_left
-from app.model.exports.colours import code_looks, stretches, theme
-from app.model.exports.formula import Formula, formula
-from app.model.exports.part import Options, Part
-from app.model.exports.rendering import rendered
-from app.model.exports.wording import (
+from app.model.exports.captions import (
     Note,
     branch_title,
     first_words,
@@ -42,6 +38,10 @@ from app.model.exports.wording import (
     title,
     told_sections,
 )
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.formula import Formula, formula
+from app.model.exports.highlighting import code_looks, stretches, theme
+from app.model.exports.rendering import rendered
 from app.model.message import Message
 
 TEXT_PX = 14
@@ -111,14 +111,14 @@ def picture_of(url: str) -> QImage | None:
     return None if picture.isNull() else picture
 
 
-def filled(document: PaperDocument, part: Part, options: Options) -> Generator[int]:
+def filled(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generator[int]:
     """Write a conversation into an empty document; yield the number of messages that are there."""
     writer = _Writer(document, options)
-    writer.heading(title(part), 0, px=22)
+    writer.heading(title(excerpt), 0, px=22)
     done = 0
-    for number, section in enumerate(told_sections(part, options), 1):
+    for number, section in enumerate(told_sections(excerpt, options), 1):
         if number > 1:
-            writer.heading(branch_title(part, section, number), 0, px=17)
+            writer.heading(branch_title(excerpt, section, number), 0, px=17)
         for message in section.messages:
             writer.message(message)
             done += 1

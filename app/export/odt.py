@@ -12,14 +12,14 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 from app.export.document import TEXT_PX, picture_of
+from app.model.exports.captions import title
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.files import Progress, whole_file
 from app.model.exports.formula import Formula, formula
 from app.model.exports.open_document import About, write_document
 from app.model.exports.open_inline import Picture
 from app.model.exports.open_styles import TEXT_MM
 from app.model.exports.open_text import OpenText
-from app.model.exports.part import Options, Part
-from app.model.exports.wording import title
-from app.model.exports.writing import Progress, whole_file
 
 _SHARPNESS = 4
 """Pixels of a formula's picture for each that it takes up."""
@@ -29,15 +29,15 @@ _ENDINGS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
 """Pictures that every word processor reads, by how they begin."""
 
 
-def odt(part: Part, options: Options, path: Path) -> Generator[Progress]:
+def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
     """Write an ODT file; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
     pictures = _Pictures()
     text = OpenText(pictures, options)
-    total = len(part.messages)
-    for done in text.tell(part):
+    total = len(excerpt.messages)
+    for done in text.tell(excerpt):
         yield Progress(done, total)
-    conversation = part.conversation
-    about = About(title(part), conversation.created_ms, conversation.updated_ms)
+    conversation = excerpt.conversation
+    about = About(title(excerpt), conversation.created_ms, conversation.updated_ms)
     with whole_file(path) as file:
         write_document(file, about, text.xml, text.styles.xml(), pictures.files)
     yield Progress(total, total)

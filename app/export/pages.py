@@ -21,8 +21,8 @@ from PySide6.QtGui import (
 
 from app.export.document import PaperDocument, break_runs, filled
 from app.export.paper_pictures import show_pictures
-from app.model.exports.part import Options, Part
-from app.model.exports.wording import title
+from app.model.exports.captions import title
+from app.model.exports.excerpt import Excerpt, Options
 
 DPI = 96
 MARGIN_MM = 20
@@ -154,13 +154,13 @@ def begin_blocks_with_pages(document: PaperDocument) -> None:
 
 
 def first_page(
-    part: Part, options: Options, pixels_per_px: float, *, has_footer: bool
+    excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
     """Return the first page, A4 in size; yield in between. It needs a `QGuiApplication`, and no particular thread."""
     document = PaperDocument()
     document.written = partial(break_runs, document)
     is_filled = True
-    for _ in filled(document, part, options):
+    for _ in filled(document, excerpt, options):
         yield
         if document.characterCount() > _FILLS_A_PAGE:
             is_filled = False
@@ -184,7 +184,7 @@ def first_page(
     paint_page(document, painter, page, 0)
     if has_footer:
         # How many pages there are is known once all of it is laid out.
-        paint_footer(document, painter, inner, title(part), 1, num_pages if is_filled else None)
+        paint_footer(document, painter, inner, title(excerpt), 1, num_pages if is_filled else None)
     painter.end()
     return FirstPage(picture, is_filled and num_pages == 1)
 

@@ -29,14 +29,14 @@ from app.export.pages import (
 from app.export.paper_pictures import show_pictures
 from app.export.pdf_characters import name_characters
 from app.export.wide import WideCharacters
-from app.model.exports.part import Options, Part
-from app.model.exports.wording import title
-from app.model.exports.writing import Progress, whole_file
+from app.model.exports.captions import title
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.files import Progress, whole_file
 
 _PRINTER_DPI = 1200
 
 
-def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
+def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
     """Write a PDF; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
     document = PaperDocument()
     wide = WideCharacters(document)
@@ -47,15 +47,15 @@ def pdf(part: Part, options: Options, path: Path) -> Generator[Progress]:
 
     document.written = written
     # Laying out and painting take about as long as filling.
-    total = 2 * len(part.messages)
-    for done in filled(document, part, options):
+    total = 2 * len(excerpt.messages)
+    for done in filled(document, excerpt, options):
         yield Progress(done, total)
     # In memory first: Qt does not say where a disk is full.
     painted = QBuffer()
     painted.open(QIODevice.OpenModeFlag.WriteOnly)
-    pages = yield from _paint(document, title(part), painted, total)
+    pages = yield from _paint(document, title(excerpt), painted, total)
     with whole_file(path) as file:
-        _add_outline(document, pages, bytes(painted.data().data()), file, part, wide.meanings)
+        _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, wide.meanings)
     yield Progress(total, total)
 
 
@@ -104,14 +104,14 @@ def _add_outline(
     page: QSizeF,
     painted: bytes,
     file: BinaryIO,
-    part: Part,
+    excerpt: Excerpt,
     meanings: dict[int, str],
 ) -> None:
     layout = document.documentLayout()
     writer = PdfWriter()
     reader = PdfReader(io.BytesIO(painted))
     writer.append(reader, import_outline=False)
-    conversation, name = part.conversation, title(part)
+    conversation, name = excerpt.conversation, title(excerpt)
     dates = {"/CreationDate": _date(conversation.created_ms), "/ModDate": _date(conversation.updated_ms)}
     writer.add_metadata({"/Title": name, "/Creator": "Bough", **dates})
     name_characters(writer, "".join([name, document.toPlainText(), *document.formulas]), meanings)

@@ -8,12 +8,11 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TypeVar
 
-from app.export.formats import export, export_together
+from app.export.exporting import export, export_together
 from app.model.database import StoreError
-from app.model.exports import writing
-from app.model.exports.format_names import NEEDS_QT, ONE_FILE, Format, suffix
-from app.model.exports.names import file_name
-from app.model.exports.part import Options, Part, branch, whole_tree
+from app.model.exports import files
+from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
+from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, file_name, suffix
 from app.model.message import Conversation
 from app.model.store import Store
 from app.shell.named import named
@@ -48,9 +47,9 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
     if format_ in ONE_FILE:
         name = "Conversations" if len(conversations) != 1 else conversations[0].name
         path = out / file_name(name, suffix(format_), taken)
-        parts = (_part(store, conversation, only_branch=chosen.branch) for conversation in conversations)
-        work = export_together(parts, len(conversations), format_, path, options)
-        num_failed += _written(path, work, lambda share: f"{share.conversations:,} of {share.of:,} conversations")
+        excerpts = (_excerpt(store, conversation, only_branch=chosen.branch) for conversation in conversations)
+        work = export_together(excerpts, len(conversations), format_, path, options)
+        num_failed += _written(path, work, lambda progress: f"{progress.done:,} of {progress.total:,} conversations")
     else:
         for conversation in conversations:
             path = out / file_name(conversation.name, suffix(format_), taken)
@@ -61,11 +60,11 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
 
 def _exported(
     store: Store, conversation: Conversation, path: Path, format_: Format, options: Options, *, only_branch: bool
-) -> Generator[writing.Progress]:
-    yield from export(_part(store, conversation, only_branch=only_branch), format_, path, options)
+) -> Generator[files.Progress]:
+    yield from export(_excerpt(store, conversation, only_branch=only_branch), format_, path, options)
 
 
-def _export_line(progress: writing.Progress) -> str:
+def _export_line(progress: files.Progress) -> str:
     return f"{progress.done:,} of {progress.total:,} messages"
 
 
@@ -84,7 +83,7 @@ def _written(path: Path, work: Generator[_P], line: Callable[[_P], str]) -> int:
     return 0
 
 
-def _part(store: Store, conversation: Conversation, *, only_branch: bool) -> Part:
+def _excerpt(store: Store, conversation: Conversation, *, only_branch: bool) -> Excerpt:
     return branch(store, conversation.id) if only_branch else whole_tree(store, conversation.id)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator
 
-from app.model.exports.part import branch
+from app.model.exports.excerpt import branch
 from app.model.message import Message, MessageId
 from app.model.store import Store
 from app.places import Places

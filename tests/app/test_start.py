@@ -51,7 +51,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
         "app.ui.composer.system_prompt_popover",
     ),
     # Files in and out, and what runs beside the window.
-    *("app.archive.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),
+    *("app.export.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),
     *("ijson", "importlib.resources"),
     *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
 )

@@ -37,7 +37,7 @@ def rows() -> Iterator[Row]:
         file.unlink()
         _write_chatgpt(file, _NUM_EXPORTED, a_conversation=_NUM_EXPORTED)
         _run("import", str(file), str(folder / "one"))
-        from app.model.exports.format_names import FORMATS
+        from app.model.exports.files import FORMATS
 
         for format_ in FORMATS:
             seconds = _run("export", format_, str(folder / "one"))["seconds"]
@@ -118,8 +118,8 @@ def _import(file: Path, folder: Path) -> dict[str, float]:
 def _export(format_: str, folder: Path) -> dict[str, float]:
     from PySide6.QtGui import QGuiApplication
 
-    from app.export.formats import export
-    from app.model.exports.part import Options, whole_tree
+    from app.export.exporting import export
+    from app.model.exports.excerpt import Options, whole_tree
     from app.model.store import Store
 
     application = QGuiApplication([])

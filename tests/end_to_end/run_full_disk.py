@@ -12,10 +12,10 @@ from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
 
-from app.export.formats import export
+from app.export.exporting import export
 from app.model.database import StoreError
-from app.model.exports.format_names import FORMATS
-from app.model.exports.part import Options, whole_tree
+from app.model.exports.excerpt import Options, whole_tree
+from app.model.exports.files import FORMATS
 from app.model.imports.importing import imported
 from app.model.store import Store
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from app.model.exports.format_names import FORMATS
+from app.model.exports.files import FORMATS
 from tests.driver import ROOT
 
 _ALONE = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")

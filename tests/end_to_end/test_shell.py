@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from app.model.exports.format_names import FORMATS
+from app.model.exports.files import FORMATS
 from app.model.message import Record, Sampling
 from app.model.store import Store
 from tests.app.trees import plant

@@ -11,26 +11,26 @@ from typing import Any
 
 import msgspec
 
-from app.model.exports.part import Part
-from app.model.exports.writing import Piece
+from app.model.exports.excerpt import Excerpt
+from app.model.exports.files import Piece
 
 FORMAT = "bough"
 VERSION = 1
 
 
-def bough_file(parts: Iterable[Part]) -> Iterator[Piece]:
+def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
     """Yield a file, a message at a time."""
     yield Piece(f'{{"format": "{FORMAT}", "version": {VERSION}, "conversations": [')
-    for number, part in enumerate(parts):
+    for number, excerpt in enumerate(excerpts):
         yield Piece(",\n" if number else "\n")
         head = _encoded(
             {
-                **msgspec.to_builtins(part.conversation),
-                "choices": sorted(part.choices.items()),
+                **msgspec.to_builtins(excerpt.conversation),
+                "choices": sorted(excerpt.choices.items()),
             }
         )
         yield Piece(f'{head[:-1]},"messages":[')
-        for place, message in enumerate(part.messages):
+        for place, message in enumerate(excerpt.messages):
             yield Piece((",\n" if place else "\n") + _encoded(message), 1)
         yield Piece("\n]}")
     yield Piece("\n]}\n")

@@ -11,35 +11,35 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.model.exports.part import Options, Part
-from app.model.exports.wording import is_told, text_of
-from app.model.exports.writing import Piece
+from app.model.exports.captions import is_told, text_of
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.files import Piece
 from app.model.message import Message, MessageId
 
 _LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 _SHAREGPT_ROLES = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
-def openai_records(part: Part, options: Options) -> Iterator[Piece]:
+def openai_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a line for each branch: `{"messages": [{"role", "content"}, …]}`."""
-    for _, turns, num_new in _branches(part, options, _openai_turn):
+    for _, turns, num_new in _branches(excerpt, options, _openai_turn):
         yield Piece(f'{{"messages":[{turns}]}}\n' if turns else "", num_new)
 
 
-def sharegpt_records(part: Part, options: Options) -> Iterator[Piece]:
+def sharegpt_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a line for each branch: `{"id", "conversations": [{"from", "value"}, …]}`."""
-    for answer_id, turns, num_new in _branches(part, options, _sharegpt_turn):
-        line = f'{{"id":"{part.conversation.id}-{answer_id}","conversations":[{turns}]}}\n'
+    for answer_id, turns, num_new in _branches(excerpt, options, _sharegpt_turn):
+        line = f'{{"id":"{excerpt.conversation.id}-{answer_id}","conversations":[{turns}]}}\n'
         yield Piece(line if turns else "", num_new)
 
 
-def preference_records(part: Part, options: Options) -> Iterator[Piece]:
+def preference_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a line for each answer that another one was shown instead of: `{"prompt", "chosen", "rejected"}`."""
-    line = _Line(part, options, _openai_turn, is_prompt=True)
-    for message in part.messages:
-        answers = [answer for child in part.tree.children(message.id) if _is_answer(answer := part.tree[child])]
+    line = _Line(excerpt, options, _openai_turn, is_prompt=True)
+    for message in excerpt.messages:
+        answers = [answer for child in excerpt.tree.children(message.id) if _is_answer(answer := excerpt.tree[child])]
         if len(answers) > 1:
-            shown = part.choices.get(message.id)
+            shown = excerpt.choices.get(message.id)
             chosen = next((answer for answer in answers if answer.id == shown), answers[-1])
             line.go_to(message.id)
             prompt, wanted = line.turns(), _openai_turn(chosen, options)
@@ -62,10 +62,10 @@ class _Line:
     """The way from the top down to a message; going to another one keeps what both share."""
 
     def __init__(
-        self, part: Part, options: Options, encode: Callable[[Message, Options], str], *, is_prompt: bool = False
+        self, excerpt: Excerpt, options: Options, encode: Callable[[Message, Options], str], *, is_prompt: bool = False
     ) -> None:
         """`is_prompt`: whether answers are told that teach nothing, for something was said after them."""
-        self._part, self._options, self._encode, self._is_prompt = part, options, encode, is_prompt
+        self._excerpt, self._options, self._encode, self._is_prompt = excerpt, options, encode, is_prompt
         self._steps: list[_Step] = []
         self._places: dict[MessageId, int] = {}
 
@@ -85,10 +85,13 @@ class _Line:
         seen: set[MessageId] = set()
         current: MessageId | None = message_id
         while (
-            current is not None and current in self._part.tree and current not in self._places and current not in seen
+            current is not None
+            and current in self._excerpt.tree
+            and current not in self._places
+            and current not in seen
         ):
             seen.add(current)
-            new.append(self._part.tree[current])
+            new.append(self._excerpt.tree[current])
             current = new[-1].parent_id
         num_shared = 0 if current is None or current not in self._places else self._places[current] + 1
         for step in self._steps[num_shared:]:
@@ -108,15 +111,15 @@ class _Line:
 
 
 def _branches(
-    part: Part, options: Options, encode: Callable[[Message, Options], str]
+    excerpt: Excerpt, options: Options, encode: Callable[[Message, Options], str]
 ) -> Iterator[tuple[MessageId | None, str, int]]:
     """Yield each branch up to its last answer, once: that answer, the turns, how many messages are told by now more."""
-    line = _Line(part, options, encode)
+    line = _Line(excerpt, options, encode)
     told: set[MessageId] = set()
-    num_done, num_leaves = 0, len(part.leaves)
-    for number, leaf in enumerate(part.leaves, 1):
+    num_done, num_leaves = 0, len(excerpt.leaves)
+    for number, leaf in enumerate(excerpt.leaves, 1):
         line.go_to(leaf)
-        num_new = len(part.messages) * number // num_leaves - num_done
+        num_new = len(excerpt.messages) * number // num_leaves - num_done
         num_done += num_new
         answer_id = line.answer_id
         if answer_id is None or answer_id in told:

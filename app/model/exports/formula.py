@@ -84,7 +84,7 @@ def _latex_class() -> Any:
         from ziamath.config import config
         from ziamath.zmath import Latex, loadedfonts
 
-        from app.model.exports.formula_words import FormulaFont
+        from app.model.exports.formula_font import FormulaFont
 
     loadedfonts[_FONT] = FormulaFont()
     # Qt's SVG has no symbols that are used again.

@@ -11,11 +11,7 @@ from html import escape
 from typing import Literal
 
 from app.model.direction import is_right_to_left
-from app.model.exports.colours import code_looks, stretches, theme
-from app.model.exports.formula import formula
-from app.model.exports.part import Options, Part, Section
-from app.model.exports.rendering import rendered
-from app.model.exports.wording import (
+from app.model.exports.captions import (
     first_words,
     heading,
     split_note,
@@ -24,7 +20,11 @@ from app.model.exports.wording import (
     title,
     told_sections,
 )
-from app.model.exports.writing import Piece
+from app.model.exports.excerpt import Excerpt, Options, Section
+from app.model.exports.files import Piece
+from app.model.exports.formula import formula
+from app.model.exports.highlighting import code_looks, stretches, theme
+from app.model.exports.rendering import rendered
 from app.model.message import Message, MessageId
 
 _MATH_PX = 17
@@ -64,9 +64,9 @@ table:has(th:nth-child(8)) { font-size: 0.7em; } :is(tr, img, .math.block) { bre
 """.strip()
 
 
-def html(part: Part, options: Options) -> Iterator[Piece]:
+def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a page, a message at a time."""
-    name = escape(title(part))
+    name = escape(title(excerpt))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     yield Piece(
         f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{name}</title>\n'
@@ -74,7 +74,7 @@ def html(part: Part, options: Options) -> Iterator[Piece]:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<style>\n{_style(options)}\n</style>\n</head>\n<body>\n<main>\n<h1 dir="auto">{name}</h1>\n'
     )
-    yield from _sections(part, options)
+    yield from _sections(excerpt, options)
     yield Piece("</main>\n</body>\n</html>\n")
 
 
@@ -105,8 +105,8 @@ def _code(scheme: Literal["light", "dark"]) -> str:
     return "\n".join(rules)
 
 
-def _sections(part: Part, options: Options) -> Iterator[Piece]:
-    sections = told_sections(part, options)
+def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
+    sections = told_sections(excerpt, options)
     shown = {message.id for section in sections for message in section.messages}
     below: dict[MessageId | None, list[Section]] = {}
     for section in sections:
@@ -122,7 +122,7 @@ def _sections(part: Part, options: Options) -> Iterator[Piece]:
             while telling:
                 section, place, depth = telling.pop()
                 if depth and place == 0:
-                    yield Piece(_branch(part, section))
+                    yield Piece(_branch(excerpt, section))
                 if place == len(section.messages):
                     yield Piece("</details>\n" if depth else "")
                     continue
@@ -136,11 +136,11 @@ def _sections(part: Part, options: Options) -> Iterator[Piece]:
                     waiting += [(other, 1) for other in others]
 
 
-def _branch(part: Part, section: Section) -> str:
+def _branch(excerpt: Excerpt, section: Section) -> str:
     first = section.messages[0]
     after = ""
-    if section.parent_id is not None and section.parent_id in part.tree:
-        after = f", after <a href='#m{section.parent_id}'>“{escape(first_words(part.tree[section.parent_id]))}”</a>"
+    if section.parent_id is not None and section.parent_id in excerpt.tree:
+        after = f", after <a href='#m{section.parent_id}'>“{escape(first_words(excerpt.tree[section.parent_id]))}”</a>"
     return f"<details class='branch'>\n<summary>Another branch: “{escape(first_words(first))}”{after}</summary>\n"
 
 

@@ -24,8 +24,7 @@ import msgspec
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from app.model.exports.part import Options, Part, Section
-from app.model.exports.wording import (
+from app.model.exports.captions import (
     ROLES,
     branch_title,
     heading,
@@ -35,7 +34,8 @@ from app.model.exports.wording import (
     title,
     told_sections,
 )
-from app.model.exports.writing import Piece
+from app.model.exports.excerpt import Excerpt, Options, Section
+from app.model.exports.files import Piece
 from app.model.message import Message, MessageId
 
 FORMAT = "bough-markdown"
@@ -61,31 +61,31 @@ def to_markdown(name: str, path: Iterable[Message]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def markdown(part: Part, options: Options) -> Iterator[Piece]:
+def markdown(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a document, a message at a time."""
-    sections = told_sections(part, options)
+    sections = told_sections(excerpt, options)
     texts = [text_of(message, options) for section in sections for message in section.messages]
     if len(sections) <= 1 and not options.statistics and _is_plain(sections, texts):
-        yield Piece(f"# {title(part)}\n")
+        yield Piece(f"# {title(excerpt)}\n")
         for message in itertools.chain.from_iterable(section.messages for section in sections):
             yield Piece(f"\n## {heading(message)}\n\n{text_of(message, options)}\n", 1)
         return
     told = {message.id for section in sections for message in section.messages}
     key = next(key for key in _keys() if not any(f"<!-- {key} " in text for text in texts))
-    yield Piece(_mark(key, {"format": FORMAT, "version": VERSION, "name": part.conversation.name}))
-    yield Piece(f"# {title(part)}\n")
+    yield Piece(_mark(key, {"format": FORMAT, "version": VERSION, "name": excerpt.conversation.name}))
+    yield Piece(f"# {title(excerpt)}\n")
     for number, section in enumerate(sections, 1):
         for message in section.messages:
             text = text_of(message, options)
             head = [f"## {heading(message)}", ""]
             if number > 1 and message is section.messages[0]:
-                head[:0] = [f"# {branch_title(part, section, number)}", ""]
+                head[:0] = [f"# {branch_title(excerpt, section, number)}", ""]
             if options.statistics and (figures := statistics(message)):
                 head += [f"*{figures}*", ""]
             ended = closed(text)
             mark: dict[str, object] = {
                 "id": message.id,
-                "parent": _told_above(message, part, told),
+                "parent": _told_above(message, excerpt, told),
                 "role": message.role,
                 "ms": message.created_ms,
                 "model": message.record.model if message.record is not None else "",
@@ -96,10 +96,10 @@ def markdown(part: Part, options: Options) -> Iterator[Piece]:
             yield Piece(f"\n{_mark(key, mark)}{head_text}\n{ended}\n", 1)
 
 
-def _told_above(message: Message, part: Part, told: set[MessageId]) -> MessageId | None:
+def _told_above(message: Message, excerpt: Excerpt, told: set[MessageId]) -> MessageId | None:
     above = message.parent_id
     while above is not None and above not in told:
-        above = part.tree[above].parent_id if above in part.tree else None
+        above = excerpt.tree[above].parent_id if above in excerpt.tree else None
     return above
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from markdown_it.token import Token
 
-from app.model.exports.colours import code_looks, stretches
+from app.model.exports.highlighting import code_looks, stretches
 from app.model.exports.open_styles import PlaceStyles, letters
 from app.model.markdown_math import DISPLAY, INLINE, as_written
 from app.model.markdown_parser import NOTE_MARK

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
-from app.model.exports.colours import theme
+from app.model.exports.highlighting import theme
 
 NAMESPACES = " ".join(
     f'xmlns:{prefix}="{name}"'

@@ -12,7 +12,17 @@ from html import escape
 from markdown_it.token import Token
 
 from app.model.direction import is_right_to_left
+from app.model.exports.captions import (
+    branch_title,
+    heading,
+    split_note,
+    split_reasoning,
+    statistics,
+    title,
+    told_sections,
+)
 from app.model.exports.column_widths import column_widths
+from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.open_inline import (
     Pictures,
     Run,
@@ -27,17 +37,7 @@ from app.model.exports.open_inline import (
 )
 from app.model.exports.open_lists import OpenLists
 from app.model.exports.open_styles import BELOW_MM, QUOTE_LINE, STEP_MM, TEXT_MM, PlaceStyles, margins
-from app.model.exports.part import Options, Part
 from app.model.exports.rendering import boxed
-from app.model.exports.wording import (
-    branch_title,
-    heading,
-    split_note,
-    split_reasoning,
-    statistics,
-    title,
-    told_sections,
-)
 from app.model.markdown_math import DISPLAY
 from app.model.markdown_parser import parsed
 from app.model.message import Message
@@ -64,13 +64,13 @@ class OpenText:
     def xml(self) -> str:
         return "".join(self._parts)
 
-    def tell(self, part: Part) -> Iterator[int]:
+    def tell(self, excerpt: Excerpt) -> Iterator[int]:
         """Tell a conversation; yield how many messages are told."""
-        self._heading("Title", 1, title(part))
+        self._heading("Title", 1, title(excerpt))
         done = 0
-        for number, section in enumerate(told_sections(part, self._options), 1):
+        for number, section in enumerate(told_sections(excerpt, self._options), 1):
             if number > 1:
-                self._heading("Heading_20_1", 1, branch_title(part, section, number))
+                self._heading("Heading_20_1", 1, branch_title(excerpt, section, number))
             for message in section.messages:
                 self._message(message)
                 done += 1

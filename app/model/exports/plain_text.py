@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.model.exports.part import Options, Part
-from app.model.exports.wording import branch_title, heading, split_note, statistics, text_of, title, told_sections
-from app.model.exports.writing import Piece
+from app.model.exports.captions import branch_title, heading, split_note, statistics, text_of, title, told_sections
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.files import Piece
 from app.model.message import Message
 
 
-def plain_text(part: Part, options: Options) -> Iterator[Piece]:
+def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a text, a message at a time."""
-    name = title(part)
+    name = title(excerpt)
     yield Piece(f"{name}\n{'=' * len(name)}\n")
-    for number, section in enumerate(told_sections(part, options), 1):
+    for number, section in enumerate(told_sections(excerpt, options), 1):
         if number > 1:
-            line = branch_title(part, section, number)
+            line = branch_title(excerpt, section, number)
             yield Piece(f"\n\n{line}\n{'=' * len(line)}\n")
         for message in section.messages:
             head = heading(message)

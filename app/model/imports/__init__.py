@@ -1,1 +1,4 @@
-"""Conversations from files: Bough's own and those of other programs; no window."""
+"""Conversations from files: Bough's own files and those of other programs. Independent of Qt."""
+
+SUFFIXES = (".bough", ".json", ".jsonl", ".ndjson", ".md", ".markdown", ".zip")
+"""The suffixes of files that may hold conversations."""

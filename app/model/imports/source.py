@@ -21,6 +21,7 @@ import msgspec
 
 from app.model.grafts import Graft
 from app.model.imports import (
+    SUFFIXES,
     bough,
     chat_records,
     chatgpt,
@@ -36,7 +37,6 @@ from app.model.imports.counted_file import CountedFile
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
 from app.model.imports.json_stream import json_values_in
 from app.model.imports.json_values import Json, object_of, text_of
-from app.model.imports.suffixes import SUFFIXES
 
 _log = logging.getLogger(__name__)
 

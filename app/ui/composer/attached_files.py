@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 from app.conversation.controller import Controller
 from app.costs.questions import TokenCount
 from app.model.attachments import NotAttachedError, read_attachment
-from app.model.imports.suffixes import SUFFIXES
+from app.model.imports import SUFFIXES
 from app.model.unsent import Attachment
 from app.notices import Notice
 from app.numbers import counted

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.conversation.controller import Controller
 from app.late import Late
-from app.model.imports.suffixes import SUFFIXES
+from app.model.imports import SUFFIXES
 from app.model.message import MessageId
 from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
@@ -25,7 +25,7 @@ from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from app.archive.archive import Archive
-    from app.archive.exporting import Written
+    from app.export.exporting import ExportResult
     from app.model.imports.importing import Summary
     from app.model.trash import Thrown
     from app.ui.dialogs.export_window import ExportWindow, Offer
@@ -109,7 +109,7 @@ class DialogCommands(QObject):
         return sheet
 
     def _offers(self) -> Iterator[Offer]:
-        from app.archive.exporting import Scope
+        from app.export.exporting import Scope
         from app.ui.dialogs.export_window import Offer
 
         conversation = self._controller.conversation
@@ -151,7 +151,7 @@ class DialogCommands(QObject):
                 Scope(conversation_ids=tuple(sorted(one.id for one in conversations))),
             )
 
-    def _on_exported(self, written: Written) -> None:
+    def _on_exported(self, written: ExportResult) -> None:
         self._folder = written.path.parent
         text = (
             self.tr("{num} files are in {path}.").format(num=counted(written.num_files), path=written.path)

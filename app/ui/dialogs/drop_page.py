@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDragMoveEve
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.imports.suffixes import SUFFIXES
+from app.model.imports import SUFFIXES
 from app.ui.theme import Theme, icon
 
 _MARGIN_PX = 24

@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.archive.exporting import Preview
+from app.export.exporting import Preview
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.theme import SMALL_PX, code_font, scaled

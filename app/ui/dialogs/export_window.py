@@ -21,12 +21,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.archive.archive import Archive
-from app.archive.exporting import Order, Preview, Progress, Scope, Written, exported, previewed, proposed_name
-from app.archive.work import Work
-from app.model.exports.format_names import FORMATS, Format, suffix
-from app.model.exports.names import file_name
-from app.model.exports.part import Options
+from app.archive.archive import Archive, Task
+from app.export.exporting import (
+    ExportProgress,
+    ExportRequest,
+    ExportResult,
+    Preview,
+    Scope,
+    make_preview,
+    proposed_name,
+    run_export,
+)
+from app.model.exports.excerpt import Options
+from app.model.exports.files import FORMATS, Format, file_name, suffix
 from app.numbers import counted
 from app.sentences import worded
 from app.ui.dialogs.export_preview import ExportPreview
@@ -59,14 +66,14 @@ class ExportWindow(Sheet):
     """One export; nothing is written before "Export" is pressed."""
 
     exported = Signal(object)
-    """The `Written`."""
+    """The `ExportResult`."""
 
     def __init__(self, archive: Archive, offers: Sequence[Offer], folder: Path, parent: QWidget) -> None:
         super().__init__(self.tr("Export"), parent)
         self._archive = archive
         self._offers = offers
         self._folder = folder
-        self._preview_work: Work | None = None
+        self._preview_work: Task | None = None
         self._is_named = False
         self.what = RadioGroup(self.tr("What"))
         for offer in offers:
@@ -153,9 +160,9 @@ class ExportWindow(Sheet):
     # --- what is chosen ------------------------------------------------------------------------------------
 
     @property
-    def order(self) -> Order:
+    def request(self) -> ExportRequest:
         """As it is chosen."""
-        return Order(
+        return ExportRequest(
             scope=self._offers[self.what.chosen].scope,
             format=self.formats.currentData(),
             options=Options(
@@ -169,22 +176,22 @@ class ExportWindow(Sheet):
     @property
     def path(self) -> Path:
         """Where it is to lie."""
-        ending = "" if self.order.is_folder else suffix(self.order.format)
+        ending = "" if self.request.is_folder else suffix(self.request.format)
         return self._folder / file_name(self.name_field.text().removesuffix(ending), ending, set())
 
     def _on_changed(self) -> None:
-        order = self.order
+        request = self.request
         self._format_line.setText(_all_formats()[self.formats.currentIndex()].line)
-        self.colours.setVisible(order.format == "html")
-        keeps_all = order.format in _AS_THEY_ARE
+        self.colours.setVisible(request.format == "html")
+        keeps_all = request.format in _AS_THEY_ARE
         self.reasoning.setEnabled(not keeps_all)
         self.system_prompts.setEnabled(not keeps_all)
-        self.statistics.setEnabled(order.format in _WITH_STATISTICS)
+        self.statistics.setEnabled(request.format in _WITH_STATISTICS)
         if not self._is_named:
             name = self._offers[self.what.chosen].name
-            shown = proposed_name(name, order)
-            self.name_field.setText(shown if order.is_folder else shown.removesuffix(suffix(order.format)))
-        self._suffix.setText(self.tr("a folder") if order.is_folder else suffix(order.format))
+            shown = proposed_name(name, request)
+            self.name_field.setText(shown if request.is_folder else shown.removesuffix(suffix(request.format)))
+        self._suffix.setText(self.tr("a folder") if request.is_folder else suffix(request.format))
         self._show_place()
         self._show_preview()
 
@@ -197,7 +204,7 @@ class ExportWindow(Sheet):
         self.export_button.setEnabled(bool(self.name_field.text().strip()))
         if not self.path.exists():
             self.say("")
-        elif self.order.is_folder:
+        elif self.request.is_folder:
             self.say(self.tr("That folder is there. The files are put beside what lies in it."))
         else:
             self.say(self.tr("A file of that name is there. It will be replaced."), "warning")
@@ -218,8 +225,8 @@ class ExportWindow(Sheet):
         if self._preview_work is not None:
             self._preview_work.cancel()
         sharpness = _PAGE_SHARPNESS * self.devicePixelRatioF()
-        order = self.order
-        work = self._preview_work = self._archive.read(lambda store: previewed(store, order, sharpness))
+        request = self.request
+        work = self._preview_work = self._archive.read(lambda store: make_preview(store, request, sharpness))
         work.done.connect(self._on_preview)
         work.failed.connect(self._on_no_preview)
 
@@ -239,8 +246,8 @@ class ExportWindow(Sheet):
     def _export(self) -> None:
         if self.is_working:
             return
-        order, path = self.order, self.path
-        work = self._archive.read(lambda store: exported(store, order, path))
+        request, path = self.request, self.path
+        work = self._archive.read(lambda store: run_export(store, request, path))
         work.progressed.connect(self._on_progress)
         work.done.connect(self._on_written)
         work.failed.connect(self.fail)
@@ -256,7 +263,7 @@ class ExportWindow(Sheet):
         self._form.setEnabled(not is_working)
         self.export_button.setEnabled(not is_working)
 
-    def _on_progress(self, progress: Progress) -> None:
+    def _on_progress(self, progress: ExportProgress) -> None:
         text = (
             self.tr("{done} of {total} messages")
             if progress.is_of_messages
@@ -266,7 +273,7 @@ class ExportWindow(Sheet):
             text.format(done=counted(progress.done), total=counted(progress.total)), progress.done, progress.total
         )
 
-    def _on_written(self, written: Written) -> None:
+    def _on_written(self, written: ExportResult) -> None:
         self.exported.emit(written)
         self.accept()
 
@@ -289,7 +296,7 @@ class _FormatWords(NamedTuple):
 
 
 def _all_formats() -> list[_FormatWords]:
-    """Return what is said of each format, in the order in which they are offered."""
+    """Return what is said of each format, in the request in which they are offered."""
     return [_FormatWords(format_, _name(format_), _line(format_)) for format_ in FORMATS]
 
 

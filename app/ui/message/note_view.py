@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from app.export.document import picture_of
-from app.model.exports.wording import Note, split_note
+from app.model.exports.captions import Note, split_note
 from app.model.message import Message
 from app.model.settings import write_atomically
 from app.numbers import sized

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.archive.work import Work
+from app.archive.archive import Task
 from app.sentences import worded
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
@@ -72,7 +72,7 @@ class Sheet(QDialog):
         column.setSpacing(0)
         column.addLayout(self.body, 1)
         column.addWidget(self._foot)
-        self._work: Work | None = None
+        self._work: Task | None = None
 
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
@@ -119,7 +119,7 @@ class Sheet(QDialog):
     def is_working(self) -> bool:
         return self._work is not None
 
-    def follow(self, work: Work, text: str) -> None:
+    def follow(self, work: Task, text: str) -> None:
         """Tell how far a piece of work is; one at a time."""
         self._work = work
         self.show_far(text, 0, 0)

@@ -189,8 +189,8 @@ class MessageSelection(QObject):
 def copied(messages: Sequence[Message]) -> QMimeData:
     """Return messages with who said them, as plain text and as Markdown."""
     # What exports do is imported when something is exported.
+    from app.model.exports.captions import heading
     from app.model.exports.markdown import to_markdown
-    from app.model.exports.wording import heading
 
     said = [message for message in messages if message.role != "system" or message.text.strip()]
     data = QMimeData()

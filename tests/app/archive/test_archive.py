@@ -12,13 +12,20 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.archive.archive import Archive
-from app.archive.exporting import Order, Progress, Scope, Written, exported, previewed, proposed_name
+from app.archive.archive import Archive, Task
 from app.archive.searching import Searcher
-from app.archive.work import Work
+from app.export.exporting import (
+    ExportProgress,
+    ExportRequest,
+    ExportResult,
+    Scope,
+    make_preview,
+    proposed_name,
+    run_export,
+)
 from app.model.database import StoreError
-from app.model.exports.format_names import FORMATS, Format
-from app.model.exports.part import Options
+from app.model.exports.excerpt import Options
+from app.model.exports.files import FORMATS, Format
 from app.model.imports.importing import imported
 from app.model.store import Store
 from tests.app.trees import plant
@@ -40,7 +47,7 @@ def archive(store: Store, qapp: QApplication) -> Iterator[Archive]:
     archive.close()
 
 
-def _came_of(work: Work, bot: QtBot) -> Any:
+def _came_of(work: Task, bot: QtBot) -> Any:
     """What is returned; the test fails where something else comes."""
     with bot.waitSignal(work.done, timeout=PATIENCE_MS, raising=True) as came:
         pass
@@ -48,8 +55,8 @@ def _came_of(work: Work, bot: QtBot) -> Any:
     return came.args[0]
 
 
-def _order(format_: Format, *conversation_ids: int) -> Order:
-    return Order(scope=Scope(conversation_ids=conversation_ids), format=format_)
+def _request(format_: Format, *conversation_ids: int) -> ExportRequest:
+    return ExportRequest(scope=Scope(conversation_ids=conversation_ids), format=format_)
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -57,12 +64,12 @@ def test_one_conversation_becomes_one_file_in_every_format_and_is_shown_before(
     archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path, format_: Format
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
-    order = _order(format_, planted.conversation_id)
+    order = _request(format_, planted.conversation_id)
     path = tmp_path / proposed_name("planted", order)
-    written = _came_of(archive.read(lambda store: exported(store, order, path)), qtbot)
-    assert written == Written(path, 1)
+    written = _came_of(archive.read(lambda store: run_export(store, order, path)), qtbot)
+    assert written == ExportResult(path, 1)
     assert path.stat().st_size > 0
-    shown = _came_of(archive.read(lambda store: previewed(store, order, 0.5)), qtbot)
+    shown = _came_of(archive.read(lambda store: make_preview(store, order, 0.5)), qtbot)
     if shown.page is None:
         assert path.read_text(encoding="utf-8") == shown.text
     else:
@@ -77,8 +84,8 @@ def test_several_conversations_become_a_folder_in_which_nothing_is_replaced(
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "Planted.md").write_text("mine")
-    order = _order("md", *ids, 99)
-    written = _came_of(archive.read(lambda store: exported(store, order, folder)), qtbot)
+    order = _request("md", *ids, 99)
+    written = _came_of(archive.read(lambda store: run_export(store, order, folder)), qtbot)
     assert written.num_files == 3
     assert len(written.problems) == 1
     assert (folder / "Planted.md").read_text() == "mine"
@@ -92,10 +99,10 @@ def test_several_conversations_become_a_folder_in_which_nothing_is_replaced(
 
 def test_an_export_that_is_given_up_leaves_nothing_and_what_was_there_as_it_was(store: Store, tmp_path: Path) -> None:
     ids = [plant(store, "u1-a1").conversation_id for _ in range(3)]
-    for order, target in ((_order("md", *ids), tmp_path / "out"), (_order("bough", *ids), tmp_path / "all.bough")):
+    for order, target in ((_request("md", *ids), tmp_path / "out"), (_request("bough", *ids), tmp_path / "all.bough")):
         if not order.is_folder:
             target.write_text("before")
-        steps = exported(store, order, target)
+        steps = run_export(store, order, target)
         while next(steps).done < 2:
             pass
         steps.close()
@@ -110,8 +117,8 @@ def test_a_branch_and_a_selection_are_exported_as_such(store: Store, tmp_path: P
     selected = Scope(conversation_ids=(planted.conversation_id,), message_ids=chosen)
     for scope, expected in ((branch, ["u1", "a1", "u2"]), (selected, ["u1", "u3"])):
         path = tmp_path / "part.txt"
-        order = Order(scope=scope, format="txt", options=Options(system_prompts=False))
-        assert list(exported(store, order, path))
+        order = ExportRequest(scope=scope, format="txt", options=Options(system_prompts=False))
+        assert list(run_export(store, order, path))
         lines = path.read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line in planted.ids] == expected
 
@@ -136,8 +143,8 @@ def test_work_that_is_cancelled_is_closed_in_its_thread_and_says_so(archive: Arc
 
 def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path) -> None:
     planted = plant(store, "u1-a1")
-    order = _order("md", planted.conversation_id)
-    work = archive.read(lambda store: exported(store, order, tmp_path / "nowhere" / "file.md"))
+    order = _request("md", planted.conversation_id)
+    work = archive.read(lambda store: run_export(store, order, tmp_path / "nowhere" / "file.md"))
     with qtbot.waitSignal(work.failed, timeout=PATIENCE_MS) as came:
         pass
     assert came.args is not None
@@ -145,7 +152,7 @@ def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: Qt
     assert came.args[0].endswith(".")
     store.trash(planted.conversation_id)
     with pytest.raises(StoreError, match="thrown away"):
-        next(exported(store, order, tmp_path / "file.md"))
+        next(run_export(store, order, tmp_path / "file.md"))
 
 
 def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
@@ -197,5 +204,9 @@ def test_the_answer_to_the_latest_question_comes_whatever_was_typed_before(
 
 def test_progress_counts_messages_of_one_and_conversations_of_many(store: Store, tmp_path: Path) -> None:
     ids = [plant(store, "u1-a1").conversation_id for _ in range(2)]
-    assert list(exported(store, _order("md", ids[0]), tmp_path / "a.md"))[-1] == Progress(2, 4, is_of_messages=True)
-    assert list(exported(store, _order("bough", *ids), tmp_path / "b"))[-1] == Progress(2, 2, is_of_messages=False)
+    assert list(run_export(store, _request("md", ids[0]), tmp_path / "a.md"))[-1] == ExportProgress(
+        2, 4, is_of_messages=True
+    )
+    assert list(run_export(store, _request("bough", *ids), tmp_path / "b"))[-1] == ExportProgress(
+        2, 2, is_of_messages=False
+    )

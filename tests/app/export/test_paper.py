@@ -22,13 +22,13 @@ from PySide6.QtWidgets import QApplication
 
 from app.export.blank_font import FIRST
 from app.export.document import TEXT_PX, PaperDocument, filled
-from app.export.formats import export
+from app.export.exporting import export
 from app.export.pages import keep_headings_with_text
 from app.export.paper_pictures import show_pictures
 from app.export.pdf_characters import look_alikes, renamed
 from app.export.wide import WideCharacters, meant
+from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.formula import formula
-from app.model.exports.part import Options, Part, whole_tree
 from app.model.message import Record, Role
 from app.model.store import Store
 
@@ -56,7 +56,7 @@ $$\\int_0^1 f(x)\\,dx$$
 
 
 @pytest.fixture
-def part(tmp_path: Path, qapp: QApplication) -> Iterator[Part]:
+def part(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Trip & <plans>", "Be brief.", "Why\n  is it so? <b>&amp;")
@@ -70,7 +70,7 @@ def part(tmp_path: Path, qapp: QApplication) -> Iterator[Part]:
     store.close()
 
 
-def _written(part: Part, format_: Any, path: Path, options: Options | None = None) -> Path:
+def _written(part: Excerpt, format_: Any, path: Path, options: Options | None = None) -> Path:
     progress = list(export(part, format_, path, options or Options()))
     assert [step.done for step in progress] == sorted(step.done for step in progress)
     assert progress[-1].done == progress[-1].total
@@ -82,7 +82,7 @@ def _squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Part, tmp_path: Path) -> None:
+def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Excerpt, tmp_path: Path) -> None:
     pages = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages
     text = "".join(page.extract_text() for page in pages)
     for said in (
@@ -180,7 +180,7 @@ def test_glyphs_that_look_the_same_are_named_as_what_was_written(said: str, expe
     assert renamed(_TABLE, frozenset(said), look_alikes(said), {}) == whole
 
 
-def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Part, tmp_path: Path) -> None:
+def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Excerpt, tmp_path: Path) -> None:
     reader = PdfReader(_written(part, "pdf", tmp_path / "out.pdf"))
     assert len(reader.pages) > 3
     for number, page in enumerate(reader.pages, 1):
@@ -269,7 +269,7 @@ def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplicati
     assert num_left_alone() == 0
 
 
-def test_formulas_of_a_pdf_are_drawn_as_lines_that_are_filled_once(part: Part, tmp_path: Path) -> None:
+def test_formulas_of_a_pdf_are_drawn_as_lines_that_are_filled_once(part: Excerpt, tmp_path: Path) -> None:
     page = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages[0]
     contents = page.get_contents()
     assert contents is not None
@@ -332,7 +332,7 @@ def test_a_picture_that_came_with_a_question_is_on_paper(tmp_path: Path, qapp: Q
 _SIZE = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}font-size"
 
 
-def test_an_odt_has_all_text_and_its_pictures(part: Part, tmp_path: Path) -> None:
+def test_an_odt_has_all_text_and_its_pictures(part: Excerpt, tmp_path: Path) -> None:
     with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt", Options(statistics=True))) as archive:
         names = archive.namelist()
         first = archive.infolist()[0]
@@ -414,7 +414,7 @@ def test_long_texts_are_as_they_are_and_runs_without_a_space_are_set_in_good_tim
         assert _squeezed(run) in _squeezed(text)
 
 
-def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(tmp_path: Path, part: Part) -> None:
+def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(tmp_path: Path, part: Excerpt) -> None:
     options = Options(system_prompts=False)
     text = "".join(page.extract_text() for page in PdfReader(_written(part, "pdf", tmp_path / "o", options)).pages)
     assert "brief" not in text

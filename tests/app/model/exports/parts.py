@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from app.model.exports.part import Part
+from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
 from app.model.imports.importing import Progress, Summary, imported
 from app.model.message import Alternative, Conversation, Earlier, Figures, HookTold, Message, Record, Role, Sampling
@@ -61,7 +61,7 @@ _RECORDS = st.builds(
 
 
 @st.composite
-def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Part:
+def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Excerpt:
     """Draw a conversation with any tree below its root and a system prompt."""
     root, system = first_id, first_id + 1
     messages = [
@@ -102,16 +102,16 @@ def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: i
         folder=draw(texts),
         archived_ms=draw(st.none() | st.integers(0, 9)),
     )
-    return Part(conversation, messages, choices, Tree(messages, root).path(choices))
+    return Excerpt(conversation, messages, choices, Tree(messages, root).path(choices))
 
 
-def stored(store: Store, part: Part) -> int:
+def stored(store: Store, part: Excerpt) -> int:
     """Put a conversation into a store; return its id there."""
     (conversation_id,) = store.grafts.add([graft(part)], store.grafts.offset())
     return conversation_id
 
 
-def graft(part: Part) -> Graft:
+def graft(part: Excerpt) -> Graft:
     conversation = part.conversation
     return Graft(
         name=conversation.name,

@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 
-from app.export.formats import export, export_together
-from app.model.exports.part import Options, Part, everything, whole_tree
+from app.export.exporting import export, export_together
+from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.message import Conversation, Message, Record
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in, parts, stored
 from tests.app.trees import drawn, plant
 
 
-def _written(part: Part, path: Path) -> bytes:
+def _written(part: Excerpt, path: Path) -> bytes:
     for _ in export(part, "bough", path, Options()):
         pass
     return path.read_bytes()
@@ -26,7 +26,7 @@ def _written(part: Part, path: Path) -> bytes:
 
 @given(part=parts())
 @settings(max_examples=60)
-def test_any_tree_comes_back_as_it_was(part: Part) -> None:
+def test_any_tree_comes_back_as_it_was(part: Excerpt) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         data = _written(part, folder / "out.bough")
@@ -44,7 +44,7 @@ def test_any_tree_comes_back_as_it_was(part: Part) -> None:
 
 @given(part=parts(), there=parts())
 @settings(max_examples=25)
-def test_beside_other_conversations_the_ids_are_others_and_the_rest_is_the_same(part: Part, there: Part) -> None:
+def test_beside_other_conversations_the_ids_are_others_and_the_rest_is_the_same(part: Excerpt, there: Excerpt) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         _written(part, folder / "out.bough")
@@ -58,7 +58,7 @@ def test_beside_other_conversations_the_ids_are_others_and_the_rest_is_the_same(
         store.close()
 
 
-def _without_ids(part: Part) -> list[object]:
+def _without_ids(part: Excerpt) -> list[object]:
     places: dict[int | None, int] = {message.id: place for place, message in enumerate(part.messages)}
     told: list[object] = [
         (places.get(message.parent_id), message.role, message.text, message.record, message.created_ms, message.name)
@@ -89,8 +89,9 @@ def test_conversations_that_share_messages_share_them_again(tmp_path: Path) -> N
     store = Store(tmp_path / "here" / "c.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     store.fork_conversation("forked", planted.ids["a1"])
-    conversations = store.conversations()
-    for _ in export_together(everything(store), len(conversations), "bough", tmp_path / "all.bough", Options()):
+    conversations = sorted(store.conversations(), key=lambda conversation: conversation.id)
+    excerpts = (whole_tree(store, conversation.id) for conversation in conversations)
+    for _ in export_together(excerpts, len(conversations), "bough", tmp_path / "all.bough", Options()):
         pass
     # The second time beside something else, where ids must be others.
     for folder in ("empty", "used"):
@@ -186,7 +187,7 @@ def test_an_answer_that_streamed_when_it_was_exported_is_a_stopped_one(tmp_path:
     root = Message(id=1, parent_id=None, role="root", text="")
     answer = Message(id=2, parent_id=1, role="assistant", text="half", state="streaming")
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    part = Part(conversation, [root, answer], {}, [root, answer])
+    part = Excerpt(conversation, [root, answer], {}, [root, answer])
     _written(part, tmp_path / "out.bough")
     there = Store(tmp_path / "there" / "c.sqlite3")
     brought_in(there, tmp_path / "out.bough")

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.model.exports.captions import is_told, text_of
+from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
-from app.model.exports.part import Options, Part, branch, whole_tree
-from app.model.exports.wording import is_told, text_of
 from app.model.message import Conversation, Message
 from app.model.store import Store
 from tests.app.model.exports.parts import parts
@@ -32,7 +32,7 @@ def planted(store: Store) -> Planted:
     return plant(store, "u1-a1-u2-a2 | u1-a3 | u1-a1-u2-a4 | u1-a1-u5")
 
 
-def _records(kind: Any, part: Part, options: Options | None = None) -> list[Any]:
+def _records(kind: Any, part: Excerpt, options: Options | None = None) -> list[Any]:
     lines = "".join(piece.text for piece in kind(part, options or Options())).splitlines()
     return [json.loads(line) for line in lines]
 
@@ -88,7 +88,7 @@ def test_answers_that_failed_and_notes_teach_nothing(store: Store) -> None:
     assert _records(preference_records, whole_tree(store, conversation.id)) == []
 
 
-def _plainly(part: Part, options: Options) -> list[list[tuple[str, str]]]:
+def _plainly(part: Excerpt, options: Options) -> list[list[tuple[str, str]]]:
     """The branches that are told, each walked from its leaf."""
     told: list[list[Message]] = []
     for leaf in part.leaves:
@@ -109,7 +109,7 @@ def _teaches(message: Message) -> bool:
 
 @given(part=parts(), reasoning=st.booleans(), system_prompts=st.booleans())
 @settings(max_examples=60)
-def test_any_tree_is_told_as_if_each_branch_were_alone(part: Part, reasoning: bool, system_prompts: bool) -> None:
+def test_any_tree_is_told_as_if_each_branch_were_alone(part: Excerpt, reasoning: bool, system_prompts: bool) -> None:
     options = Options(reasoning=reasoning, system_prompts=system_prompts)
     expected = _plainly(part, options)
     records = _records(openai_records, part, options)
@@ -130,7 +130,7 @@ def test_a_deep_tree_is_written_a_line_at_a_time() -> None:
         above = messages[-2 if number else -1].id
         for _ in range(2):
             messages.append(Message(id=len(messages) + 1, parent_id=above, role="assistant", text=f"{number} " * 20))
-    part = Part(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages[:1])
+    part = Excerpt(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages[:1])
     tracemalloc.start()
     num_lines = sum(bool(piece.text) for piece in openai_records(part, Options()))
     _, peak = tracemalloc.get_traced_memory()

@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 
-from app.model.exports.colours import code_looks, contrast, theme
+from app.model.exports.excerpt import Excerpt, Options, Scheme
+from app.model.exports.highlighting import code_looks, contrast, theme
 from app.model.exports.html import html
-from app.model.exports.part import Options, Part, Scheme
 from app.model.message import Conversation, Message, Role
 from app.model.tree import Tree
 from tests.app.model.exports.parts import parts, spoken
@@ -63,21 +63,21 @@ class _Page(HTMLParser):
             self.texts[self._article] += data
 
 
-def _page(part: Part, options: Options | None = None) -> str:
+def _page(part: Excerpt, options: Options | None = None) -> str:
     return "".join(piece.text for piece in html(part, options or Options()))
 
 
-def _of(*said: tuple[Role, str]) -> Part:
+def _of(*said: tuple[Role, str]) -> Excerpt:
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     messages += [
         Message(id=place + 2, parent_id=place + 1, role=role, text=text) for place, (role, text) in enumerate(said)
     ]
-    return Part(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages)
+    return Excerpt(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages)
 
 
 @given(part=parts())
 @settings(max_examples=50)
-def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it_was(part: Part) -> None:
+def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it_was(part: Excerpt) -> None:
     page = _Page(_page(part))
     told = [message for message in part.messages if spoken([message])]
     assert {int(name.removeprefix("m")): role for name, role in page.roles.items()} == {
@@ -167,7 +167,7 @@ def test_several_branches_from_one_place_fold_beside_each_other() -> None:
     messages += [Message(id=number, parent_id=2, role="assistant", text=f"a{number}") for number in (3, 4, 5)]
     messages.append(Message(id=6, parent_id=3, role="user", text="why"))
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    page = _page(Part(conversation, messages, {2: 5}, Tree(messages, 1).path({2: 5})))
+    page = _page(Excerpt(conversation, messages, {2: 5}, Tree(messages, 1).path({2: 5})))
     told = re.findall(r'id="(m\d)"|(<details|</details)|: “(a\d)”, after', page)
     assert ["".join(found) for found in told] == [
         "m2", "<details", "a3", "m3", "m6", "</details", "<details", "a4", "m4", "</details", "m5",
@@ -196,7 +196,7 @@ def test_a_dark_page_is_printed_dark_on_white() -> None:
     assert theme("light")["text"] not in page.partition("@media print {")[0]
 
 
-def _tree() -> Part:
+def _tree() -> Excerpt:
     messages = [
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="system", text="s"),
@@ -205,7 +205,7 @@ def _tree() -> Part:
         Message(id=5, parent_id=3, role="assistant", text="second"),
     ]
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    return Part(conversation, messages, {}, Tree(messages, 1).path({}))
+    return Excerpt(conversation, messages, {}, Tree(messages, 1).path({}))
 
 
 def test_branches_of_branches_do_not_fold_deeper_than_browsers_can() -> None:
@@ -216,7 +216,7 @@ def test_branches_of_branches_do_not_fold_deeper_than_browsers_can() -> None:
         messages.append(Message(id=2 * number + 3, parent_id=max(1, 2 * number), role="user", text=f"b{number}"))
     choices = {message.parent_id: message.id for message in messages if message.id % 2 and message.parent_id}
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    page = _Page(_page(Part(conversation, messages, choices, Tree(messages, 1).path(choices))))
+    page = _Page(_page(Excerpt(conversation, messages, choices, Tree(messages, 1).path(choices))))
     assert len(page.texts) == 800
     assert page.deepest < 40
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
+from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.markdown import markdown, to_markdown
-from app.model.exports.part import Options, Part
 from app.model.imports.transcript import conversation as transcript_of
 from app.model.message import Conversation, Message, Record, Role
 from tests.app.model.exports.parts import parts, spoken
@@ -99,13 +99,13 @@ def test_roles_and_texts_of_any_content_are_kept(seed: int) -> None:
         assert own == ["## You", "## Answer", "## You", "## Answer"], document
 
 
-def _documented(part: Part, options: Options | None = None) -> str:
+def _documented(part: Excerpt, options: Options | None = None) -> str:
     return "".join(piece.text for piece in markdown(part, options or Options()))
 
 
 @given(part=parts())
 @settings(max_examples=80)
-def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> None:
+def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Excerpt) -> None:
     theirs = transcript_of(_documented(part)) if spoken(part.messages) else None
     told = [message for message in part.messages if spoken([message])]
     if theirs is None:
@@ -126,7 +126,7 @@ def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Part) -> 
 
 @given(part=parts())
 @settings(max_examples=40)
-def test_statistics_stand_beside_the_texts_and_not_in_them(part: Part) -> None:
+def test_statistics_stand_beside_the_texts_and_not_in_them(part: Excerpt) -> None:
     if spoken(part.messages):
         theirs = transcript_of(_documented(part, Options(statistics=True)))
         assert sorted((message.role, message.text) for message in theirs.messages) == sorted(spoken(part.messages))
@@ -160,7 +160,7 @@ def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(
     assert document == "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause.\n"
 
 
-def _line(question: str, answer: str, system: str = "") -> Part:
+def _line(question: str, answer: str, system: str = "") -> Excerpt:
     messages = [
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="system", text=system),
@@ -168,4 +168,4 @@ def _line(question: str, answer: str, system: str = "") -> Part:
         Message(id=4, parent_id=3, role="assistant", text=answer),
     ]
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    return Part(conversation, messages, {}, messages)
+    return Excerpt(conversation, messages, {}, messages)

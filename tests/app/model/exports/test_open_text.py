@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.model.exports.column_widths import column_widths
+from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.open_inline import Picture, said
 from app.model.exports.open_styles import NAMESPACES, TEXT_MM, named_styles
 from app.model.exports.open_text import OpenText
-from app.model.exports.part import Options, Part
 from app.model.message import Conversation, Message, Role
 from tests.app.model.exports.parts import TEXTS, parts
 
@@ -34,15 +34,15 @@ class _Pictures:
         return None
 
 
-def _of(*turns: tuple[Role, str]) -> Part:
+def _of(*turns: tuple[Role, str]) -> Excerpt:
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number, (role, text) in enumerate(turns, 2):
         messages.append(Message(id=number, parent_id=number - 1, role=role, text=text))
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
-    return Part(conversation, messages, {}, messages)
+    return Excerpt(conversation, messages, {}, messages)
 
 
-def _written(part: Part, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
+def _written(part: Excerpt, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
     """Return the content and the styles that it may use."""
     text = OpenText(_Pictures(), options or Options())
     assert list(text.tell(part)) == list(range(1, len(part.messages)))
@@ -104,7 +104,7 @@ def test_any_text_is_read_back_with_its_spaces(text: str) -> None:
 
 @given(parts(), st.booleans())
 @settings(max_examples=60)
-def test_any_conversation_is_sound_and_uses_styles_that_are_there(part: Part, statistics: bool) -> None:
+def test_any_conversation_is_sound_and_uses_styles_that_are_there(part: Excerpt, statistics: bool) -> None:
     text = OpenText(_Pictures(), Options(statistics=statistics))
     assert max(text.tell(part), default=0) < len(part.messages)
     content, styles = _element(text.xml), _element(named_styles() + text.styles.xml())

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.model.exports.part import Part, whole_tree
+from app.model.exports.excerpt import Excerpt, whole_tree
 from app.model.imports import open_webui
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in
@@ -25,14 +25,14 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def _imported(store: Store, tmp_path: Path, content: Any, name: str = "in.json") -> Part:
+def _imported(store: Store, tmp_path: Path, content: Any, name: str = "in.json") -> Excerpt:
     (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
     summary = brought_in(store, tmp_path / name)
     assert summary.problems == []
     return whole_tree(store, summary.conversation_ids[0])
 
 
-def _told(part: Part) -> list[str]:
+def _told(part: Excerpt) -> list[str]:
     """Each message as `parent's place < its own: role text`; the root is 0."""
     places = {message.id: place for place, message in enumerate(part.messages)}
     return [
@@ -41,7 +41,7 @@ def _told(part: Part) -> list[str]:
     ]
 
 
-def _path(part: Part) -> list[str]:
+def _path(part: Excerpt) -> list[str]:
     return [message.text for message in part.path if message.role != "note" and message.text]
 
 

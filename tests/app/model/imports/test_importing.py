@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.database import StoreError
-from app.model.exports.part import whole_tree
+from app.model.exports.excerpt import whole_tree
 from app.model.imports.counted_file import CountedFile, MendedFile, NoLiterals
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
 from app.model.imports.importing import imported, planned

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from app.model.exports.part import Options, Part, Section
+from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.message import Message, Record
 from app.model.sizes import size_in_words
 from app.model.thoughts import split_thought
@@ -57,8 +57,8 @@ def when(ms: int) -> str:
         return "at an unknown time"
 
 
-def title(part: Part) -> str:
-    return one_line(part.conversation.name) or "Conversation"
+def title(excerpt: Excerpt) -> str:
+    return one_line(excerpt.conversation.name) or "Conversation"
 
 
 def one_line(text: str) -> str:
@@ -100,18 +100,18 @@ def is_told(message: Message, options: Options) -> bool:
     return message.role != "root"
 
 
-def told_sections(part: Part, options: Options) -> list[Section]:
+def told_sections(excerpt: Excerpt, options: Options) -> list[Section]:
     """Return the sections of what is shown; those that nothing is left of are left out."""
     sections = (
         Section(parent_id, [message for message in messages if is_told(message, options)])
-        for parent_id, messages in part.sections()
+        for parent_id, messages in excerpt.sections()
     )
     return [section for section in sections if section.messages]
 
 
-def branch_title(part: Part, section: Section, number: int) -> str:
+def branch_title(excerpt: Excerpt, section: Section, number: int) -> str:
     """Return how the branch with this number is called where it is told; the one that is shown has none."""
-    after = "" if section.parent_id is None else f", after “{first_words(part.tree[section.parent_id])}”"
+    after = "" if section.parent_id is None else f", after “{first_words(excerpt.tree[section.parent_id])}”"
     return f"Branch {number}{after}"
 
 

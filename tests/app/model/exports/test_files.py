@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.export.formats import export
-from app.model.exports.format_names import FORMATS, NEEDS_QT
-from app.model.exports.names import file_name
-from app.model.exports.part import Options, branch, selection, whole_tree
-from app.model.exports.writing import Piece, Progress, written
+from app.export.exporting import export
+from app.model.exports.excerpt import Options, branch, selection, whole_tree
+from app.model.exports.files import FORMATS, NEEDS_QT, Piece, Progress, file_name, written
 from app.model.store import Store
 from tests.app.trees import drawn, labels, plant
 

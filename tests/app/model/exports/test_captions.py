@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.model.exports.wording import statistics
+from app.model.exports.captions import statistics
 from app.model.message import Constraint, Figures, Message, Record, Sampling
 
 

@@ -34,7 +34,7 @@ class Section(NamedTuple):
     messages: list[Message]
 
 
-class Part:
+class Excerpt:
     """Messages of one conversation, parents first. Each is exported once, however many branches it is part of."""
 
     def __init__(
@@ -91,21 +91,21 @@ class Part:
         return parent_id
 
 
-def whole_tree(store: Store, conversation_id: int) -> Part:
+def whole_tree(store: Store, conversation_id: int) -> Excerpt:
     """Return all of a conversation. Raises `KeyError`."""
     conversation = store.conversation(conversation_id)
     messages, choices = store.messages(conversation_id), store.choices(conversation_id)
-    return Part(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices))
+    return Excerpt(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices))
 
 
-def branch(store: Store, conversation_id: int, leaf_id: MessageId | None = None) -> Part:
+def branch(store: Store, conversation_id: int, leaf_id: MessageId | None = None) -> Excerpt:
     """Return the branch that ends in `leaf_id`, else the one that the conversation shows. Raises `KeyError`."""
     whole = whole_tree(store, conversation_id)
     line = whole.tree.path(whole.choices) if leaf_id is None else whole.tree.lineage(whole.tree[leaf_id].id)
     return _under_its_top(whole, line, line)
 
 
-def selection(store: Store, conversation_id: int, message_ids: Collection[MessageId]) -> Part:
+def selection(store: Store, conversation_id: int, message_ids: Collection[MessageId]) -> Excerpt:
     """Return some messages; the parent of each is the next one above it that is among them."""
     whole = whole_tree(store, conversation_id)
     chosen = set(message_ids) | {message.id for message in whole.messages if message.role == "root"}
@@ -120,15 +120,9 @@ def selection(store: Store, conversation_id: int, message_ids: Collection[Messag
     return _under_its_top(whole, list(kept.values()), path)
 
 
-def everything(store: Store) -> Iterator[Part]:
-    """Yield all of each conversation that is not thrown away, the oldest first."""
-    for conversation in sorted(store.conversations(), key=lambda conversation: conversation.id):
-        yield whole_tree(store, conversation.id)
-
-
-def _under_its_top(whole: Part, messages: Collection[Message], path: Sequence[Message]) -> Part:
+def _under_its_top(whole: Excerpt, messages: Collection[Message], path: Sequence[Message]) -> Excerpt:
     """Let the conversation begin at its topmost message, and choose what of its branch is there."""
     root_id = min((message.id for message in messages), default=whole.conversation.root_id)
     conversation = msgspec.structs.replace(whole.conversation, root_id=root_id)
     choices = {message.parent_id: message.id for message in path if message.parent_id is not None}
-    return Part(conversation, messages, choices, path)
+    return Excerpt(conversation, messages, choices, path)

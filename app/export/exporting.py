@@ -1,0 +1,236 @@
+"""Exports: one conversation, several in one file, or a folder of files, and the preview shown before.
+
+A file is written whole or not at all. When the export of a folder is cancelled or fails, the files made so far are
+removed; it never replaces a file that was there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from app.model.database import StoreError
+from app.model.exports import files
+from app.model.exports.bough_file import bough_file
+from app.model.exports.excerpt import Excerpt, Options, branch, selection, whole_tree
+from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Piece, file_name, suffix, written
+from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
+from app.model.exports.html import html
+from app.model.exports.markdown import markdown
+from app.model.exports.plain_text import plain_text
+from app.model.message import MessageId
+from app.model.store import Store
+
+if TYPE_CHECKING:
+    from app.export.pages import FirstPage
+
+_TEXT_FORMATS = {
+    "md": markdown,
+    "html": html,
+    "txt": plain_text,
+    "openai-jsonl": openai_records,
+    "sharegpt-jsonl": sharegpt_records,
+    "preference-jsonl": preference_records,
+}
+_PREVIEW_CHARACTERS = 20_000
+_PREVIEW_CHARACTERS_PER_LINE = 2_000
+
+
+class Scope(Struct, frozen=True, kw_only=True):
+    """The messages to export: whole trees, or a branch or selected messages of one conversation."""
+
+    conversation_ids: tuple[int, ...]
+    leaf_id: MessageId | None = None
+    """The end of the branch to export. None means all branches."""
+    message_ids: frozenset[MessageId] | None = None
+    """The selected messages. None means all messages."""
+
+    @property
+    def is_one(self) -> bool:
+        return len(self.conversation_ids) == 1
+
+
+class ExportRequest(Struct, frozen=True, kw_only=True):
+    """An export request: messages, format and options."""
+
+    scope: Scope
+    format: Format
+    options: Options = Options()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it makes several files."""
+        return not self.scope.is_one and self.format not in ONE_FILE
+
+
+class ExportProgress(NamedTuple):
+    """How much is written, counted in messages of one conversation or in conversations."""
+
+    done: int
+    total: int
+    is_of_messages: bool
+
+
+class ExportResult(Struct, frozen=True):
+    """The file that was written, or the folder and the number of files in it."""
+
+    path: Path
+    num_files: int
+    problems: tuple[str, ...] = ()
+
+
+class Preview(Struct, frozen=True):
+    """The beginning of the file: text, or its first page."""
+
+    text: str = ""
+    page: FirstPage | None = None
+    is_all: bool = True
+
+
+def export(excerpt: Excerpt, format_: Format, path: Path, options: Options) -> Generator[files.Progress]:
+    """Write one conversation to a file and yield the progress.
+
+    Closing the generator early leaves `path` as it was. Raises `OSError`. PDF and ODT need a `QGuiApplication`.
+    """
+    if format_ == "pdf":
+        from app.export.pdf import pdf
+
+        return pdf(excerpt, options, path)
+    if format_ == "odt":
+        from app.export.odt import odt
+
+        return odt(excerpt, options, path)
+    return written(path, _pieces([excerpt], format_, options), len(excerpt.messages))
+
+
+def export_together(
+    excerpts: Iterable[Excerpt], num_excerpts: int, format_: Format, path: Path, options: Options
+) -> Generator[files.Progress]:
+    """Write many conversations to one file and yield how many are done.
+
+    Each conversation is read when its turn comes. Raises `OSError`, and `ValueError` for a format that holds one
+    conversation per file.
+    """
+    if format_ not in ONE_FILE:
+        raise ValueError(f"{format_} holds one conversation a file")
+    num_done = 0
+
+    def counted() -> Iterator[Excerpt]:
+        nonlocal num_done
+        for excerpt in excerpts:
+            yield excerpt
+            num_done += 1
+
+    for _ in written(path, _pieces(counted(), format_, options), 0):
+        yield files.Progress(num_done, num_excerpts)
+    yield files.Progress(num_excerpts, num_excerpts)
+
+
+def proposed_name(name: str, request: ExportRequest) -> str:
+    """Return a name for the file or the folder."""
+    return file_name(name, "" if request.is_folder else suffix(request.format), set())
+
+
+def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[ExportProgress, None, ExportResult]:
+    """Write what is requested to `path` and yield the progress. Raises `StoreError` and `OSError`."""
+    if request.is_folder:
+        return (yield from _export_folder(store, request, path))
+    ids = request.scope.conversation_ids
+    if request.scope.is_one:
+        try:
+            excerpt = _excerpt(store, request.scope, ids[0])
+        except KeyError:
+            raise StoreError("That conversation was thrown away meanwhile. Nothing was written.") from None
+        num_messages = len(excerpt.messages)
+        with contextlib.closing(export(excerpt, request.format, path, request.options)) as steps:
+            for step in steps:
+                # The steps of a PDF also count layout and painting.
+                yield ExportProgress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
+        return ExportResult(path, 1)
+    problems: list[str] = []
+    excerpts = _excerpts(store, request.scope, problems)
+    with contextlib.closing(export_together(excerpts, len(ids), request.format, path, request.options)) as steps:
+        for step in steps:
+            yield ExportProgress(step.done, step.total, is_of_messages=False)
+    return ExportResult(path, 1, tuple(problems))
+
+
+def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Generator[ExportProgress, None, ExportResult]:
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = {file.name.casefold() for file in folder.iterdir()}
+    made: list[Path] = []
+    problems: list[str] = []
+    try:
+        for excerpt in _excerpts(store, request.scope, problems):
+            path = folder / file_name(excerpt.conversation.name, suffix(request.format), taken)
+            with contextlib.closing(export(excerpt, request.format, path, request.options)) as steps:
+                for _ in steps:
+                    yield ExportProgress(len(made), len(request.scope.conversation_ids), is_of_messages=False)
+            made.append(path)
+    except BaseException:
+        for path in made:
+            path.unlink(missing_ok=True)
+        if is_new:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise
+    return ExportResult(folder, len(made), tuple(problems))
+
+
+def make_preview(store: Store, request: ExportRequest, pixels_per_px: float) -> Generator[None, None, Preview]:
+    """Return the beginning of the file. It yields in between, so that the caller can cancel."""
+    excerpt = next(_excerpts(store, request.scope, []), None)
+    yield
+    if excerpt is None:
+        return Preview()
+    if request.format in NEEDS_QT or request.format == "html":
+        from app.export.pages import first_page
+
+        page = yield from first_page(excerpt, request.options, pixels_per_px, has_footer=request.format == "pdf")
+        return Preview(page=page, is_all=page.is_all and request.scope.is_one)
+    text, is_all = _beginning(excerpt, request.format, request.options)
+    most = _PREVIEW_CHARACTERS_PER_LINE
+    lines = [line if len(line) <= most else f"{line[:most]}…" for line in text.split("\n")]
+    return Preview(text="\n".join(lines), is_all=is_all and request.scope.is_one)
+
+
+def _beginning(excerpt: Excerpt, format_: Format, options: Options) -> tuple[str, bool]:
+    """Return the beginning of a text file, and whether it is the whole file."""
+    text = ""
+    for piece in _pieces([excerpt], format_, options):
+        if len(text) >= _PREVIEW_CHARACTERS:
+            return text, False
+        text += piece.text
+    return text, True
+
+
+def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options) -> Iterator[Piece]:
+    if format_ == "bough":
+        yield from bough_file(excerpts)
+        return
+    for excerpt in excerpts:
+        yield from _TEXT_FORMATS[format_](excerpt, options)
+
+
+def _excerpts(store: Store, scope: Scope, problems: list[str]) -> Iterator[Excerpt]:
+    """Read each conversation when its turn comes; one that was moved to the trash meanwhile is left out."""
+    for conversation_id in scope.conversation_ids:
+        try:
+            excerpt = _excerpt(store, scope, conversation_id)
+        except KeyError:
+            problems.append("A conversation was thrown away meanwhile; it was left out.")
+        else:
+            yield excerpt
+
+
+def _excerpt(store: Store, scope: Scope, conversation_id: int) -> Excerpt:
+    if scope.message_ids is not None:
+        return selection(store, conversation_id, scope.message_ids)
+    if scope.leaf_id is not None:
+        return branch(store, conversation_id, scope.leaf_id)
+    return whole_tree(store, conversation_id)

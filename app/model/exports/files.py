@@ -1,0 +1,119 @@
+"""Files of exports: their formats and names, and how they are written, piece by piece, whole or not at all.
+
+Light to import: the window's start and the command line need the formats' names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import secrets
+import time
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
+
+Format: TypeAlias = Literal[
+    "md", "html", "pdf", "txt", "odt", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
+]
+FORMATS: tuple[Format, ...] = get_args(Format)
+
+NEEDS_QT: frozenset[Format] = frozenset({"pdf", "odt"})
+ONE_FILE: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"})
+"""Formats in which one file holds many conversations."""
+
+_SUFFIXES: dict[Format, str] = {
+    "openai-jsonl": ".openai.jsonl",
+    "sharegpt-jsonl": ".sharegpt.jsonl",
+    "preference-jsonl": ".preference.jsonl",
+}
+
+_MAX_NAME_BYTES = 120
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*\u2028\u2029]+')
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+
+_TEMPORARY = re.compile(r"\.bough-[0-9a-f]{16}")
+_ABANDONED_AFTER_S = 24 * 60 * 60
+_MAX_SCANNED = 1_000
+"""Files looked at in a folder, so that an export into a folder with thousands of files is not slower."""
+
+
+class Piece(NamedTuple):
+    """A piece of a file, and the number of messages that it completes."""
+
+    text: str
+    num_messages: int = 0
+
+
+class Progress(NamedTuple):
+    """The number of messages written, and of all messages."""
+
+    done: int
+    total: int
+
+
+def suffix(format_: Format) -> str:
+    return _SUFFIXES.get(format_, f".{format_}")
+
+
+def file_name(name: str, suffix: str, taken: set[str]) -> str:
+    """Return a file name for a conversation that every file system accepts, and add it to `taken`.
+
+    It differs from all names in `taken`, which are case-folded.
+    """
+    stem = " ".join(_FORBIDDEN.sub(" ", name).split()).strip(". ") or "Conversation"
+    while len(stem.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+        stem = stem[:-1].rstrip()
+    if _RESERVED.fullmatch(stem):
+        stem += " (conversation)"
+    chosen, number = stem, 1
+    while f"{chosen}{suffix}".casefold() in taken:
+        number += 1
+        chosen = f"{stem} ({number})"
+    taken.add(f"{chosen}{suffix}".casefold())
+    return f"{chosen}{suffix}"
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Generator[BinaryIO]:
+    """Open a file that replaces `path` once all of it is on the disk; on an error `path` stays as it was.
+
+    Raises `OSError`.
+    """
+    _remove_abandoned(path.parent)
+    # Made beside it with the default mode, so that it gets the permissions of the user's other files.
+    temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove the temporary files of exports that were killed."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        before_s = time.time() - _ABANDONED_AFTER_S
+        for entry in itertools.islice(entries, _MAX_SCANNED):
+            if (
+                _TEMPORARY.fullmatch(entry.name)
+                and entry.is_file(follow_symlinks=False)
+                and entry.stat(follow_symlinks=False).st_mtime < before_s
+            ):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def written(path: Path, pieces: Iterable[Piece], num_messages: int) -> Generator[Progress]:
+    """Write a file and yield the progress; closing the generator early leaves no file. Raises `OSError`."""
+    done = 0
+    with whole_file(path) as file:
+        for piece in pieces:
+            file.write(piece.text.encode())
+            if piece.num_messages:
+                done += piece.num_messages
+                yield Progress(done, num_messages)
