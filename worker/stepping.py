@@ -137,7 +137,7 @@ class _Family:
 
 
 class _Given:
-    """Logits that somebody gave, and how a token was drawn from them (`steering.Placed`)."""
+    """Logits that somebody gave, and how a token was drawn from them (`steering.Sampled`)."""
 
     def __init__(self, logits: mx.array) -> None:
         self.logits = logits

@@ -1,1 +1,1 @@
-"""One answer as it is written: its tokens, its text, why it ended, and hooks that change it on the way."""
+"""One answer while it is written: its tokens, its text, why it ended, and the hooks that change it."""

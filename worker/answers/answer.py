@@ -1,7 +1,7 @@
-"""One answer as it grows: its tokens, the text that may be shown, why it ended; it knows no model.
+"""One answer while it grows: its tokens, the text that may be shown, why it ended. Independent of the model.
 
-An answer may go on from given text. Then the first tokens spell some of its bytes again (healing): those bytes are
-neither shown nor counted as the answer's own.
+An answer may continue given text. Its first tokens may then spell the last bytes of that text again (token healing).
+These bytes are neither shown nor counted as part of the answer.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from worker.text.stop_strings import StopStrings
 from worker.text.text_stream import TextStream, TokenPrefix
 from worker.text.vocabulary import Vocabulary
 
-_MOST_CUT_ANEW = 32
-"""Tokens that are looked at where the vocabulary can't spell a part of one."""
+_MAX_RECUT = 32
+"""At most this many tokens are tokenized again when the vocabulary can't spell a part of the last one."""
 
 
 class Answer:
@@ -37,63 +37,60 @@ class Answer:
         given_text: str | None = None,
         constraint: Constraint | None = None,
         *,
-        is_told: bool = False,
+        was_shown: bool = False,
         is_cut: bool = False,
     ) -> None:
-        """`given_ids`: what the answer goes on from. Where they are `given_text`, its seam may lie anywhere.
+        """`given_ids` are the tokens that the answer continues. With `given_text`, their text, the join is healed.
 
-        `constraint`: the form of all that is read behind `kept_ids`; it has taken what comes before. `is_told`: all of
-        what was given was shown as text, the beginning of a character at its end, too. `is_cut`: more was given, and
-        the beginning of a character that this has left is nothing to be kept.
+        `constraint` applies to everything after `kept_ids`, which it has already consumed. `was_shown` says that all
+        given text was shown, including an unfinished character at its end. `is_cut` says that more text had been given,
+        so that an unfinished character at its end is dropped.
         """
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
-        # A vocabulary may have no tokens for some of the text.
+        # The vocabulary may lack tokens for some of the text.
         given = vocabulary.bytes_of(given_ids) if given_text is None else given_text.encode()
         self._vocabulary = vocabulary
         self._given_ids = list(given_ids)
-        self._stream = TextStream(StopStrings(stops), given, is_told=is_told)
-        self._is_given_told = is_told
+        self._stream = TextStream(StopStrings(stops), given, was_shown=was_shown)
+        self._was_given_shown = was_shown
         self._is_given_cut = is_cut
         self.kept_ids = self._given_ids[:num_kept]
-        """What of the given ids the model reads; the rest is spelled again."""
+        """The given ids that the model reads as they are; the others are spelled again."""
         self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
         self._constraint = constraint
         self.mask = _mask(self._healing, constraint)
-        """Which tokens may come next."""
         self.token_ids: list[int] = []
         self.origins: list[Origin] = []
-        """How each came."""
         self.logprobs: list[float | None] = []
-        """By the model; None where nobody asked."""
+        """Log-probability of each token by the model; None if it was not requested."""
         self.reason: FinishReason | None = None
         self._kept = TokenPrefix(0, b"")
         self._num_given: list[int] = []
-        """Of each token, how many of its bytes only spell again what was given."""
+        """For each token, how many of its bytes only repeat given text."""
         self._is_fed: list[bool] = []
-        """Of each token, whether the constraint took it."""
+        """For each token, whether the constraint consumed it."""
         self._text: list[str] = []
         self._unsent: list[Token] = []
         self._sampled_ns = 0
 
     @property
     def stop(self) -> str | None:
-        """The stop string that ended it."""
+        """The stop string that ended the answer, or None."""
         return self._stream.stop
 
     @property
     def num_kept_tokens(self) -> int:
-        """How many of its tokens stand in the text whole; none before it has ended."""
+        """How many of its tokens are in the final text as a whole; 0 before the answer has ended."""
         return self._kept.num_tokens
 
     @property
     def constraint(self) -> Constraint | None:
-        """The form of what follows."""
         return self._constraint
 
     @property
     def num_spelled_again(self) -> int:
-        """How many tokens at its beginning spell nothing but given text."""
+        """How many tokens at the start only repeat given text."""
         number = 0
         for token_id, num_given in zip(self.token_ids, self._num_given, strict=True):
             if num_given < max(1, len(self._vocabulary.bytes[token_id])):
@@ -103,57 +100,58 @@ class Answer:
 
     @property
     def is_healing(self) -> bool:
-        """Whether the next token has to spell given text again."""
+        """Whether the next token must spell given text again."""
         return self._healing.is_active
 
     def spells_given_alone(self, token_id: int) -> bool:
-        """Whether a token, if it came next, would spell given text again and nothing else."""
+        """Return whether `token_id`, as the next token, would only repeat given text."""
         return self._healing.is_active and self._healing.num_given(token_id) == len(self._vocabulary.bytes[token_id])
 
     def spelled_again(self, token_id: int) -> list[int]:
-        """Return tokens for what is left to be spelled again, unless this one may come next all the same."""
+        """Return tokens that finish spelling the given text, or none if `token_id` is allowed next anyway."""
         allowed = self._healing.mask()
         return [] if allowed is None or allowed[token_id] else self._vocabulary.spell(self._healing.left) or []
 
     @property
     def text(self) -> str:
-        """What is safe to show."""
+        """The text that is safe to show."""
         return "".join(self._text)
 
     def raw_text(self) -> str:
-        """Return the text of all its tokens, with what is held back."""
+        """Return the text of all tokens, including text that is held back."""
         return self._stream.raw_text()
 
     @property
-    def is_told(self) -> bool:
-        """Whether all bytes of the turn so far were shown as text, once it has ended."""
-        return self._is_given_told or any(self._text)
+    def was_shown(self) -> bool:
+        """Whether all bytes of the turn so far were shown as text. Valid once the answer has ended."""
+        return self._was_given_shown or any(self._text)
 
     @property
-    def num_told(self) -> int:
-        """How many of its tokens were told of."""
+    def num_sent(self) -> int:
+        """How many of its tokens were sent in chunks."""
         return len(self.token_ids) - len(self._unsent)
 
     def forced(self) -> list[int]:
-        """Return the tokens that can't but come next, if there are any."""
+        """Return the tokens that the constraint forces to come next; often none."""
         if self._constraint is None or self.reason is not None or self._healing.is_active:
             return []
         return self._constraint.forced()
 
     def take(self, drawn: Drawn, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
-        """Take the next token; return the text that is now safe. Sets `reason` where it ends the answer.
+        """Take the next token and return the text that is now safe to show. Sets `reason` if it ends the answer.
 
-        `feed_constraint`: whether the constraint takes it, too. Raises `ConstraintInvalidError` where it does not fit.
+        `feed_constraint` says whether the constraint consumes it. Raises `ConstraintInvalidError` if it is not allowed.
         """
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
         is_fed = self._constraint is not None and feed_constraint
         if token_id in self._vocabulary.eos_ids:
-            form = self._constraint
-            if is_forced and is_fed and form is not None and not (form.may_end or form.mask()[token_id]):
+            constraint = self._constraint
+            checked = constraint if is_forced and is_fed else None
+            if checked is not None and not (checked.may_end or checked.mask()[token_id]):
                 raise ConstraintInvalidError("The constraint is not satisfied yet.")
-            # What was given may have completed it.
-            return self.end("constraint" if form is not None and form.is_complete else "eos")
+            # The given text may have completed the constraint.
+            return self.end("constraint" if constraint is not None and constraint.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
             why = self._constraint.problem or "The constraint can't be followed with this model's tokens. Change it."
@@ -182,37 +180,37 @@ class Answer:
         return "draft" if drawn.is_draft else "sampled"
 
     def rewind(self, num_tokens: int) -> tuple[int, int]:
-        """Forget the last tokens, as if they had never come; an answer that had ended goes on.
+        """Take back the last tokens; an answer that had ended goes on.
 
-        Returns how many characters that takes back of what was safe to show, and how many tokens that were told of.
+        Returns how many characters of the safe text, and how many sent tokens, are taken back.
         """
-        num_told = self.num_told
+        num_sent = self.num_sent
         left = len(self.token_ids) - num_tokens
         num_chars = self._stream.rewind(num_tokens)
         if self._constraint is not None:
             self._constraint.rewind(sum(self._is_fed[left:]))
         self._healing.rewind(num_tokens)
         del self._unsent[max(0, len(self._unsent) - num_tokens) :]
-        for of_each in (self.token_ids, self.origins, self.logprobs, self._num_given, self._is_fed):
-            del of_each[left:]
+        for column in (self.token_ids, self.origins, self.logprobs, self._num_given, self._is_fed):
+            del column[left:]
         text = self.text
         self._text = [text[: len(text) - num_chars]]
         self.reason, self._kept = None, TokenPrefix(0, b"")
-        return num_chars, num_told - self.num_told
+        return num_chars, num_sent - self.num_sent
 
     def reopen(self, num_left: int) -> tuple[int, int, str]:
-        """Have an answer that has ended go on from the first `num_left` of `turn_ids`, those cut anew included.
+        """Let an answer that has ended go on after the first `num_left` of `turn_ids`.
 
-        Returns what `rewind` does, and what of the text is safe to show again.
+        Returns what `rewind` returns, and the text that is safe to show again.
         """
         start = len(self.kept_ids)
         read = self.turn_ids[start:num_left]
         num_whole = num_common(read, self.token_ids)
         again = read[num_whole:]
         is_fed = bool(again) and self._is_fed[num_whole]
-        num_chars, num_told = self.rewind(len(self.token_ids) - num_whole)
+        num_chars, num_unsent = self.rewind(len(self.token_ids) - num_whole)
         texts = [self.take(Drawn(token_id), is_forced=True, feed_constraint=is_fed) for token_id in again]
-        return num_chars, num_told, "".join(texts)
+        return num_chars, num_unsent, "".join(texts)
 
     def copy(self) -> Answer:
         """Return an independent answer in the same state."""
@@ -228,7 +226,7 @@ class Answer:
         return other
 
     def end(self, reason: FinishReason) -> str:
-        """End the answer for another reason than a stop string; return the text that was held back."""
+        """End the answer for any reason except a stop string. Return the text that was held back."""
         text = self._stream.finish()
         self._text.append(text)
         self._end(reason)
@@ -239,10 +237,10 @@ class Answer:
         self._kept = self._stream.kept()
 
     def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
-        """Return the event that shows `text`, with the tokens since the last one; None where nothing is to be told.
+        """Return the event for `text`, with the tokens since the last event; None if there is nothing to send.
 
-        A token whose text is held back rides with the next text. At the end without text nothing is told, unless
-        something is kept of those tokens.
+        A token whose text is held back goes with the next text. Without text, an event is sent only at the end, and
+        only if some of the waiting tokens are part of the answer.
         """
         num_sent = len(self.token_ids) - len(self._unsent)
         if not text and self._kept.num_tokens + bool(self._kept.rest) <= num_sent:
@@ -269,66 +267,66 @@ class Answer:
 
     @property
     def turn_ids(self) -> list[int]:
-        """The whole turn, what was given included, as the model read it or would read it."""
+        """The ids of the whole turn, including the given ones, as the model read or would read them."""
         if any(self._text):
             return self._turn_ids()
         return self._given_whole() if self._is_given_cut else self._given_ids
 
     def _given_whole(self) -> list[int]:
-        """What was given, without the beginning of a character at its end."""
-        of_each = self._vocabulary.bytes
+        """Return the given ids without an unfinished character at their end."""
+        token_bytes = self._vocabulary.bytes
         ids = list(self._given_ids)
         num_over = len(split_characters(self._vocabulary.bytes_of(ids))[1])
         rest = b""
         while num_over:
-            last = of_each[ids.pop()]
+            last = token_bytes[ids.pop()]
             rest = last[: max(0, len(last) - num_over)]
             num_over -= len(last) - len(rest)
-        num_whole, again = self._cut_anew(ids, rest)
+        num_whole, again = self._recut(ids, rest)
         return ids[:num_whole] + again
 
     def _new_ids(self) -> tuple[list[int], int]:
-        """The ids of the new text alone, and how many at their end are cut anew."""
+        """Return the ids of the new text alone, and how many at their end were tokenized again."""
         num_whole, rest = self._kept
         ids: list[int] = []
         num_recut = 0
         for token_id, num_given in zip(self.token_ids[:num_whole], self._num_given, strict=False):
             if num_given:
-                # What of the seam's token is new. Nothing lies before it that could be cut anew with it.
+                # This token spells given and new text. Only its new part counts, tokenized again.
                 again = self._vocabulary.spell(self._vocabulary.bytes[token_id][num_given:]) or []
                 ids += again
                 num_recut += len(again)
             else:
                 ids.append(token_id)
                 num_recut = 0
-        num_whole, again = self._cut_anew(ids, rest)
+        num_whole, again = self._recut(ids, rest)
         return ids[:num_whole] + again, max(0, num_recut - len(ids) + num_whole) + len(again)
 
     def _turn_ids(self) -> list[int]:
-        """The whole turn: what was given and what is kept, of which there is something."""
+        """Return the ids of given and new text, where there is new text."""
         num_whole, rest = self._kept
         if rest:
             num_given = self._num_given[num_whole]
             rest = self._vocabulary.bytes[self.token_ids[num_whole]][:num_given] + rest
         ids = self.kept_ids + self.token_ids[:num_whole]
-        num_whole, again = self._cut_anew(ids, rest)
+        num_whole, again = self._recut(ids, rest)
         return ids[:num_whole] + again
 
-    def _cut_anew(self, ids: list[int], rest: bytes) -> tuple[int, list[int]]:
-        """How many of `ids` stand, and ids for what follows them: the others' bytes, then `rest`.
+    def _recut(self, ids: list[int], rest: bytes) -> tuple[int, list[int]]:
+        """Return how many of `ids` stay, and new ids for the bytes of the others and `rest`.
 
-        All of them, unless the vocabulary lacks single bytes and has no tokens for `rest` alone. Where it has none
-        with the last tokens' bytes either, the ids say less than the text.
+        All stay unless the vocabulary lacks single bytes and so has no tokens for `rest` alone. If it has none even
+        together with the last tokens' bytes, `rest` is left out of the ids.
         """
         vocabulary = self._vocabulary
-        for num_whole in range(len(ids), max(-1, len(ids) - _MOST_CUT_ANEW), -1):
+        for num_whole in range(len(ids), max(-1, len(ids) - _MAX_RECUT), -1):
             again = vocabulary.spell(vocabulary.bytes_of(ids[num_whole:]) + rest)
             if again is not None:
                 return num_whole, again
         return len(ids), []
 
     def _shown_text(self, token_id: int) -> str:
-        """What a token would show: where one would end the answer, nothing."""
+        """Return the text that a token would show; empty for an EOS token."""
         return "" if token_id in self._vocabulary.eos_ids else self._vocabulary.text_of([token_id])
 
     def _reported(self, drawn: Drawn, origin: Origin) -> Token:

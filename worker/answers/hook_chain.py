@@ -1,9 +1,9 @@
-"""The hooks of one answer, asked in their order; what they say becomes one verdict. It carries nothing out.
+"""The hooks of one answer, called in order; their decisions are combined into one. It applies none of them.
 
-How several compose: masks are and-ed, the last temperature holds, splices are looked through in order. The first hook
-that does more (takes back, puts a token, draws again, forks, stops) has the last word of the step: what it says goes
-with the masks and temperatures of those before it, and those after it are not asked. But where a hook after sampling
-does no more than to put another token in the drawn one's place, that token is shown to those after it.
+Masks are combined with AND, the last temperature counts, and splices are checked in order. The first hook that does
+more (backtracks, puts a token, resamples, forks, stops) ends the step: its decision is combined with the masks and
+temperatures before it, and later hooks are not called. One exception: if a hook after sampling only replaces the
+sampled token, later hooks are called with the new token.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from worker.step import Step
 Hook: TypeAlias = Callable[[Step], Verdict]
 
 SLOW_S = 0.02
-_MAKING = 3.0
-"""What is made once may take so many times as long as what is asked at each token: it may import something large."""
-_MOST_SLOW = 3
-"""A hook that takes longer than that, so many times in an answer, is asked no more in it."""
+"""A call of a hook that takes longer, in seconds, is slow."""
+_MAX_SLOW_CALLS = 3
+"""After this many slow calls in an answer, a hook is not called again in it."""
+_CREATION_PATIENCE = 3.0
+"""Creating a hook may take this many times as long as a call, because it may import large libraries."""
 
 
 class Watch(Protocol):
-    """What is told when a hook is asked and when it has answered, so that one that never does can be found.
+    """Told when the call of a hook begins and ends, so that a hook that hangs can be found.
 
-    `patience`: how many times as long as any other it may take.
+    `patience` multiplies the time that the call may take.
     """
 
     def begin(self, request_id: RequestId, name: str, patience: float = 1.0) -> None: ...
@@ -46,11 +47,11 @@ class Watch(Protocol):
 
 @contextmanager
 def watched(watch: Watch | None, request_id: RequestId, name: str) -> Generator[None]:
-    """Watch a hook while it is made, or copied."""
+    """Watch a hook while it is created or copied."""
     if watch is None:
         yield
         return
-    watch.begin(request_id, name, _MAKING)
+    watch.begin(request_id, name, _CREATION_PATIENCE)
     try:
         yield
     finally:
@@ -59,7 +60,7 @@ def watched(watch: Watch | None, request_id: RequestId, name: str) -> Generator[
 
 @dataclass
 class HookFigures:
-    """How often a hook was asked, and how long it took."""
+    """How often a hook was called, and how long its calls took."""
 
     name: str
     num_calls: int = 0
@@ -69,11 +70,12 @@ class HookFigures:
 
     @property
     def is_off(self) -> bool:
-        return self.num_slow >= _MOST_SLOW
+        """Whether it was too slow too often, and so is not called any more."""
+        return self.num_slow >= _MAX_SLOW_CALLS
 
 
 class HookChain:
-    """Hooks by their names."""
+    """The hooks of one answer, with their names."""
 
     def __init__(
         self,
@@ -82,17 +84,17 @@ class HookChain:
         watch: Watch | None = None,
         slow_s: float = SLOW_S,
     ) -> None:
-        """`request_id`: whose answer it is, as `watch` is told. `slow_s`: what is too long for a call."""
+        """`request_id` is passed to `watch`. A call that takes longer than `slow_s` seconds is slow."""
         self._slow_s = slow_s
         self._request_id: RequestId = request_id
         self._hooks = list(hooks)
         self._watch = watch
         self.figures = [HookFigures(name) for name, _ in hooks]
         self.last = ""
-        """The name of the one that had the last word."""
+        """The name of the last hook that returned a decision."""
 
     def copy(self) -> HookChain:
-        """Return hooks for a fork: what they remember is theirs."""
+        """Return hooks for a fork, with their own copy of what they remember."""
         hooks: list[tuple[str, Hook]] = []
         for name, hook in self._hooks:
             with watched(self._watch, self._request_id, name):
@@ -102,12 +104,15 @@ class HookChain:
         return other
 
     def ask(self, step: Step) -> list[Decision] | None:
-        """Return what is decided: None to go on, nothing to stop, several to fork. Raises `HookFailedError`."""
+        """Return the decisions for this step: None means go on, an empty list stop, several fork.
+
+        Raises `HookFailedError`.
+        """
         so_far: Decision | None = None
         for (name, hook), figures in zip(self._hooks, self.figures, strict=True):
             if figures.is_off:
                 continue
-            verdict = self._asked(name, hook, figures, step)
+            verdict = self._call(name, hook, figures, step)
             if verdict is None:
                 continue
             self.last = name
@@ -121,7 +126,7 @@ class HookChain:
                 break
         return None if so_far is None else [so_far]
 
-    def _asked(self, name: str, hook: Hook, figures: HookFigures, step: Step) -> list[Decision] | None:
+    def _call(self, name: str, hook: Hook, figures: HookFigures, step: Step) -> list[Decision] | None:
         began = time.perf_counter()
         if self._watch is not None:
             self._watch.begin(self._request_id, name)
@@ -130,7 +135,7 @@ class HookChain:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # `sys.exit()`, too: a hook ends its answer, not the worker.
+            # Catch `sys.exit()`, too: a hook may end its answer, but not the worker.
             raise HookFailedError(name, _trace(error)) from error
         finally:
             if self._watch is not None:
@@ -153,27 +158,27 @@ def _checked(name: str, verdict: object) -> list[Decision]:
             raise HookFailedError(name, f"It returned a list with {type(decision).__name__}, no Decision.")
         try:
             checked.append(_plain(decision))
-        except _NoSenseError as error:
+        except _InvalidDecisionError as error:
             raise HookFailedError(name, str(error)) from None
         except Exception as error:
-            # Whatever else a person may have put where a number or a list belongs.
+            # A hook may put any object where a number or a list belongs.
             raise HookFailedError(name, f"What it decided can't be done: {error!r}.") from error
     return checked
 
 
-class _NoSenseError(Exception):
+class _InvalidDecisionError(Exception):
     pass
 
 
 def _plain(decision: Decision) -> Decision:
-    """The same in Python's own numbers, which can be told; its mask is a copy, as the hook may change its own."""
+    """Return the decision with plain Python numbers and a copy of its mask, which the hook may change later."""
     mask, temperature = decision.mask, decision.temperature
     if mask is not None:
         mask = np.array(mask, dtype=np.bool_)
     if temperature is not None:
         temperature = float(temperature)
         if not 0 <= temperature < np.inf:
-            raise _NoSenseError(f"Its temperature is {temperature}: 0 or more is meant.")
+            raise _InvalidDecisionError(f"Its temperature is {temperature}: 0 or more is meant.")
     plain = Decision(
         backtrack=index(decision.backtrack),
         mask=mask,
@@ -187,7 +192,7 @@ def _plain(decision: Decision) -> Decision:
         feed_constraint=bool(decision.feed_constraint),
     )
     if plain.backtrack < 0 or any(splice.backtrack < 0 for splice in plain.splices):
-        raise _NoSenseError("It took back fewer than no tokens.")
+        raise _InvalidDecisionError("It took back fewer than no tokens.")
     return plain
 
 
@@ -197,7 +202,7 @@ def _merged(name: str, before: Decision | None, decision: Decision) -> Decision:
     masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
     if len({mask.shape for mask in masks}) > 1:
         raise HookFailedError(name, "The shape of its mask is not that of the mask before it.")
-    # A token that was put before is gone with whatever is done to its place.
+    # A structural decision overrides a token that was put before.
     puts = decision if decision.is_structural else before
     return replace(
         decision,
@@ -223,6 +228,6 @@ def _copied(name: str, hook: Hook) -> Hook:
 
 
 def _trace(error: BaseException) -> str:
-    """The traceback from the hook on: what lies above it is ours."""
+    """Return the traceback without Bough's own frames above the hook."""
     frames = error.__traceback__ and error.__traceback__.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).strip()

@@ -1,8 +1,8 @@
-"""Where hooks are found by their names: those that come with Bough, and a person's own; it asks none of them.
+"""Finds hooks by name, both Bough's and the user's, and loads them.
 
-A hook is a Python file that defines a class `Hook`, made anew for each answer and called with each `Step`, or a
-function `hook(step)`. A file is run when an answer names it, and not before. It runs with all that the worker may do.
-Where an answer forks, a `Hook` is copied with all that it remembers; a function is the same one for both.
+A hook is a Python file that defines a class `Hook`, created for each answer and called with each `Step`, or a function
+`hook(step)`. The file runs only when a request names it, with all rights of the worker. When an answer forks, its
+`Hook` is copied with its state; a function is shared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SHIPPED = Path(str(importlib.resources.files("worker.hooks")))
 
 
 class HookFolder:
-    """The hooks there are."""
+    """All hooks that can be named in a request."""
 
     def __init__(
         self,
@@ -33,9 +33,9 @@ class HookFolder:
         given: Mapping[str, Callable[..., Hook]] | None = None,
         slow_s: float = SLOW_S,
     ) -> None:
-        """`own`: a person's folder, which need not exist; a hook there stands for one of Bough's with its name.
+        """`own` is the user's folder, which need not exist; a hook there replaces one of Bough's with the same name.
 
-        `given`: what makes hooks that are in no file, by their names. `slow_s`: what is too long for a call of one.
+        `given` maps names to functions that create hooks without a file. A call longer than `slow_s` seconds is slow.
         """
         self._slow_s = slow_s
         self._given = given or {}
@@ -47,7 +47,7 @@ class HookFolder:
         return sorted({*self._given, *(_name(file) for folder in self._folders for file in folder.glob("[!_]*.py"))})
 
     def listed(self) -> list[ListedHook]:
-        """Return what all hooks say of themselves, by name. Runs no file."""
+        """Return the descriptions of all hooks, sorted by name. Runs no file."""
         found = {name: listed_given(name, make) for name, make in self._given.items()}
         for folder in self._folders:
             for file in sorted(folder.glob("[!_]*.py")):
@@ -58,9 +58,9 @@ class HookFolder:
     def new(
         self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], request_id: RequestId = 0
     ) -> HookChain:
-        """Return hooks for one answer of a request. Raises `BadRequestError`, `HookFailedError`.
+        """Return the hooks for one answer of a request. Raises `BadRequestError`, `HookFailedError`.
 
-        `options`: of each hook's name, what its class is given by keyword.
+        `options` maps a hook's name to the keyword arguments of its class.
         """
         for name in options:
             if name not in names:
@@ -81,9 +81,9 @@ class HookFolder:
         try:
             module = ModuleType(f"hook {name}")
             module.__file__ = str(file)
-            # Where data classes look their fields' types up.
+            # Data classes look up their fields' types here.
             sys.modules[module.__name__] = module
-            # Bytes: the file itself says how it is encoded, if not in UTF-8.
+            # Compile the bytes, because the file may declare another encoding than UTF-8.
             exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
             make = getattr(module, "Hook", None)
             hook = getattr(module, "hook", None) if make is None else make(**options)

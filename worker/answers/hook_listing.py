@@ -1,7 +1,7 @@
-"""What a hook's file says of itself, read and not run; it knows no folder and asks no hook.
+"""Reads a hook's description and options from its file, without running it.
 
-The docstring of the file (or, without one, of its class or function) describes it; the arguments with which its class
-`Hook` is made are its options.
+The description is the docstring of the file or, without one, of its class or function. The options are the arguments
+of its class `Hook`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _KINDS: dict[str, _Kind] = {
 
 
 def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
-    """Return what a file says of its hook. One that can't be read says why, as its `problem`."""
+    """Return the description of the hook in a file. If it can't be read, `problem` says why."""
     try:
-        # Bytes: the file itself says how it is encoded.
+        # Parse the bytes, because the file may declare its encoding.
         source = file.read_bytes()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -56,7 +56,7 @@ def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
 
 
 def listed_given(name: str, make: Callable[..., object]) -> ListedHook:
-    """Return what is known of a hook that lies in no file."""
+    """Return the description of a hook that has no file."""
     return _listed(name, inspect.getdoc(make) or "", [], is_own=True)
 
 
@@ -67,7 +67,7 @@ def _listed(name: str, doc: str, options: list[HookOption], *, is_own: bool) -> 
 
 
 def _hook_in(module: ast.Module) -> ast.ClassDef | ast.FunctionDef | None:
-    """The class `Hook`, or else the function `hook`: the last of its name counts, as it does when the file is run."""
+    """Return the class `Hook`, or else the function `hook`; the last definition counts, as when the file runs."""
     classes = [part for part in module.body if isinstance(part, ast.ClassDef) and part.name == "Hook"]
     functions = [part for part in module.body if isinstance(part, ast.FunctionDef) and part.name == "hook"]
     return next(reversed([*functions, *classes]), None)
@@ -97,7 +97,7 @@ def _arguments(arguments: ast.arguments) -> Iterator[HookOption]:
 
 
 def _is_field(value: ast.expr | None) -> bool:
-    """Whether a field of a data class is made by `field(…)`: what it is given can't be told."""
+    """Return whether a data class field is defined by `field(…)`, so that its default is unknown."""
     return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] == "field"
 
 
@@ -129,7 +129,7 @@ def _kind(annotation: ast.expr) -> _Kind:
 
 
 def _literal(expression: ast.expr | None) -> Any:
-    """The value of an expression that needs no working out and can be sent; None for any other."""
+    """Return the value of a literal that the protocol can send; None for any other expression."""
     if expression is None:
         return None
     try:
@@ -140,5 +140,5 @@ def _literal(expression: ast.expr | None) -> Any:
 
 
 def _clean(text: str) -> str:
-    """The same as text that can be sent."""
+    """Return the text with lone surrogates replaced, so that it can be sent."""
     return text.encode("utf-8", "replace").decode()

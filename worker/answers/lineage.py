@@ -1,36 +1,37 @@
-"""What an answer has in common with those it forked from and those that forked from it; it knows how long each is."""
+"""Counts the tokens that forked answers share, so that each is counted once."""
 
 from __future__ import annotations
 
 
 class Lineage:
-    """One answer among its forks: each token that several of them have is one's own and shared by the others."""
+    """One answer among its forks. A token that several of them have belongs to one; the others share it."""
 
     def __init__(self, origin: Lineage | None = None, num_shared: int = 0) -> None:
         self.origin = origin
         self.num_shared = num_shared
-        """How many of its first tokens are its origin's, too, which counts them."""
+        """The first tokens that this answer shares with its origin, which counts them."""
         self.forks: list[Lineage] = []
-        """Those of which it is the origin."""
+        """The answers whose origin this is."""
 
     def fork(self, num_tokens: int) -> Lineage:
-        """Return that of a fork, which begins with all of its tokens, so many."""
+        """Return the lineage of a new fork, which shares all `num_tokens` tokens."""
         other = Lineage(self, num_tokens)
         self.forks.append(other)
         return other
 
     def go_back(self, num_tokens: int) -> None:
-        """Note that there are no more than so many tokens left."""
+        """Shorten this answer to `num_tokens` tokens."""
         longer = [fork for fork in self.forks if fork.num_shared > num_tokens]
         if longer:
-            # What is gone here they still have in common with each other: one of them counts it from now on...
+            # These forks still share the tokens that this answer loses: the one that shares most counts them from now
+            # on,
             heir = max(longer, key=lambda fork: fork.num_shared)
             self.forks = [fork for fork in self.forks if fork not in longer]
             for fork in longer:
                 if fork is not heir:
                     fork.origin = heir
                     heir.forks.append(fork)
-            # ...but for what its origin still has.
+            # except those that this answer's own origin still has.
             if self.origin is not None and self.num_shared > num_tokens:
                 heir.origin, heir.num_shared = self.origin, min(heir.num_shared, self.num_shared)
             else:

@@ -1,4 +1,4 @@
-"""What hooks have said of the next draw at one place, and what was tried there; it asks no hook and draws nothing."""
+"""The settings that hooks have chosen for the next token at one position, and the tokens rejected there."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ from worker.text.masks import both
 
 
 class NextDraw:
-    """One place of one answer, until what comes there stands."""
+    """One position of an answer, until its token is accepted."""
 
     def __init__(self, num_ids: int) -> None:
-        """`num_ids`: how many the vocabulary has."""
+        """`num_ids` is the size of the vocabulary."""
         self.temperature: float | None = None
-        """None: the request's."""
+        """None means the request's temperature."""
         self.splices: Sequence[Splice] = ()
         self.is_decided = False
-        """Whether hooks have said how the token is drawn."""
+        """Whether the hooks were asked about this position."""
         self._num_ids = num_ids
         self._mask: npt.NDArray[np.bool_] | None = None
         self._tried: dict[int, tuple[float, Drawn]] = {}
-        """What was drawn here and taken away, and how likely each was: its logit."""
+        """The tokens that were sampled here and rejected, by their ids, each with its logit."""
 
     def copy(self) -> NextDraw:
-        """Return the same place of a fork."""
+        """Return the same position for a fork."""
         other = NextDraw(self._num_ids)
         other.__dict__.update(self.__dict__)
         other._tried = dict(self._tried)
         return other
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
-        """Which tokens may be drawn, shape [vocabulary]; None: all."""
+        """Return which tokens may be sampled, shape [vocabulary]; None means all tokens."""
         if not self._tried:
             return self._mask
         left = np.ones(self._num_ids, dtype=np.bool_) if self._mask is None else self._mask.copy()
         left[list(self._tried)] = False
         return left
 
-    def leaves_any(self, form: npt.NDArray[np.bool_] | None) -> bool:
-        """Whether there is a token that may be drawn, of those that `form` allows."""
-        mask = both(self.mask(), form)
+    def leaves_any(self, allowed: npt.NDArray[np.bool_] | None) -> bool:
+        """Return whether any token of `allowed` may be sampled; None means all tokens."""
+        mask = both(self.mask(), allowed)
         return mask is None or bool(mask.any())
 
     def decide(self, decision: Decision) -> None:
-        """Take what is said before the draw."""
+        """Apply a decision made before sampling."""
         self._mask, self.splices, self.temperature = decision.mask, decision.splices, decision.temperature
 
     def take_away(self, drawn: Drawn, logit: float) -> int:
-        """Note that a token was drawn here and is not to stand; return how many were."""
+        """Reject a sampled token. Return how many were rejected here."""
         self._tried[drawn.token_id] = (logit, drawn)
         return len(self._tried)
 
     def decide_again(self, decision: Decision) -> None:
-        """Take what is said of the draw that comes instead."""
+        """Apply a decision for the token that is sampled instead."""
         self._mask = both(self._mask, decision.mask)
         self.temperature = self.temperature if decision.temperature is None else decision.temperature
 
     @property
     def best(self) -> Drawn:
-        """The likeliest of what was tried; of equals the first of the vocabulary."""
+        """The likeliest of the rejected tokens; among equals, the one with the lowest id."""
         _, best = max(self._tried.values(), key=lambda tried: (tried[0], -tried[1].token_id))
         return best

@@ -1,7 +1,7 @@
-"""One choice under its hooks: each step is shown to them, and what they decide is carried out; it knows no model.
+"""Applies the decisions of hooks to one choice. Independent of the model.
 
-Before a token is drawn hooks may say which and how, or change what stands; after it was drawn they may take it away.
-Whatever they do costs a visit, and an answer has only so many: it ends however hooks go round in circles.
+Before a token is sampled, hooks may limit it, change the temperature or change the tokens so far. After it was sampled,
+they may reject or replace it. Each step costs a visit, and the number of visits is limited, so every answer ends.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from worker.answers.choice_events import ChoiceEvents
 from worker.answers.hook_chain import HookChain
 from worker.answers.next_draw import NextDraw
-from worker.answers.telling import Telling
 from worker.answers.writing import Writing
 from worker.decision import Decision, Splice
 from worker.decoding.drawn import Drawn
@@ -25,39 +25,39 @@ from worker.protocol import Event, RequestId
 from worker.step import Draw, Phase, Step
 from worker.text.vocabulary import Vocabulary
 
-_VISITS_A_TOKEN = 8
-_FEWEST_VISITS = 64
-"""Visits that an answer has: so many for each token that it may have, and these besides."""
+_VISITS_PER_TOKEN = 8
+_MIN_VISITS = 64
+"""An answer may make `_MIN_VISITS` visits, and `_VISITS_PER_TOKEN` more for each token that it may have."""
 
 
-class Placed(Protocol):
-    """What is known of the token that was drawn last."""
+class Sampled(Protocol):
+    """The logits and the mask from which the last token was sampled."""
 
     def drawn_logits(self) -> npt.NDArray[np.float32]:
-        """Return the logits of which it was drawn, shape [vocabulary]."""
+        """Return the logits, shape [vocabulary]."""
         ...
 
     @property
     def drawn_mask(self) -> npt.NDArray[np.bool_] | None:
-        """Which tokens could be drawn, shape [vocabulary]; None: all."""
+        """Which tokens could be sampled, shape [vocabulary]; None means all tokens."""
         ...
 
 
 @dataclass
 class Taken:
-    """What a step of one answer came to."""
+    """The result of one step of an answer."""
 
     events: list[Event] = field(default_factory=list[Event])
     is_moved: bool = False
-    """Whether its tokens are others than those before and the drawn one behind them."""
+    """Whether the tokens changed otherwise than by appending the sampled one."""
     forks: list[Steering] = field(default_factory=list["Steering"])
 
 
 class Steering:
-    """The hooks of one choice and what they have decided."""
+    """One choice, its hooks, and the state of their decisions. Also the `Mask` of the next token."""
 
     is_active = True
-    """A mask may come at any step (`masks.Mask`)."""
+    """A hook may return a mask at any step (see `masks.Mask`)."""
 
     def __init__(
         self,
@@ -70,26 +70,26 @@ class Steering:
         new_choice: Callable[[str], int],
         max_resamples: int,
     ) -> None:
-        """`new_choice` returns the number of an answer that the hook of this name forks.
+        """`new_choice` takes the name of the hook that forks and returns the number of the new choice.
 
-        `max_resamples`: how often one place is drawn anew.
+        `max_resamples` limits how often one position is sampled again.
         """
         self.choice = choice
         self.seeds = Seeds(seed)
         self.writing = writing
         self.hooks = hooks
-        self._telling = Telling(request_id, choice, writing)
+        self._events = ChoiceEvents(request_id, choice, writing)
         self._vocabulary = vocabulary
         self._new_choice = new_choice
         self._max_resamples = max_resamples
-        self._num_visits_left = _VISITS_A_TOKEN * writing.num_left_in_all + _FEWEST_VISITS
+        self._num_visits_left = _VISITS_PER_TOKEN * writing.num_left_in_all + _MIN_VISITS
         self._visits: dict[int, int] = {}
-        """How often a token was drawn at each place."""
+        """How often each position was sampled."""
         self._visits_before: dict[int, int] = {}
-        """How often that was before it forked, by the seed of another."""
+        """The same at the time of the fork, when the parent's seed was in use."""
         self._next = NextDraw(len(vocabulary))
         self._logits: Callable[[], npt.NDArray[np.float32]] = lambda: np.zeros(0, dtype=np.float32)
-        """Of what the last token was drawn."""
+        """Returns the logits from which the last token was sampled."""
         self._backtracked = 0
         self._appended: list[int] = []
 
@@ -100,55 +100,55 @@ class Steering:
         other.writing = self.writing.copy()
         other.hooks = self.hooks.copy()
         other.seeds = self.seeds.fork()
-        other._telling = self._telling.fork(choice, other.writing)
+        other._events = self._events.fork(choice, other.writing)
         other._next = self._next.copy()
         other._visits, other._appended = dict(self._visits), list(self._appended)
         other._visits_before = dict(self._visits)
         return other
 
-    # --- what a draw asks ----------------------------------------------------------------------------------
+    # --- settings of the next token ------------------------------------------------------------------------
 
     @property
     def visit(self) -> int:
-        """How often a token was drawn at this place before, by the seed that draws now."""
-        place = self.writing.place
-        return self._visits.get(place, 0) - self._visits_before.get(place, 0)
+        """How often this position was already sampled with the current seed."""
+        position = self.writing.sampling_position
+        return self._visits.get(position, 0) - self._visits_before.get(position, 0)
 
     @property
     def temperature(self) -> float | None:
-        """Of the next draw; None: the request's."""
+        """The temperature of the next token; None means the request's."""
         return self._next.temperature
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
-        """Which tokens may be drawn, shape [vocabulary]; None: all."""
+        """Return which tokens may be sampled, shape [vocabulary]; None means all tokens."""
         return self._next.mask()
 
     # --- steps ---------------------------------------------------------------------------------------------
 
-    def take(self, drawn: Drawn | None, branch: Placed) -> Taken:
-        """Take the token that was drawn, if one was, and say how the next one is drawn. Raises `HookFailedError`."""
+    def take(self, drawn: Drawn | None, branch: Sampled) -> Taken:
+        """Take the sampled token, if any, and decide how the next one is sampled. Raises `HookFailedError`."""
         taken = Taken()
         try:
             if drawn is not None:
                 self._look_at(drawn, branch, taken)
             self._decide(taken)
         except HookFailedError as error:
-            # What was said so far is kept.
-            self._telling.add(self.writing.end("hook"))
-            taken.events += self._telling.told()
+            # The text so far is kept.
+            self._events.add(self.writing.end("hook"))
+            taken.events += self._events.pending()
             error.events = taken.events
             raise
-        taken.events += self._telling.told()
+        taken.events += self._events.pending()
         return taken
 
-    def _look_at(self, drawn: Drawn, branch: Placed, taken: Taken) -> None:
-        place = self.writing.place
-        visit = self._visits.get(place, 0)
-        self._visits[place] = visit + 1
+    def _look_at(self, drawn: Drawn, branch: Sampled, taken: Taken) -> None:
+        position = self.writing.sampling_position
+        visit = self._visits.get(position, 0)
+        self._visits[position] = visit + 1
         if self._spends_last_visit():
             return
         if self.writing.answer.spells_given_alone(drawn.token_id):
-            # Nothing of it is new.
+            # It adds no new text, so there is nothing to decide.
             self._accept(drawn, taken)
             return
         self._logits = branch.drawn_logits
@@ -157,17 +157,17 @@ class Steering:
         if decisions is None:
             self._accept(drawn, taken)
         else:
-            self._carry_out(decisions, drawn, taken)
+            self._apply_all(decisions, drawn, taken)
 
     def _decide(self, taken: Taken) -> None:
-        """Ask what is to be done before the next draw, until nothing more changes."""
+        """Ask the hooks before the next token is sampled, again after each change that they make."""
         while not self._next.is_decided and not self._has_ended and not self.writing.answer.is_healing:
-            step = self._step("before", None, self._visits.get(self.writing.place, 0))
+            step = self._step("before", None, self._visits.get(self.writing.sampling_position, 0))
             self._backtracked, self._appended = 0, []
             decisions = self.hooks.ask(step)
             self._next.is_decided = True
             if decisions is not None:
-                self._carry_out(decisions, None, taken)
+                self._apply_all(decisions, None, taken)
             if not self._next.is_decided:
                 self._spends_last_visit()
 
@@ -192,17 +192,17 @@ class Steering:
         return self.writing.is_over or self.writing.answer.reason is not None
 
     def _spends_last_visit(self) -> bool:
-        """Count a visit; end the answer where it has had too many."""
+        """Count a visit. End the answer and return True if none is left."""
         self._num_visits_left -= 1
         if self._num_visits_left < 0 and not self._has_ended:
-            self._telling.add(self.writing.end("hook"))
+            self._events.add(self.writing.end("hook"))
         return self._num_visits_left < 0
 
-    # --- carrying out --------------------------------------------------------------------------------------
+    # --- applying decisions --------------------------------------------------------------------------------
 
-    def _carry_out(self, decisions: Sequence[Decision], drawn: Drawn | None, taken: Taken) -> None:
+    def _apply_all(self, decisions: Sequence[Decision], drawn: Drawn | None, taken: Taken) -> None:
         if not decisions:
-            self._telling.add(self.writing.end("hook"))
+            self._events.add(self.writing.end("hook"))
             return
         for decision in decisions:
             if decision.mask is not None and decision.mask.shape != (len(self._vocabulary),):
@@ -213,24 +213,24 @@ class Steering:
         self._apply(first, drawn, taken)
 
     def _fork(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
-        taken.events += self._telling.told()
+        taken.events += self._events.pending()
         fork = self._forked(self._new_choice(self.hooks.last))
-        taken.events.append(self._telling.forked(fork.choice))
-        taken.events += fork.taken_by(decision, drawn)
+        taken.events.append(self._events.forked(fork.choice))
+        taken.events += fork.start_with(decision, drawn)
         taken.forks.append(fork)
 
-    def taken_by(self, decision: Decision, drawn: Drawn | None) -> list[Event]:
-        """Begin a fork with what was decided of it; return what is to be told."""
+    def start_with(self, decision: Decision, drawn: Drawn | None) -> list[Event]:
+        """Apply the decision that this fork was made for. Return its events."""
         taken = Taken()
         self._apply(decision, drawn, taken)
-        # What stands now nobody drew, or its parent did.
+        # All tokens so far were sampled by the parent, or were not sampled.
         self.seeds.keep(len(self.writing.new_ids))
-        taken.events += self._telling.told()
+        taken.events += self._events.pending()
         return taken.events
 
     def _apply(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
         if drawn is not None and (done := self._spliced(decision, drawn)) is not None:
-            # The drawn token is the first of those that are taken back.
+            # The sampled token is the first of those that the splice takes back.
             if done.backtrack == 0:
                 self._accept(drawn, taken, [])
             self._replace(max(0, done.backtrack - 1), done.ff_tokens, taken)
@@ -238,7 +238,7 @@ class Steering:
             if drawn is not None:
                 self._accept(drawn, taken, [])
             else:
-                self._say_how(decision)
+                self._decide_next(decision)
         elif decision.token is not None or decision.immediate or decision.backtrack:
             self._replace(decision.backtrack, [], taken)
             if decision.token is not None:
@@ -246,30 +246,30 @@ class Steering:
             for splice in decision.immediate:
                 self._replace(splice.backtrack, splice.ff_tokens, taken)
             if decision.token is None and not decision.immediate:
-                self._say_how(decision)
+                self._decide_next(decision)
                 self._next.is_decided = True
         elif drawn is not None:
-            self._draw_again(decision, drawn, taken)
+            self._resample(decision, drawn, taken)
 
     def _spliced(self, decision: Decision, drawn: Drawn) -> Splice | None:
-        """The splice that the drawn token sets off, or that waits for none."""
+        """Return the splice that the sampled token triggers, or one that needs no trigger; None if there is none."""
         if decision.backtrack or decision.token is not None or decision.resample:
             return None
         splices = [*self._next.splices, *decision.splices]
         return next((each for each in splices if not each.when_sampled or drawn.token_id in each.when_sampled), None)
 
     def _accept(self, drawn: Drawn, taken: Taken, splices: Sequence[Splice] | None = None) -> None:
-        """Let a drawn token stand, unless it sets off a splice."""
+        """Accept a sampled token, unless it triggers a splice."""
         if splices is None and self._next.splices and self._spliced(Decision(), drawn) is not None:
             self._apply(Decision(), drawn, taken)
             return
         text, forced = self.writing.take(drawn)
-        self._telling.add(text)
+        self._events.add(text)
         self._appended += [drawn.token_id, *forced]
         taken.is_moved = taken.is_moved or bool(forced)
-        self._leave_place()
+        self._begin_position()
 
-    def _draw_again(self, decision: Decision, drawn: Drawn, taken: Taken) -> None:
+    def _resample(self, decision: Decision, drawn: Drawn, taken: Taken) -> None:
         taken.is_moved = True
         num_tried = self._next.take_away(drawn, float(self._logits()[drawn.token_id]))
         if num_tried <= self._max_resamples:
@@ -279,42 +279,42 @@ class Steering:
         self._accept(self._next.best, taken, [])
 
     def _replace(self, num_back: int, token_ids: Sequence[int], taken: Taken) -> None:
-        """Take tokens back, and put others in their place."""
+        """Take back tokens and append others."""
         taken.is_moved = True
         num_back = min(num_back, len(self.writing.given_ids) + len(self.writing.new_ids))
         if num_back:
             back = self.writing.rewind(num_back)
             self.seeds.keep(len(self.writing.new_ids))
-            taken.events += self._telling.taken_back(back)
-            self._telling.add(back.text)
+            taken.events += self._events.retracted(back)
+            self._events.add(back.text)
             self._backtracked += num_back
-        self._leave_place()
+        self._begin_position()
         self._put(token_ids)
 
     def _put(self, token_ids: Sequence[int], *, feed_constraint: bool = True) -> None:
-        """Let tokens follow that nobody drew, as far as the answer goes on with them."""
+        """Append tokens that were not sampled, until the answer ends."""
         for token_id in token_ids:
             if self._has_ended:
                 return
             if not 0 <= token_id < len(self._vocabulary):
                 raise self._failed(f"It put the token {token_id}; the vocabulary has {len(self._vocabulary)}.")
-            # Given text stands before whatever is put behind it.
+            # Finish spelling the given text before anything is appended to it.
             for given in self.writing.answer.spelled_again(token_id):
-                self._telling.add(self.writing.put(given))
+                self._events.add(self.writing.put(given))
                 self._appended.append(given)
                 if self._has_ended:
                     return
             try:
-                self._telling.add(self.writing.put(token_id, feed_constraint=feed_constraint))
+                self._events.add(self.writing.put(token_id, feed_constraint=feed_constraint))
             except ConstraintInvalidError:
                 raise self._failed(
                     f"It put {self._vocabulary.text_of([token_id])!r}, which the constraint forbids here. "
                     "With `feed_constraint=False` it would stand all the same."
                 ) from None
             self._appended.append(token_id)
-        self._leave_place()
+        self._begin_position()
 
-    def _say_how(self, decision: Decision) -> None:
+    def _decide_next(self, decision: Decision) -> None:
         self._next.decide(decision)
         if decision.mask is not None and not self._leaves_any():
             raise self._failed("Its mask leaves no token that could come here.")
@@ -322,7 +322,7 @@ class Steering:
     def _leaves_any(self) -> bool:
         return self._next.leaves_any(self.writing.answer.mask.mask())
 
-    def _leave_place(self) -> None:
+    def _begin_position(self) -> None:
         self._next = NextDraw(len(self._vocabulary))
 
     def _failed(self, why: str) -> HookFailedError:

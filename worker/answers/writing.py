@@ -1,7 +1,7 @@
-"""One choice of a request as it is written, segment after segment; it knows no model that computes.
+"""One choice of a request while it is written, segment after segment. Independent of the model's computation.
 
-Most choices are a single segment. Each segment is an `Answer` that goes on from all before it, with stop strings and
-a form of its own; where one was cut, the next goes on from the cut.
+Most choices are a single segment. Each segment is an `Answer` that continues all text before it, with its own stop
+strings and constraint. If a stop string cut a segment, the next one continues from the cut.
 """
 
 from __future__ import annotations
@@ -26,27 +26,28 @@ from worker.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """What one segment shall be."""
+    """How one segment is to be written."""
 
     stops: Sequence[str]
     constraint: Constraint | None
-    """At its beginning; of the first one it has taken what is given."""
+    """In its state at the start of the segment; the first segment's has consumed the given text that it covers."""
     max_tokens: int | None = None
+    """None means no limit of its own."""
     bare: Constraint | None = None
-    """Where the form stands behind what is given: the form alone, whatever may stand in front of `constraint`."""
+    """For a constraint on new text: the constraint without the given text that `constraint` may have in front."""
 
 
 class TakenBack(NamedTuple):
-    """What of an answer does not stand any more."""
+    """How much of an answer a rewind took back."""
 
     num_chars: int
-    """Of what was safe to show."""
-    num_told: int
-    """Tokens that were told of."""
+    """Characters of the safe text."""
+    num_sent: int
+    """Tokens that were sent."""
     num_given_chars: int = 0
-    """Of what was given."""
+    """Characters of the given text."""
     text: str = ""
-    """What of those characters stands again, in other tokens: safe to show."""
+    """Text that is safe to show again, in other tokens."""
 
 
 class Writing:
@@ -61,9 +62,9 @@ class Writing:
         max_tokens: int,
         room: int = sys.maxsize,
     ) -> None:
-        """`given_ids`: what it goes on from; where they are `given_text`, its seam may lie anywhere.
+        """`given_ids` are the tokens that it continues. With `given_text`, their text, the join is healed.
 
-        `room`: how many tokens the context has room for behind those that the model reads first.
+        `room` is how many more tokens the context holds after those that the model reads first.
         """
         self._vocabulary = vocabulary
         self._plans = plans
@@ -72,18 +73,18 @@ class Writing:
         self._ended: list[Answer] = []
         self._given_ids = list(given_ids)
         self._given_text = given_text
-        self._answer = self._begun(plans[0], given_ids, given_text)
+        self._answer = self._new_answer(plans[0], given_ids, given_text)
         self._is_over = False
         self._num_kept = len(self._answer.kept_ids)
         self._num_given_back = self._num_given_chars_back = 0
-        """How much of what was given is taken back: tokens, and characters."""
+        """How much of the given text is taken back, in tokens and in characters."""
         self._lineage = Lineage()
 
-    def _begun(
-        self, plan: SegmentPlan, given_ids: Sequence[int], given_text: str | None = None, *, is_told: bool = False
+    def _new_answer(
+        self, plan: SegmentPlan, given_ids: Sequence[int], given_text: str | None = None, *, was_shown: bool = False
     ) -> Answer:
         constraint = None if plan.constraint is None else plan.constraint.copy()
-        return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint, is_told=is_told)
+        return Answer(self._vocabulary, plan.stops, given_ids, given_text, constraint, was_shown=was_shown)
 
     @property
     def answer(self) -> Answer:
@@ -92,22 +93,22 @@ class Writing:
 
     @property
     def is_over(self) -> bool:
-        """Whether all of it is written, or nothing more is wanted of it."""
+        """Whether it is complete or was ended."""
         return self._is_over
 
     @property
     def num_tokens(self) -> int:
-        """Tokens drawn or forced so far."""
+        """Tokens sampled or forced so far."""
         return sum(len(answer.token_ids) for answer in (*self._ended, self._answer))
 
     @property
     def num_own(self) -> int:
-        """How many of its tokens are not those of one that it is a fork of."""
+        """How many of its tokens it does not share with the answer that it forked from."""
         return self.num_tokens - self._lineage.num_shared
 
     @property
     def num_own_forced(self) -> int:
-        """Of those, the ones that nobody drew."""
+        """How many of its own tokens were forced rather than sampled."""
         origins = [origin for answer in (*self._ended, self._answer) for origin in answer.origins]
         return origins[self._lineage.num_shared :].count("forced")
 
@@ -117,7 +118,7 @@ class Writing:
 
     @property
     def given_ids(self) -> Sequence[int]:
-        """What is left of the tokens that it goes on from, as the model reads them, those spelled again included."""
+        """The given tokens that are left, as the model reads them, including those spelled again."""
         first = self._first
         if self._ended and not first.text:
             return first.turn_ids
@@ -125,7 +126,7 @@ class Writing:
 
     @property
     def new_ids(self) -> Sequence[int]:
-        """The tokens behind those; not to be changed. Of segments that have ended, those that are kept."""
+        """The tokens after `given_ids`; of segments that have ended, those that are kept. Must not be changed."""
         answer = self._answer
         if not self._ended:
             number = answer.num_spelled_again
@@ -134,49 +135,52 @@ class Writing:
 
     @property
     def position(self) -> int:
-        """How many tokens there are of it; fewer than none where given ones are taken back."""
+        """How many new tokens there are; negative where given tokens were taken back."""
         return len(self.new_ids) - self._num_given_back
 
     @property
-    def place(self) -> int:
-        """The same counted from the first token that was drawn, be it one that spells given text again."""
+    def sampling_position(self) -> int:
+        """The position of the next token, counted from the first one that was sampled, healed tokens included."""
         return len(self._first.kept_ids) - self._num_kept + self.num_tokens
 
     @property
     def num_left(self) -> int:
-        """How many tokens its segment may still have."""
-        most = self._plans[len(self._ended)].max_tokens
+        """How many more tokens the current segment may have."""
+        max_tokens = self._plans[len(self._ended)].max_tokens
         left = self.num_left_in_all
-        return left if most is None else min(left, most - len(self._answer.token_ids))
+        return left if max_tokens is None else min(left, max_tokens - len(self._answer.token_ids))
 
     @property
     def num_left_in_all(self) -> int:
-        """How many tokens it may still have, whatever its segments may have."""
+        """How many more tokens all segments together may have."""
         answer = self._answer
-        return self._num_left_behind(len(answer.kept_ids) + len(answer.token_ids))
+        return self._num_left_after(len(answer.kept_ids) + len(answer.token_ids))
 
-    def _num_left_behind(self, num_read: int) -> int:
-        """The same once the model has read so many tokens of the turn: what was cut may be more than was drawn."""
+    def _num_left_after(self, num_read: int) -> int:
+        """Return how many more tokens there may be once the model has read `num_read` tokens of the turn.
+
+        Text that was cut and tokenized again may be more tokens than were sampled.
+        """
         return min(self._max_tokens - self.num_tokens, self._room + self._num_kept - num_read)
 
     def raw_text(self) -> str:
-        """Return their text, with what is held back; of segments that have ended, what is kept."""
+        """Return the text of the new tokens, held back or not; of ended segments, the text that is kept."""
         return "".join([*(answer.text for answer in self._ended), self._answer.raw_text()])
 
     @property
     def num_shown(self) -> int:
-        """Characters that are safe to show."""
+        """Number of characters that are safe to show."""
         return sum(len(answer.text) for answer in (*self._ended, self._answer))
 
     @property
-    def num_told(self) -> int:
-        """Tokens that were told of."""
-        return sum(answer.num_told for answer in (*self._ended, self._answer))
+    def num_sent(self) -> int:
+        """Number of tokens that were sent in chunks."""
+        return sum(answer.num_sent for answer in (*self._ended, self._answer))
 
     def take(self, drawn: Drawn | None) -> tuple[str, list[int]]:
-        """Take the next token, if there is one, and those that must follow it; each may end the segment.
+        """Take the next token, if any, and the tokens that the constraint forces after it. Each may end the segment.
 
-        Returns the text that is now safe, and what had to follow.
+        Returns the text that is now safe to show, and the forced tokens.
         """
         answer = self._answer
         text = "" if drawn is None else answer.take(drawn)
@@ -185,51 +189,48 @@ class Writing:
             text += answer.take(Drawn(token_id), is_forced=True)
             if answer.reason is not None:
                 break
-        return text + self._looked_at_end(), forced
+        return text + self._end_if_full(), forced
 
     def put(self, token_id: int, *, feed_constraint: bool = True) -> str:
-        """Let a token follow that nobody drew; return the text that is now safe. It may end the segment."""
+        """Append a token that was not sampled. Return the text that is now safe to show. It may end the segment."""
         text = self._answer.take(Drawn(token_id), is_forced=True, feed_constraint=feed_constraint)
-        return text + self._looked_at_end()
+        return text + self._end_if_full()
 
-    def _looked_at_end(self) -> str:
-        """End it where it is as long as it may be; return the text that was held back."""
+    def _end_if_full(self) -> str:
+        """End the segment if it has reached its maximum length. Return the text that was held back."""
         answer = self._answer
         text = answer.end("length") if answer.reason is None and self.num_left <= 0 else ""
         if answer.reason is not None:
             is_last = len(self._ended) + 1 == len(self._plans)
-            self._is_over = is_last or self._num_left_behind(len(answer.turn_ids)) <= 0
+            self._is_over = is_last or self._num_left_after(len(answer.turn_ids)) <= 0
         return text
 
     def rewind(self, num_tokens: int) -> TakenBack:
-        """Forget the last of `new_ids`, of segments before this one, too, and given ones where it has no more.
-
-        Returns what is taken back.
-        """
+        """Take back the last of `new_ids`, also across segments, and then given tokens if there are no more."""
         num_given = max(0, num_tokens - len(self.new_ids))
         left = self.given_ids[: max(0, len(self.given_ids) - num_given)]
         num_left = len(self._answer.kept_ids) + len(self._answer.token_ids) - num_tokens
-        num_chars = num_told = 0
+        num_chars = num_sent = 0
         text = ""
         is_reopened = False
         while self._ended and (num_given or num_left < len(self._answer.kept_ids)):
             num_chars += len(self._answer.text)
-            num_told += self._answer.num_told
+            num_sent += self._answer.num_sent
             self._answer = self._ended.pop()
             is_reopened = not num_given
         if is_reopened:
-            chars, told, text = self._answer.reopen(num_left)
+            chars, sent, text = self._answer.reopen(num_left)
         else:
-            chars, told = self._answer.rewind(len(self._answer.token_ids) if num_given else num_tokens)
+            chars, sent = self._answer.rewind(len(self._answer.token_ids) if num_given else num_tokens)
         self._is_over = False
         num_given_chars = self._go_on_from(left, num_given) if num_given else 0
         self._lineage.go_back(self.num_tokens)
-        # What was cut anew may be more tokens than were drawn.
-        text += self._looked_at_end()
-        return TakenBack(num_chars + chars, num_told + told, num_given_chars, text)
+        # Text that was tokenized again may be more tokens than were sampled.
+        text += self._end_if_full()
+        return TakenBack(num_chars + chars, num_sent + sent, num_given_chars, text)
 
     def _go_on_from(self, left: Sequence[int], num_back: int) -> int:
-        """Go on from fewer of the given tokens; return how many characters that takes back of their text."""
+        """Continue fewer of the given tokens. Return how many characters of their text are taken back."""
         plan = self._plans[0]
         self._num_given_back += num_back
         constraint = None if plan.constraint is None else plan.constraint.copy()
@@ -245,7 +246,7 @@ class Writing:
         return self._num_given_chars_back - num_before
 
     def _refit(self, constraint: Constraint, left: Sequence[int]) -> bool:
-        """Have a form take `left`, which has taken the beginning that the model was first given."""
+        """Let `constraint`, which has consumed the original given tokens, consume `left` instead."""
         num_same = num_common(self._given_ids[: self._num_kept], list(left))
         constraint.rewind(self._num_kept - num_same)
         return constraint.consume(left[num_same:])
@@ -254,7 +255,7 @@ class Writing:
         return len(split_characters(self._vocabulary.bytes_of(token_ids))[0])
 
     def copy(self) -> Writing:
-        """Return an independent one in the same state, a fork of this one."""
+        """Return an independent fork in the same state."""
         other = object.__new__(Writing)
         other.__dict__.update(self.__dict__)
         other._ended = [answer.copy() for answer in self._ended]
@@ -263,27 +264,27 @@ class Writing:
         return other
 
     def end(self, reason: FinishReason) -> str:
-        """End it for a reason of its own; return the text that was held back."""
+        """End the whole choice. Return the text that was held back."""
         self._is_over = True
         return "" if self._answer.reason is not None else self._answer.end(reason)
 
     def go_on(self) -> None:
-        """Begin the next segment, behind what is kept of those before it."""
+        """Begin the next segment after the kept tokens of those before it."""
         ended = self._answer
         self._ended.append(ended)
-        self._answer = self._begun(self._plans[len(self._ended)], ended.turn_ids, is_told=ended.is_told)
+        self._answer = self._new_answer(self._plans[len(self._ended)], ended.turn_ids, was_shown=ended.was_shown)
 
     def chunk(self, request_id: RequestId, choice: int, text: str) -> Chunk | None:
-        """Return the event that shows `text`; None where nothing is to be told."""
+        """Return the event for `text`; None if there is nothing to send."""
         return self._answer.chunk(request_id, choice, text)
 
     @property
     def reason(self) -> FinishReason | None:
-        """Why it ended, if it has."""
+        """Why it ended; None before that."""
         return self._answer.reason if self._is_over else None
 
     def choice(self, seed: int) -> Choice:
-        """Return all of it, finished."""
+        """Return the finished choice."""
         if len(self._plans) == 1:
             return replace(self._answer.choice(seed), num_given_chars=self._num_given_chars_back)
         parts = [answer.choice(seed) for answer in (*self._ended, self._answer)]

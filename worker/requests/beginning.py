@@ -12,7 +12,7 @@ from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.protocol import Continuation, Generate, Segment
 from worker.requests.prompts import Prompts
-from worker.text.lead_in import with_lead_in
+from worker.text.constraint import with_given_text
 
 
 def plans_of(
@@ -42,7 +42,7 @@ def plans_of(
     # The form begins behind what was given. What of that is spelled again stands in front of it.
     again = _text_of(model.vocabulary.bytes_of(given_ids[len(kept_ids) :]))
     if again:
-        plans[0] = replace(plans[0], constraint=model.constraints.new(with_lead_in(described, again)), bare=form)
+        plans[0] = replace(plans[0], constraint=model.constraints.new(with_given_text(described, again)), bare=form)
     else:
         plans[0] = replace(plans[0], bare=form)
     return plans, None if again is None else given_text
@@ -78,7 +78,7 @@ def given(continuation: Continuation | None, prompts: Prompts, model: LanguageMo
     text = continuation.text if continuation.text is not UNSET else ""
     known = continuation.known_ids
     prompts.check(known, "continuation.known_ids")
-    num_ids, num_chars = model.vocabulary.num_said(known, text)
+    num_ids, num_chars = model.vocabulary.common_prefix(known, text)
     ids = known[:num_ids]
     if ids and num_chars == len(text):
         return ids, None

@@ -31,8 +31,8 @@ from worker.requests.engine import Engine
 from worker.states.completion import answered, total
 from worker.states.sequence_state import SampleMismatch, SequenceState
 from worker.states.token_sequence import Ending, TokenSequence
+from worker.text.constraint import with_given_text
 from worker.text.healing import num_taken_back
-from worker.text.lead_in import with_lead_in
 from worker.text.vocabulary import Vocabulary
 
 MOST_SAMPLES = 64
@@ -155,7 +155,7 @@ class Generator:
         if constraint is not None:
             constraint = msgspec.structs.replace(constraint, covers="new")
             if start.tail:
-                constraint = with_lead_in(constraint, start.tail)
+                constraint = with_given_text(constraint, start.tail)
         return msgspec.structs.replace(
             settings,
             request_id=request_id,

@@ -1,1 +1,1 @@
-"""Tokens and text: what tokens spell, what of it may be shown, which may come next. No model computes here."""
+"""Tokens and text: vocabulary, text stream, stop strings, constraints, token healing. Independent of the model."""

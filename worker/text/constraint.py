@@ -1,7 +1,7 @@
-"""A form that an answer's tokens must have, by llguidance; it knows no model and no text stream.
+"""Constraints on an answer's text, by llguidance. Independent of the model and the text stream.
 
-One matcher for a running branch, which takes tokens and gives them back: rolling back costs microseconds whatever is
-kept.
+Each running branch has one matcher, which consumes tokens and takes them back. A rollback costs microseconds, however
+long the answer is.
 """
 
 from __future__ import annotations
@@ -15,29 +15,30 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from msgspec.structs import replace
 
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Constraint as Described
 from worker.text.vocabulary import Vocabulary
 
 _BITS = 32
-_QUOTED = 24
-"""Characters of a regular expression, from where something is wrong."""
+_NUM_QUOTED_CHARS = 24
+"""Length of the part of a wrong regular expression that its error quotes."""
 _REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks> *\^+) *\nerror: (?P<why>.+)")
 
 _LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
-"""A choice may have thousands of texts, and an object as many properties: their first tokens cost some milliseconds."""
+"""A choice may have thousands of texts, and an object as many properties; their first tokens take some milliseconds."""
 
 _DEAD_END = "NoExtension"
-"""How llguidance calls it that nothing can follow; where something should it is an error of such a name."""
+"""llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
 _NOTHING_FITS = "Nothing fits this constraint. Change it so that there is a text that does."
 
 JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
-"""JSON as people write it: small models that may go on with blank lines for ever do. `x-guidance` says otherwise."""
+"""Limits white space in JSON, because small models write endless blank lines if they may. `x-guidance` overrides it."""
 
 
 class _Tokens:
-    """What llguidance asks of a tokenizer; it is told so by the attribute of that name."""
+    """A vocabulary in the shape that llguidance expects of a tokenizer; it checks `is_tokenizer_wrapper`."""
 
     is_tokenizer_wrapper = True
     bos_token_id = None
@@ -53,7 +54,7 @@ class _Tokens:
 
 
 class Constraints:
-    """The constraints of one vocabulary."""
+    """Makes the constraints of one vocabulary."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._size = len(vocabulary)
@@ -62,12 +63,12 @@ class Constraints:
         )
 
     def new(self, described: Described) -> Constraint:
-        """Return a constraint at its beginning. Raises `ConstraintInvalidError` with llguidance's own words."""
+        """Return a constraint in its initial state. Raises `ConstraintInvalidError` with llguidance's message."""
         grammar = _grammar(described)
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
-            raise ConstraintInvalidError((described.kind == "regex" and _told_of_regex(error)) or _told(error))
+            raise ConstraintInvalidError((described.kind == "regex" and _regex_message(error)) or _message(error))
         constraint = Constraint(matcher, self._size)
         constraint.mask()
         if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
@@ -76,47 +77,47 @@ class Constraints:
 
 
 class Constraint:
-    """One constraint on its way: a mask for each next token."""
+    """The state of one constraint in one answer; a `Mask` for its next token."""
 
     def __init__(self, matcher: LLMatcher, size: int) -> None:
         self._matcher = matcher
         self._size = size
         bits = np.zeros(-(-size // _BITS), dtype=np.int32)
         self._bytes = bits.view(np.uint8)
-        """One bit a token. Where they lie is asked once: it costs as much as the mask."""
-        self._place = (bits.ctypes.data, bits.nbytes)
+        """One bit a token. Their address is looked up once, because the look-up costs as much as the mask."""
+        self._address = (bits.ctypes.data, bits.nbytes)
         self._last_bits = b""
         self._last_mask = np.zeros(0, dtype=np.bool_)
         self._num_consumed = 0
 
     @property
     def is_active(self) -> bool:
-        """A constraint says at each place what may come."""
+        """A constraint limits every token."""
         return True
 
     @property
     def problem(self) -> str:
-        """Why it can't be followed any more, in llguidance's own words; empty as long as it can."""
-        said = _told(self._matcher.get_error()) if self._matcher.is_error() else ""
+        """llguidance's message about why the constraint can't be followed any longer; empty if it can."""
+        said = _message(self._matcher.get_error()) if self._matcher.is_error() else ""
         return _NOTHING_FITS if said.startswith(_DEAD_END) else said
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing can follow any more."""
+        """Whether no token can follow."""
         return self._matcher.is_stopped()
 
     @property
     def may_end(self) -> bool:
-        """Whether it is satisfied as it is now."""
+        """Whether the text so far satisfies the constraint."""
         return self._matcher.is_accepting()
 
     def mask(self) -> npt.NDArray[np.bool_]:
-        """Return which tokens may come now, shape [vocabulary]; the end of the answer is among them where it may.
+        """Return which tokens are allowed now, shape [vocabulary]; EOS is among them if the answer may end.
 
-        It is not to be changed: as long as the same may come it is the same array. Raises `ConstraintInvalidError`
-        where llguidance gives up.
+        The array is read-only, and the same one as long as the allowed tokens stay the same. Raises
+        `ConstraintInvalidError` if llguidance gives up.
         """
-        self._matcher.unsafe_compute_mask_ptr(*self._place)
+        self._matcher.unsafe_compute_mask_ptr(*self._address)
         if self._matcher.is_error():
             raise ConstraintInvalidError(self.problem)
         bits = self._bytes.tobytes()
@@ -127,15 +128,15 @@ class Constraint:
         return self._last_mask
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next, as the tokenizer would cut them; often none."""
+        """Return the tokens that must come next, as the tokenizer would split them; often none."""
         return self._matcher.compute_ff_tokens()
 
     def fits(self, token_ids: Sequence[int]) -> int:
-        """Return how many of these tokens could come next, one after another."""
+        """Return how many of these tokens, from the first on, are allowed one after another."""
         return self._matcher.validate_tokens(list(token_ids))
 
     def consume(self, token_ids: Sequence[int]) -> bool:
-        """Take tokens; return whether all of them fit. Where one does not, none is taken."""
+        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
         num_taken = self._matcher.try_consume_tokens(list(token_ids))
         if num_taken < len(token_ids):
             self._matcher.rollback(num_taken)
@@ -144,7 +145,7 @@ class Constraint:
         return True
 
     def rewind(self, num_tokens: int) -> None:
-        """Forget the last tokens."""
+        """Take back the last tokens. Raises `ValueError` if there are fewer."""
         if num_tokens > self._num_consumed:
             raise ValueError(f"Cannot rewind {num_tokens} tokens: there are {self._num_consumed}")
         if num_tokens:
@@ -156,6 +157,32 @@ class Constraint:
         other = Constraint(self._matcher.deep_copy(), self._size)
         other._num_consumed = self._num_consumed
         return other
+
+
+def with_given_text(constraint: Described, text: str) -> Described:
+    """Return a constraint on `text` followed by what `constraint` allows. `constraint` must be valid.
+
+    A constraint on new text alone begins at a token boundary: after "the answer is " no model would write "yes", it
+    would write " yes". When token healing spells the end of the given text again, the constraint must allow for it.
+    """
+    kind, value = constraint.kind, constraint.value
+    match kind:
+        case "choice":
+            value = [text + choice for choice in value]
+        case "regex":
+            # Characters by number, because which ones are special depends on the dialect.
+            value = "".join(rf"\x{{{ord(character):X}}}" for character in text) + f"(?:{value})"
+        case "json_schema":
+            schema = json.loads(value) if isinstance(value, str) else value
+            schema = {} if isinstance(schema, bool) else cast("dict[str, Any]", schema)
+            kind, value = "lark", _after(text, f"%json {json.dumps({'x-guidance': JSON_AS_WRITTEN, **schema})}")
+        case "lark":
+            kind, value = "lark", _after(text, f"%lark {{\n{value}\n}}")
+    return replace(constraint, kind=kind, value=value, covers="turn")
+
+
+def _after(text: str, rule: str) -> str:
+    return f"start: given rest\ngiven: {json.dumps(text)}\nrest: {rule}\n"
 
 
 def _grammar(described: Described) -> str:
@@ -181,7 +208,7 @@ def _grammar(described: Described) -> str:
 
 
 def _json_grammar(value: Any) -> str:
-    """Raises `ValueError` where a value is none of JSON's."""
+    """Return the grammar of a JSON schema. Raises `ValueError` for a value that JSON does not have."""
     if isinstance(value, bool):
         value = {} if value else {"not": {}}
     if not isinstance(value, dict):
@@ -191,7 +218,7 @@ def _json_grammar(value: Any) -> str:
 
 
 def json_defaults(schema: Mapping[str, Any]) -> Any:
-    """What holds of JSON where its schema does not say how it is written."""
+    """Return the defaults for a schema: limited white space, unless its `x-guidance` says otherwise."""
     said = schema.get("x-guidance")
     says_blanks = isinstance(said, dict) and bool({"whitespace_flexible", "whitespace_pattern"} & said.keys())
     return None if says_blanks else JSON_AS_WRITTEN
@@ -203,17 +230,18 @@ def _text(value: object, what: str) -> str:
     return value
 
 
-def _told_of_regex(error: str) -> str:
-    """What is wrong with a regular expression, and where; empty where llguidance's words are others."""
+def _regex_message(error: str) -> str:
+    """Return what is wrong with a regular expression, and where; empty if llguidance's message has another form."""
     found = _REGEX_ERROR.search(error)
     if found is None:
         return ""
-    place = len(found["marks"]) - len(found["marks"].lstrip())
-    rest = textwrap.shorten(found["regex"][place : place + _QUOTED], _QUOTED, placeholder="…") or found["regex"]
+    position = len(found["marks"]) - len(found["marks"].lstrip())
+    wrong = found["regex"][position : position + _NUM_QUOTED_CHARS]
+    rest = textwrap.shorten(wrong, _NUM_QUOTED_CHARS, placeholder="…") or found["regex"]
     return f"The regular expression can't be used: {found['why']}, at “{rest}”."
 
 
-def _told(error: str) -> str:
-    """llguidance's own words, without what only its makers can read."""
+def _message(error: str) -> str:
+    """Return llguidance's message without its internal state."""
     said = re.split(r"\n?<state>|\n?<grammar>", error)[0].strip()
     return textwrap.shorten(said, 600, placeholder="…") if "\n" not in said else said[:600]

@@ -1,8 +1,8 @@
-"""Token healing: an answer that goes on from text which may end anywhere; it knows no model.
+"""Token healing: continuing text that may end anywhere. Independent of the model.
 
-The tokenizer cuts the given text as if it ended there, the model would have cut it with what follows. So the last
-tokens are taken back, as many as the longest suffix that could be the beginning of a longer token touches, and the
-new tokens must first spell those bytes again.
+The tokenizer splits the given text as if it ended there; with more text after it, it would often split it otherwise. So
+the last tokens are taken back: those that overlap the longest suffix with which a longer token could begin. The new
+tokens must first spell these bytes again.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from worker.text.vocabulary import Vocabulary
 
 
 def num_taken_back(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
-    """Return how many tokens at the end of `token_ids` are to be taken back and spelled again.
+    """Return how many tokens at the end of `token_ids` to take back and spell again.
 
     They cover the longest suffix of the text's bytes that is a proper prefix of some token's bytes.
     """
-    # A control token is what it is: nothing before it or of it is spelled anew.
+    # A control token is never taken back, nor anything before it.
     first = len(token_ids)
     data = b""
     while first and len(data) < vocabulary.max_length - 1 and token_ids[first - 1] not in vocabulary.control_ids:
@@ -37,22 +37,22 @@ def num_taken_back(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
 
 
 class Healing:
-    """A mask for the tokens that must first spell `data` again; it lets anything pass once they have."""
+    """A mask that makes the next tokens spell `data` again. After that it allows all tokens."""
 
     def __init__(self, vocabulary: Vocabulary, data: bytes) -> None:
-        """`data`: the bytes of some plain tokens, so that there is always a way to spell them.
+        """`data` are the bytes of plain tokens, so that tokens which spell them always exist.
 
-        What it ends with may begin a mark of reasoning or tools; no control token that was typed becomes a real one.
+        A mark of reasoning or tools may begin at its end. A control token that the user typed never becomes a real one.
         """
         self._vocabulary = vocabulary
         self._data = data
         self._num_spelled = [0]
-        """How many bytes of it are spelled, after each token so far."""
-        self._ways = {len(data)}
-        """The places in it from which the rest can be spelled."""
+        """How many bytes of `data` are spelled: at the start, and after each token."""
+        self._open_positions = {len(data)}
+        """The positions in `data` from which the rest can be spelled."""
         for start in reversed(range(len(data))):
             if vocabulary.continues(data[start:]) or self._steps(start):
-                self._ways.add(start)
+                self._open_positions.add(start)
 
     @property
     def is_active(self) -> bool:
@@ -60,11 +60,11 @@ class Healing:
 
     @property
     def left(self) -> bytes:
-        """What is not spelled yet."""
+        """The bytes that are not spelled yet."""
         return self._data[self._num_spelled[-1] :]
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
-        """Return which tokens may come now, shape [vocabulary]; None if all may."""
+        """Return which tokens are allowed now, shape [vocabulary]; None means all tokens."""
         if not self.is_active:
             return None
         start = self._num_spelled[-1]
@@ -74,7 +74,7 @@ class Healing:
         return allowed
 
     def consume(self, token_id: int) -> None:
-        """Take the token that was chosen."""
+        """Take the sampled token. Raises `ValueError` if it does not spell the next bytes."""
         start = self._num_spelled[-1]
         left = self._data[start:]
         data = self._vocabulary.bytes[token_id]
@@ -83,26 +83,26 @@ class Healing:
         self._num_spelled.append(min(start + len(data), len(self._data)))
 
     def rewind(self, num_tokens: int) -> None:
-        """Forget the last tokens."""
+        """Take back the last tokens."""
         if num_tokens:
             del self._num_spelled[-num_tokens:]
 
     def copy(self) -> Healing:
-        """Return an independent one in the same state."""
+        """Return an independent mask in the same state."""
         other = object.__new__(Healing)
         other.__dict__.update(self.__dict__)
         other._num_spelled = list(self._num_spelled)
         return other
 
     def num_given(self, token_id: int) -> int:
-        """Return how many bytes of the next token, `token_id`, only spell again what was given."""
+        """Return how many bytes of `token_id`, as the next token, only repeat the given text."""
         return min(len(self._data) - self._num_spelled[-1], len(self._vocabulary.bytes[token_id]))
 
     def _steps(self, start: int) -> list[int]:
-        """The tokens that spell what is left or its beginning, and do not lead where the rest can't be spelled."""
+        """Return the tokens that spell the next bytes from `start` and leave a rest that can be spelled."""
         vocabulary = self._vocabulary
         return [
             token_id
             for token_id in vocabulary.within(self._data[start:])
-            if start + len(vocabulary.bytes[token_id]) in self._ways
+            if start + len(vocabulary.bytes[token_id]) in self._open_positions
         ]

@@ -1,4 +1,4 @@
-"""What may say which tokens can come next, and several of those as one; it knows none of them."""
+"""Token masks: which tokens may come next, and how several masks combine."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import numpy.typing as npt
 
 
 class Mask(Protocol):
-    """What may say which tokens can come next. It must have taken a token before it is asked about the next one."""
+    """Something that limits the next token, such as a constraint. It must consume each token before the next mask."""
 
     @property
     def is_active(self) -> bool:
-        """Whether the next token is masked at all."""
+        """Whether the next token is limited at all."""
         ...
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
-        """Which tokens may come now, shape [vocabulary]; None if all may."""
+        """Return which tokens are allowed now, shape [vocabulary]; None means all tokens."""
         ...
 
 
 class Masks:
-    """What may come next where several have a say."""
+    """Several masks as one: a token is allowed if all of them allow it."""
 
     def __init__(self, masks: Sequence[Mask]) -> None:
         self._masks = masks
 
     @property
     def is_active(self) -> bool:
-        """Whether the next token is masked at all."""
+        """Whether the next token is limited at all."""
         return any(mask.is_active for mask in self._masks)
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
-        """Which tokens may come now, shape [vocabulary]; None if all may."""
+        """Return which tokens are allowed now, shape [vocabulary]; None means all tokens."""
         allowed = [found for mask in self._masks if mask.is_active and (found := mask.mask()) is not None]
         if len(allowed) < 2:
             return allowed[0] if allowed else None
@@ -42,7 +42,7 @@ class Masks:
 
 
 def both(one: npt.NDArray[np.bool_] | None, other: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_] | None:
-    """Return what two masks leave, shape [vocabulary]; None is a mask that leaves all."""
+    """Return the intersection of two masks, shape [vocabulary]; None means all tokens."""
     if one is None or other is None:
         return other if one is None else one
     return np.logical_and(one, other)

@@ -1,32 +1,33 @@
-"""Stop strings as one automaton over characters; it knows no bytes, no tokens and no model.
+"""Stop strings as one automaton over characters. Independent of bytes, tokens and the model.
 
 Aho and Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18 (1975). A node stands for
-the longest suffix of the text so far that is a prefix of some stop string, so its depth is exactly what must be
-held back: nothing shorter is safe, nothing longer is needed.
+the longest suffix of the text so far that is a prefix of some stop string. Its depth is therefore exactly the number
+of characters to hold back.
 
-The nodes that any text comes to are made at once, the others and the steps between nodes when one first needs them:
-of a thousand long stop strings it sees little more than the first characters.
+Only the nodes of the first characters are made at the start. The others, and the steps between nodes, are made when
+a text first reaches them: a text seldom gets far into a thousand long stop strings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-_NUM_AT_ONCE = 3
-"""Characters of each stop string that are nodes from the beginning."""
+_NUM_EAGER_CHARS = 3
+"""The nodes of this many characters of each stop string are made at the start."""
 
 
 class Node(dict[str, "Node"]):
-    """A prefix of some stop strings, and for each character the node that the text is at after it.
+    """A prefix of some stop strings; as a dictionary, it maps each character to the next node.
 
-    `depth` is the prefix's length in characters, `stop` the longest stop string that it ends with, if any. `suffix`
-    is its longest proper suffix that is a node, too; `longer` are the stop strings that go on from it, by character.
+    `depth` is the length of the prefix in characters. `stop` is the longest stop string that the prefix ends with, or
+    None. `suffix` is the node of its longest proper suffix. `longer` holds the longer stop strings that begin with the
+    prefix, by their next character.
     """
 
     __slots__ = ("depth", "longer", "stop", "suffix")
 
     def __init__(self, stops: list[str], depth: int, suffix: Node | None) -> None:
-        """`stops`: those that begin with this prefix, sorted."""
+        """`stops` are the stop strings that begin with this prefix, sorted."""
         self.depth = depth
         self.stop = None if suffix is None else suffix.stop
         self.suffix = suffix
@@ -36,15 +37,15 @@ class Node(dict[str, "Node"]):
         self.longer = _by_character(stops, depth)
 
     def __missing__(self, character: str) -> Node:
-        """Find where `character` leads from here, the first time that it comes."""
-        # This node and its ever shorter suffixes, down to the first that knows it already.
-        asked: list[Node] = [self]
+        """Find the next node after `character`, the first time that it is needed."""
+        # This node and its shorter suffixes, down to the first that has a step for the character.
+        without_step: list[Node] = [self]
         suffix = self.suffix
         while suffix is not None and character not in suffix:
-            asked.append(suffix)
+            without_step.append(suffix)
             suffix = suffix.suffix
-        following = asked[-1] if suffix is None else suffix[character]
-        for node in reversed(asked):
+        following = without_step[-1] if suffix is None else suffix[character]
+        for node in reversed(without_step):
             stops = node.longer.get(character)
             if stops is not None:
                 following = Node(stops, node.depth + 1, following)
@@ -53,7 +54,7 @@ class Node(dict[str, "Node"]):
 
 
 class StopStrings:
-    """The automaton of some stop strings: `start` is where every text begins."""
+    """The automaton of some stop strings. Every text begins at the node `start`."""
 
     def __init__(self, stops: Iterable[str] = ()) -> None:
         distinct = sorted(set(stops))
@@ -62,10 +63,10 @@ class StopStrings:
         self.start = Node(distinct, 0, None)
         self._max_length = max(map(len, distinct), default=0)
         for stop in distinct:
-            self.after(stop[:_NUM_AT_ONCE])
+            self.after(stop[:_NUM_EAGER_CHARS])
 
     def after(self, text: str) -> Node:
-        """Return the node that `text` leads to; stop strings that end within it are passed over."""
+        """Return the node that `text` leads to. Stop strings that end within it are ignored."""
         node = self.start
         for character in text[max(0, len(text) - self._max_length) :]:
             node = node[character]
@@ -73,7 +74,7 @@ class StopStrings:
 
 
 def _by_character(stops: list[str], depth: int) -> dict[str, list[str]]:
-    """Group sorted strings, which agree in the first `depth` characters, by the next one."""
+    """Group sorted strings that share their first `depth` characters by their next character."""
     if not stops:
         return {}
     if stops[0][depth] == stops[-1][depth]:

@@ -1,8 +1,7 @@
-"""The text of an answer as it may be shown; there is no model and no tokenizer inside.
+"""The text stream: token bytes in, text that is safe to show out. Independent of model and tokenizer.
 
-Token bytes go in, from wherever they come; what comes out is text that will never be taken back because a stop
-string came late, and all of it as soon as it is certain. What was known after each token is remembered, so that the
-last ones can be forgotten again.
+The bytes may come from anywhere: the model, a draft, a replay. Text comes out as soon as no stop string can take it
+back. The state after each token is kept, so that tokens can be taken back.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from worker.text.stop_strings import StopStrings
 
 
 class TokenPrefix(NamedTuple):
-    """What of the tokens stands in the shown text: so many of them whole, then these bytes of the next one."""
+    """The tokens that the shown text consists of: the first `num_tokens`, then the bytes `rest` of the next one."""
 
     num_tokens: int
     rest: bytes
@@ -23,39 +22,39 @@ class TokenPrefix(NamedTuple):
 class TextStream:
     """Turns the bytes of one answer's tokens into text that is safe to show.
 
-    `given` is the text, as token bytes, that the answer goes on from: a stop string may begin in it, and it may
-    end inside a character; it is never shown and never cut. `is_told`: that end was shown as U+FFFD, so nothing can
-    make a character of it any more.
+    `given` is the text, as token bytes, that the answer continues. A stop string may begin in it, and it may end inside
+    a character. It is never shown and never cut. `was_shown` says that an unfinished character at its end was already
+    shown as U+FFFD, so that no further bytes complete it.
     """
 
     __slots__ = ("_held", "_nodes", "_num_shown", "_pending", "_texts", "_tokens", "stop")
 
-    def __init__(self, stops: StopStrings | None = None, given: bytes = b"", *, is_told: bool = False) -> None:
+    def __init__(self, stops: StopStrings | None = None, given: bytes = b"", *, was_shown: bool = False) -> None:
         text, pending = split_characters(given)
-        if is_told and pending:
+        if was_shown and pending:
             text, pending = text + "\ufffd", b""
-        # For each token its bytes and the characters that it completed; before the first one and after each, where
-        # the automaton is and the bytes that may yet become a character. Lists of plain values, no record a token:
-        # Python's garbage collector would visit those again and again.
+        # For each token: its bytes, and the characters that it completed. Before the first token and after each: the
+        # automaton's node, and the bytes of an unfinished character. These are lists of plain values rather than one
+        # record a token, because Python's garbage collector would visit the records again and again.
         self._tokens: list[bytes] = []
         self._texts: list[str] = []
         self._nodes = [(stops or StopStrings()).after(text)]
         self._pending = [pending]
         self._num_shown = 0
         self._held = ""
-        """The end of the new text that is not shown: it may yet become a stop string, or it has."""
+        """The end of the new text that is held back: it is, or may become, a stop string."""
         self.stop: str | None = None
-        """The stop string that ended the text, once one has; nothing may be pushed after it."""
+        """The stop string that ended the text; None before that. Nothing may be pushed after it."""
 
     def push(self, data: bytes) -> str:
-        """Take the bytes of the next token; return the text that is now safe, often its own."""
+        """Take the bytes of the next token and return the text that is now safe to show."""
         node = self._nodes[-1]
         text, pending = split_characters(self._pending[-1] + data)
         unread = iter(text)
         for character in unread:
             node = node[character]
             if node.stop is not None:
-                # What follows the stop string is of no interest.
+                # Drop everything after the stop string.
                 text, pending = text.removesuffix("".join(unread)), b""
                 self.stop = node.stop
                 break
@@ -65,7 +64,7 @@ class TextStream:
         self._pending.append(pending)
         if node.depth or self._held:
             text = self._held + text
-            # The automaton may be in the given text still: deeper than the new text is long.
+            # A match may begin in the given text, and so be longer than the new text.
             num_held = node.depth if self.stop is None else len(self.stop)
             num_safe = len(text) - num_held if num_held < len(text) else 0
             self._held = text[num_safe:]
@@ -74,7 +73,7 @@ class TextStream:
         return text
 
     def finish(self) -> str:
-        """End the answer for another reason than a stop string; return what was held back."""
+        """End the answer and return the text that was held back; empty after a stop string."""
         if self.stop is not None:
             return ""
         held, self._held = self._held, ""
@@ -82,7 +81,10 @@ class TextStream:
         return held
 
     def rewind(self, num_tokens: int) -> int:
-        """Forget the last tokens, as if they had never come; return how many shown characters that takes back."""
+        """Take back the last tokens. Return how many shown characters are taken back with them.
+
+        Raises `ValueError` if there are fewer tokens.
+        """
         if not num_tokens:
             return 0
         num_left = len(self._tokens) - num_tokens
@@ -108,7 +110,7 @@ class TextStream:
         return other
 
     def raw_text(self) -> str:
-        """Return all text so far, shown or held back."""
+        """Return all new text so far, shown or held back."""
         return "".join(self._texts)
 
     @property
@@ -118,19 +120,19 @@ class TextStream:
 
     @property
     def num_completed(self) -> int:
-        """Characters that the last token has completed, be they shown or held back."""
+        """Characters that the last token completed, shown or held back."""
         return len(self._texts[-1])
 
     @property
     def num_held(self) -> int:
-        """Characters held back that may yet be shown; none once the answer has ended."""
+        """Characters held back that may still be shown; 0 after a stop string."""
         return len(self._held) if self.stop is None else 0
 
     def kept(self) -> TokenPrefix:
-        """Return what of the tokens the shown text consists of. Linear in their number; meant for the end."""
+        """Return the tokens that the shown text consists of. Linear in the number of tokens: call it at the end."""
         if not self._num_shown:
             return TokenPrefix(0, b"")
-        # The last character shown is among those that the first token to reach their number has completed.
+        # Find the token that completed the last character shown.
         index = num_chars = 0
         while num_chars + len(self._texts[index]) < self._num_shown:
             num_chars += len(self._texts[index])
@@ -145,7 +147,7 @@ class TextStream:
         return TokenPrefix(len(self._tokens), b"")
 
     def _end_of_text(self, num_chars: int) -> str:
-        """The last characters of the new text, all of it where it is shorter."""
+        """Return the last `num_chars` characters of the new text, or all of it if it is shorter."""
         pieces: list[str] = []
         length = 0
         for text in reversed(self._texts):

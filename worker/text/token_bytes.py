@@ -1,8 +1,8 @@
-"""What each token of a tokenizer spells, as bytes; it knows no text and no model.
+"""The bytes of each token of a tokenizer. Independent of the model.
 
-Made once, from the tokenizer's own decoder: byte-level BPE (GPT-2's alphabet), SentencePiece's conventions (▁ for a
-space, <0xNN> for a byte) and WordPiece's. Added tokens spell what they say. Nothing is trimmed: a leading space
-that a token carries is part of it.
+They are derived from the tokenizer's own decoder: byte-level BPE (GPT-2's alphabet), SentencePiece (▁ for a space,
+<0xNN> for a byte) or WordPiece. Added tokens spell their content. Nothing is trimmed: a leading space belongs to its
+token.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def token_bytes(tokenizer: Tokenizer, size: int = 0) -> list[bytes]:
-    """Return the bytes of each id; an id that the tokenizer has no piece for spells nothing.
+    """Return the bytes of each id; empty bytes for an id that the tokenizer has no piece for.
 
-    `size`: the model's number of logits, where it is known: ids beyond it can't occur.
+    `size` is the model's number of logits; 0 means unknown. Ids beyond it are left out: they can't occur.
     """
     pieces: dict[str, int] = tokenizer.get_vocab(with_added_tokens=True)
     added = tokenizer.get_added_tokens_decoder()
@@ -38,10 +38,10 @@ def token_bytes(tokenizer: Tokenizer, size: int = 0) -> list[bytes]:
 
 
 def _steps(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
-    """The steps of the tokenizer's decoder, in order."""
+    """Yield the steps of the tokenizer's decoder, in order."""
     if tokenizer.decoder is None:
         return
-    # The decoder's own serialized form: the whole tokenizer's would cost a second with a large vocabulary.
+    # Serialize the decoder alone: serializing the whole tokenizer takes a second with a large vocabulary.
     waiting: list[dict[str, Any]] = [json.loads(tokenizer.decoder.__getstate__())]
     while waiting:
         step = waiting.pop(0)
@@ -52,7 +52,7 @@ def _steps(tokenizer: Tokenizer) -> Iterator[dict[str, Any]]:
 
 
 def _decoder(tokenizer: Tokenizer, steps: list[dict[str, Any]]) -> Callable[[str], bytes]:
-    """What makes a piece's bytes, for all tokenizers but byte-level ones."""
+    """Return a function from a piece to its bytes, for all tokenizers except byte-level ones."""
     has_bytes = bool(getattr(tokenizer.model, "byte_fallback", False))
     replaced: list[tuple[str, str]] = []
     word_prefix: str | None = None
@@ -92,9 +92,9 @@ def _byte_level(piece: str) -> bytes:
 
 
 def _byte_alphabet() -> dict[int, int]:
-    """GPT-2's printable stand-ins for bytes: printable Latin-1 stands for itself, the rest for U+0100 and up.
+    """Map GPT-2's printable stand-ins to bytes: printable Latin-1 is itself, U+0100 and up stand for the other bytes.
 
-    Maps code points; the Latin-1 that stands for nothing goes where no byte is.
+    Latin-1 characters that stand for no byte map to U+FFFF, which has no encoding in Latin-1.
     """
     printable = [
         *range(ord("!"), ord("~") + 1),

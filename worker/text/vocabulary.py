@@ -1,4 +1,4 @@
-"""The tokens of one model as bytes and text, both ways; it knows no model and no template."""
+"""A model's vocabulary: token ids to bytes and text, and text to token ids. Independent of model and chat template."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from worker.text.characters import split_characters
 from worker.text.control_tokens import is_reasoning, pattern_of
 from worker.text.token_bytes import token_bytes
 
-# Characters that tokenizers commonly keep apart from what follows, for finding ids without a prepended space.
+# Characters that tokenizers seldom join with the text after them. They serve to find ids without a prepended space.
 _SEPARATORS = ("\n", "|", ")", "=", "\x00")
 
-# Text that the tokenizer changes is halved until the changed part is this short, so that the rest is cut as ever.
+# Text that the tokenizer changes is halved until it is this short, so that all unchanged parts are tokenized normally.
 _SHORT_TEXT = 16
 
 
 class Vocabulary:
-    """Ids, the bytes that each stands for, and plain text as ids.
+    """Token ids, their bytes, and the encoding of plain text.
 
-    `eos_ids` end an answer. `control_ids` are the added tokens that structure a prompt (special ones, and others
-    that look like markup): no plain text is ever encoded as one of them.
+    `eos_ids` end an answer. `control_ids` are the added tokens that structure a prompt: special ones, and others that
+    look like markup. Plain text is never encoded as one of them.
     """
 
     def __init__(self, tokenizer: Tokenizer, eos_ids: Iterable[int] = (), size: int = 0) -> None:
-        """`size`: the model's number of logits; ids beyond it are no tokens, ids without a piece are empty ones."""
+        """`size` is the model's number of logits; 0 means unknown. Ids beyond it are left out."""
         self._tokenizer = tokenizer
         self.bytes: list[bytes] = token_bytes(tokenizer, size)
         added = {
@@ -58,11 +58,11 @@ class Vocabulary:
         return b"".join([table[token_id] for token_id in token_ids])
 
     def text_of(self, token_ids: Iterable[int]) -> str:
-        """Return the text that these ids spell; what is no UTF-8 is U+FFFD."""
+        """Return the text that these ids spell. Invalid UTF-8 becomes U+FFFD."""
         return self.bytes_of(token_ids).decode("utf-8", "replace")
 
     def chars_of(self, token_ids: Iterable[int]) -> list[int]:
-        """Return of each id how many characters end with it; what is unfinished at the end is one, U+FFFD."""
+        """Return for each id how many characters it completes. An unfinished character at the end counts as one."""
         counts: list[int] = []
         rest = b""
         for token_id in token_ids:
@@ -72,8 +72,8 @@ class Vocabulary:
             counts[-1] += 1
         return counts
 
-    def num_said(self, token_ids: Iterable[int], text: str) -> tuple[int, int]:
-        """Return how many of these ids, and how many characters, are the same beginning of `text`."""
+    def common_prefix(self, token_ids: Iterable[int], text: str) -> tuple[int, int]:
+        """Return how many of these ids spell a prefix of `text`, and the length of that prefix in characters."""
         num_ids = num_chars = end = 0
         rest = b""
         for number, token_id in enumerate(token_ids, 1):
@@ -88,17 +88,17 @@ class Vocabulary:
     # --- text as ids ---------------------------------------------------------------------------------------
 
     def encode(self, text: str) -> list[int]:
-        """Return ids of plain text that spell exactly `text`: no control token, no space prepended.
+        """Return ids of plain text that spell exactly `text`, without control tokens or a prepended space.
 
-        As the tokenizer cuts it; where it would change the text (normalize it, say), the fewest tokens that spell
-        it; where there are none either, what the tokenizer makes of it.
+        These are the tokenizer's own ids if they spell the text. If the tokenizer changes the text (for example by
+        normalizing it), they are the fewest tokens that spell it; if there are none, the tokenizer's ids after all.
         """
         return [token_id for part in self._without_controls(text) for token_id in self._encode_part(part)]
 
     def encode_turn(self, text: str) -> list[int]:
-        """Return ids of a model's turn: as `encode`, but the marks of its reasoning are what the model wrote.
+        """Return ids of an assistant's turn: as `encode`, but its reasoning marks become control tokens.
 
-        They are control tokens in the turns of a prompt, too.
+        In a prompt, too, the model finds its own reasoning marks as control tokens.
         """
         ids: list[int] = []
         for index, part in enumerate(self._reasoning.split(text)):
@@ -106,9 +106,9 @@ class Vocabulary:
         return ids
 
     def spell(self, data: bytes) -> list[int] | None:
-        """Return plain tokens whose bytes are exactly `data`, which may be no UTF-8; None where there are none.
+        """Return plain tokens whose bytes are exactly `data`, which may be invalid UTF-8; None if there are none.
 
-        As the tokenizer cuts it where it does not change it, else the fewest.
+        These are the tokenizer's own ids if they spell the data, otherwise the fewest tokens that do.
         """
         try:
             text = data.decode()
@@ -116,25 +116,25 @@ class Vocabulary:
             return self._fewest(data)
         ids: list[int] = []
         for part in self._without_controls(text):
-            cut = self._as_cut(part)
-            if cut is None:
+            own = self._own_ids(part)
+            if own is None:
                 return self._fewest(data)
-            ids += cut
+            ids += own
         return ids
 
     def _without_controls(self, text: str) -> list[str]:
-        """Cut `text` behind the first character of every control token that is written in it."""
+        """Split `text` after the first character of every control token written in it."""
         starts = [0, *(found.start() + 1 for found in self._controls.finditer(text))]
         parts = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
         return [part for part in parts if part]
 
     def _encode_part(self, text: str) -> list[int]:
-        ids = self._as_cut(text)
+        ids = self._own_ids(text)
         if ids is not None:
             return ids
         own = [token_id for token_id in self._tokenized(text) if token_id not in self.control_ids]
         if self.bytes_of(own) == b" " + text.encode():
-            return own  # each word brings its space, as WordPiece's do
+            return own  # Each word brings its own space, as in WordPiece.
         if len(text) > _SHORT_TEXT:
             half = len(text) // 2
             middle = text.rfind(" ", 1, half)
@@ -145,21 +145,21 @@ class Vocabulary:
             ids = next(self._after_separators(text), own)
         return [token_id for token_id in ids if token_id not in self.control_ids]
 
-    def _as_cut(self, text: str) -> list[int] | None:
-        """The tokenizer's own ids where they spell `text` and nothing else."""
+    def _own_ids(self, text: str) -> list[int] | None:
+        """Return the tokenizer's own ids if they spell exactly `text`, otherwise None."""
         wanted = text.encode()
         ids: list[int] | None = self._tokenized(text)
         if self.bytes_of(ids) == b" " + wanted:
-            ids = next((cut for cut in self._after_separators(text) if self.bytes_of(cut) == wanted), None)
+            ids = next((found for found in self._after_separators(text) if self.bytes_of(found) == wanted), None)
         elif self.bytes_of(ids) != wanted:
             return None
         return ids if ids is not None and self.control_ids.isdisjoint(ids) else None
 
     def _after_separators(self, text: str) -> Iterator[list[int]]:
-        """The tokenizer's ids of `text` in the middle of other text, where it prepends no space."""
+        """Yield the tokenizer's ids of `text` as if other text stood before it, so that no space is prepended."""
         for separator in _SEPARATORS:
             ids = self._tokenized(separator + text)
-            # The separator is spelled by the first tokens, maybe with a space before it, or not by whole tokens.
+            # The first one or two tokens spell the separator, perhaps after a space; otherwise this one can't be used.
             for index in range(1, min(len(ids), 2) + 1):
                 if self.bytes_of(ids[:index]).lstrip(b" ") == separator.encode():
                     yield ids[index:]
@@ -170,8 +170,8 @@ class Vocabulary:
         return [token_id for token_id in ids if token_id < size]
 
     def _fewest(self, data: bytes) -> list[int] | None:
-        """The fewest plain tokens that spell `data`."""
-        # For each place, from the last: how many tokens from there to the end, the first of them, where it ends.
+        """Return the fewest plain tokens that spell `data`; None if there are none."""
+        # For each position, from the last: the number of tokens to the end, the first of them, and where that one ends.
         best: list[tuple[int, int, int] | None] = [None] * len(data) + [(0, 0, 0)]
         for start in reversed(range(len(data))):
             for end in range(start + 1, min(len(data), start + self.max_length) + 1):
@@ -194,15 +194,15 @@ class Vocabulary:
     # --- tokens by their bytes -----------------------------------------------------------------------------
 
     def continues(self, data: bytes) -> bool:
-        """Return whether `data` is a proper prefix of the bytes of some token that is text."""
+        """Return whether `data` is a proper prefix of the bytes of some text token."""
         found = self._sorted
         index = bisect_right(found, data)
         return index < len(found) and found[index].startswith(data)
 
     def extending(self, data: bytes) -> list[int]:
-        """Return the plain tokens whose bytes begin with `data`, and the marks that it is the beginning of.
+        """Return the plain tokens whose bytes begin with `data`, and the marks that begin with it and are longer.
 
-        Marks are the control tokens that a turn holds as text: of reasoning, of tools; no special ones.
+        Marks are the control tokens that an answer may hold as text: those of reasoning and of tools.
         """
         found = self._sorted
         ids = list(self._ids_of.get(data, ()))
@@ -214,18 +214,18 @@ class Vocabulary:
         return ids
 
     def within(self, data: bytes) -> list[int]:
-        """Return the plain tokens whose bytes `data` begins with."""
+        """Return the plain tokens whose bytes are a prefix of `data`."""
         ends = range(1, min(len(data), self.max_length) + 1)
         return [token_id for end in ends for token_id in self._ids_of.get(data[:end], ())]
 
     @cached_property
     def max_length(self) -> int:
-        """Bytes of the longest token that is text."""
+        """Length in bytes of the longest text token."""
         return max(map(len, self._sorted), default=0)
 
     @cached_property
     def _controls(self) -> re.Pattern[str]:
-        # A lookahead finds overlapping ones, too.
+        # A lookahead also finds overlapping ones.
         return re.compile(f"(?={pattern_of(self.control_texts)})")
 
     @cached_property
@@ -234,12 +234,12 @@ class Vocabulary:
 
     @cached_property
     def _sorted(self) -> list[bytes]:
-        """What the tokens spell that are text, each once."""
+        """The distinct bytes of all text tokens, sorted."""
         return sorted(self._ids_of.keys() | self._marks_of.keys())
 
     @cached_property
     def _ids_of(self) -> dict[bytes, list[int]]:
-        """The plain tokens."""
+        """The plain tokens by their bytes."""
         return self._by_bytes(token_id for token_id in range(len(self.bytes)) if token_id not in self.control_ids)
 
     @cached_property

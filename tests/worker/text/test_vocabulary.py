@@ -91,7 +91,7 @@ def test_ids_are_taken_as_far_as_they_say_a_text(vocabulary: Vocabulary) -> None
         ids = rng.choices(range(len(vocabulary)), k=rng.randint(0, 6))
         text = split_characters(vocabulary.bytes_of(ids))[0]
         text = text[: rng.randint(0, len(text))] + rng.choice(["", "é", "x"])
-        num_ids, num_chars = vocabulary.num_said(ids, text)
+        num_ids, num_chars = vocabulary.common_prefix(ids, text)
         assert split_characters(vocabulary.bytes_of(ids[:num_ids])) == (text[:num_chars], b"")
         for more in range(num_ids + 1, len(ids) + 1):
             said, rest = split_characters(vocabulary.bytes_of(ids[:more]))
