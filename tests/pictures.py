@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.application import make_qt_application
 from app.model.settings import Theme as ThemeName
-from app.tour.picture import photograph
-from app.tour.screen import OFFSCREEN, offscreen_of
+from app.tour.screen import OFFSCREEN, offscreen_of, photograph
 from tests.scenes.playbill import EMPTY, LARGE, SCENES
 from tests.scenes.reading import read_aloud
 from tests.scenes.stage import Stage

@@ -1,1 +1,1 @@
-"""The tour: the program plays its ways by itself, as a person would, and leaves pictures of them."""
+"""The tour: the program plays through its features by itself and saves pictures of them."""

@@ -1,6 +1,6 @@
-"""Plays all steps of the tour into a folder: pictures, the transcript, a report; it knows none of the steps.
+"""Plays all steps of the tour and writes pictures, the transcript and a report to a folder.
 
-Each step says what it expects, and one that finds otherwise makes the exit code 1.
+A step that finds something unexpected ends the tour with exit code 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -22,35 +22,11 @@ import msgspec
 from app.application import Application, Places, make_qt_application
 from app.model.settings import Settings, save_settings
 from app.model.settings import Theme as ThemeName
-from app.tour import asking, branches, finding, leaving, looks, preparing, tokens
-from app.tour.screen import OFFSCREEN, offscreen_of, without_a_manager
+from app.tour.screen import OFFSCREEN, no_window_manager_warnings, offscreen_of
+from app.tour.steps import STEPS
 from app.tour.visitor import UnexpectedError, Visitor, expect
 
 SIZE = (1280, 800)
-
-STEPS: tuple[tuple[str, Callable[[Visitor], dict[str, Any]]], ...] = (
-    ("load", asking.load),
-    ("ask", asking.ask),
-    ("regenerate", asking.regenerate),
-    ("regenerate with", asking.regenerate_with),
-    ("compare", branches.compare),
-    ("ask on", asking.ask_on),
-    ("edit an earlier question", asking.edit),
-    ("switch back", asking.switch_back),
-    ("tree", branches.go_by_the_tree),
-    ("three side by side", branches.ask_for_three),
-    ("keep one", branches.keep_one),
-    ("undo and redo", branches.undo_and_redo),
-    ("tokens", tokens.fork_at_a_token),
-    ("find", finding.find),
-    ("form", preparing.ask_for_a_form),
-    ("attach", preparing.attach_a_file),
-    ("fork", asking.fork),
-    ("search everything", finding.search_everything),
-    ("palette", finding.open_by_the_palette),
-    ("export", leaving.export),
-    ("settings", looks.change_the_theme),
-)
 
 
 def play_tour(out: Path, theme: ThemeName = "light") -> int:
@@ -66,9 +42,9 @@ def play_tour(out: Path, theme: ThemeName = "light") -> int:
     if os.environ.get("QT_QPA_PLATFORM") == OFFSCREEN:
         os.environ["QT_QPA_PLATFORM"] = offscreen_of(data)
     try:
-        with without_a_manager():
+        with no_window_manager_warnings():
             _qt_application = make_qt_application(sys.argv[:1])
-            # The steps name buttons as they are in English; a picture of what glides would be one of half a way.
+            # The steps use the buttons' English names, and pictures must not show half an animation.
             save_settings(data / "settings.json", Settings(theme=theme, language="en", motion="less"))
             error, steps = _play(Application(Places.under(data)), out, data)
     finally:
@@ -82,7 +58,7 @@ def play_tour(out: Path, theme: ThemeName = "light") -> int:
 
 
 def _play(application: Application, out: Path, folder: Path) -> tuple[str | None, list[dict[str, Any]]]:
-    """Play all steps; return what went wrong, and what the steps that went well say."""
+    """Play all steps; return the error, if any, and the facts of the steps that succeeded."""
     visitor = Visitor(application, out, folder)
     steps: list[dict[str, Any]] = []
     try:
@@ -104,7 +80,7 @@ def _play_steps(visitor: Visitor, steps: list[dict[str, Any]], in_slots: list[st
             expect(not in_slots, next(iter(in_slots), ""))
             steps.append({"step": name, "seconds": round(time.perf_counter() - began, 3), **facts})
             visitor.picture(name)
-    except Exception as error:  # noqa: BLE001 (whatever it is, the tour went wrong, and its report says so)
+    except Exception as error:  # noqa: BLE001 (the report names any error)
         if not isinstance(error, UnexpectedError):
             traceback.print_exception(error)
         visitor.picture("failed")
@@ -114,7 +90,7 @@ def _play_steps(visitor: Visitor, steps: list[dict[str, Any]], in_slots: list[st
 
 @contextmanager
 def _failures_in_slots() -> Generator[list[str]]:
-    """Collect what is raised in slots. Qt prints it and survives; on the tour it is something wrong."""
+    """Collect exceptions raised in slots. Qt prints them and goes on; the tour must fail."""
     failures: list[str] = []
     print_it = sys.excepthook
 
