@@ -38,7 +38,6 @@ from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.selection_commands import SelectionCommands
 from app.ui.transcript.transcript import Transcript
-from app.ui.transcript.waiting_answers import WaitingAnswers
 from app.ui.tree.dock_commands import DockCommands, TreePlace
 from app.ui.tree.tree_commands import TreeCommands
 from app.ui.welcome import Welcome
@@ -92,7 +91,6 @@ class MainWindow(QMainWindow):
             tree_commands=self._tree_commands,
             program_commands=self._program_commands,
         )
-        WaitingAnswers(controller, self.transcript)
         self._asking_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
         self._palette_commands = Late(self._make_palette_commands)

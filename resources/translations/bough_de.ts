@@ -2,6 +2,53 @@
 <!DOCTYPE TS>
 <TS version="2.1" language="de" sourcelanguage="en">
 <context>
+    <name>ActionRow</name>
+    <message>
+        <source>Version {} of {}</source>
+        <translation>Fassung {} von {}</translation>
+    </message>
+    <message>
+        <source>More actions</source>
+        <translation>Weitere Befehle</translation>
+    </message>
+    <message>
+        <source>Previous version (Alt+Left)</source>
+        <translation>Vorige Fassung (Alt+Links)</translation>
+    </message>
+    <message>
+        <source>Next version (Alt+Right)</source>
+        <translation>Nächste Fassung (Alt+Rechts)</translation>
+    </message>
+    <message>
+        <source>Edit</source>
+        <translation>Bearbeiten</translation>
+    </message>
+    <message>
+        <source>Regenerate</source>
+        <translation>Neu erzeugen</translation>
+    </message>
+    <message>
+        <source>Fork</source>
+        <translation>Abzweigen</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>Beantworten</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>Noch einmal versuchen</translation>
+    </message>
+</context>
+<context>
     <name>AlternativeRow</name>
     <message>
         <source>end here</source>
@@ -36,7 +83,7 @@
     </message>
 </context>
 <context>
-    <name>AnswerWords</name>
+    <name>AnswerSummary</name>
     <message>
         <source>Stopped.</source>
         <translation>Angehalten.</translation>
@@ -2160,53 +2207,6 @@
     </message>
 </context>
 <context>
-    <name>MessageActions</name>
-    <message>
-        <source>Version {} of {}</source>
-        <translation>Fassung {} von {}</translation>
-    </message>
-    <message>
-        <source>More actions</source>
-        <translation>Weitere Befehle</translation>
-    </message>
-    <message>
-        <source>Previous version (Alt+Left)</source>
-        <translation>Vorige Fassung (Alt+Links)</translation>
-    </message>
-    <message>
-        <source>Next version (Alt+Right)</source>
-        <translation>Nächste Fassung (Alt+Rechts)</translation>
-    </message>
-    <message>
-        <source>Edit</source>
-        <translation>Bearbeiten</translation>
-    </message>
-    <message>
-        <source>Regenerate</source>
-        <translation>Neu erzeugen</translation>
-    </message>
-    <message>
-        <source>Fork</source>
-        <translation>Abzweigen</translation>
-    </message>
-    <message>
-        <source>Continue</source>
-        <translation>Fortsetzen</translation>
-    </message>
-    <message>
-        <source>Copy</source>
-        <translation>Kopieren</translation>
-    </message>
-    <message>
-        <source>Answer</source>
-        <translation>Beantworten</translation>
-    </message>
-    <message>
-        <source>Try again</source>
-        <translation>Noch einmal versuchen</translation>
-    </message>
-</context>
-<context>
     <name>MessageEditor</name>
     <message>
         <source>New version</source>
@@ -2238,7 +2238,7 @@
     </message>
 </context>
 <context>
-    <name>MessageFoot</name>
+    <name>MessageFooter</name>
     <message>
         <source>its tokens are not known</source>
         <translation>seine Token sind nicht bekannt</translation>
@@ -2434,6 +2434,25 @@
     </message>
 </context>
 <context>
+    <name>PrefillProgress</name>
+    <message>
+        <source>reading {done} of {total} · {kept} kept</source>
+        <translation>liest {done} von {total} · {kept} behalten</translation>
+    </message>
+    <message>
+        <source>Reading</source>
+        <translation>Lesen</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Give this answer up; your message stays (Esc)</source>
+        <translation>Diese Antwort aufgeben; Ihre Nachricht bleibt (Esc)</translation>
+    </message>
+</context>
+<context>
     <name>PresetBar</name>
     <message>
         <source>Preset</source>
@@ -2514,25 +2533,6 @@
     <message>
         <source>Wild</source>
         <translation>Wild</translation>
-    </message>
-</context>
-<context>
-    <name>ReadingProgress</name>
-    <message>
-        <source>reading {done} of {total} · {kept} kept</source>
-        <translation>liest {done} von {total} · {kept} behalten</translation>
-    </message>
-    <message>
-        <source>Reading</source>
-        <translation>Lesen</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
-        <source>Give this answer up; your message stays (Esc)</source>
-        <translation>Diese Antwort aufgeben; Ihre Nachricht bleibt (Esc)</translation>
     </message>
 </context>
 <context>

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 from app.ui.composer.format_popover import FormatPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
-from app.ui.message.reading_progress import ReadingProgress
+from app.ui.message.message_footer import PrefillProgress
 from tests.scenes.stage import Stage
 
 _SCHEMA = '{"type": "object", "properties": {"is_kept": {"type": "bool"}}}'
@@ -34,7 +34,7 @@ def waiting(stage: Stage) -> QWidget:
     _begin(stage, "What is a branch?")
     stage.controller.new_conversation()
     stage.controller.send("What is a fork?")
-    stage.shown(ReadingProgress)
+    stage.shown(PrefillProgress)
     return stage.window
 
 

@@ -22,7 +22,8 @@ from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.model.message import MessageId
-from app.ui.message.message_view import MessageView, Shown
+from app.ui.message.message_view import MessageView
+from app.ui.message.shown_message import ShownMessage
 from app.ui.parts.labels import ElidedLabel
 from app.ui.theme import Theme, icon
 
@@ -131,8 +132,8 @@ class SideBySide(QWidget):
         self._controller.prune(*others)
         self.close_page(is_chosen=True)
 
-    def _shown(self, message_id: MessageId) -> Shown:
-        return Shown(
+    def _shown(self, message_id: MessageId) -> ShownMessage:
+        return ShownMessage(
             message=self._controller.message(message_id),
             siblings=(message_id,),
             actions=(),
@@ -212,7 +213,7 @@ class SideBySide(QWidget):
 class _Card(QFrame):
     """One answer with its two buttons; it follows its end while the person is there."""
 
-    def __init__(self, name: str, shown: Shown, theme: Theme) -> None:
+    def __init__(self, name: str, shown: ShownMessage, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("card")
         self.setAccessibleName(name)

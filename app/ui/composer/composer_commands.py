@@ -27,12 +27,11 @@ from app.ui.composer.attached_files import AttachedFiles
 from app.ui.composer.composer import Composer
 from app.ui.composer.display_names import format_name, preset_name
 from app.ui.header import model_label
-from app.ui.message.edit_costs import EditCosts
+from app.ui.message.message_editor import EditCosts, MessageEditor
 from app.ui.theme import Theme
 
 if TYPE_CHECKING:
     from app.ui.composer.sampling_panel import SamplingPanel, Thinking
-    from app.ui.message.message_editor import MessageEditor
 
 
 class ComposerCommands(QObject):

@@ -7,15 +7,22 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
 from app.conversation.controller import Controller
 from app.model.message import MessageId
+from app.model.presets import OURS, Preset
 from app.ui.composer.composer import Composer
+from app.ui.composer.display_names import preset_name
+from app.ui.header import model_label
 from app.ui.menus import Menus
-from app.ui.message.message_actions import ActionName
+from app.ui.message.action_row import ActionName
+from app.ui.parts.labels import as_label, as_tool_tip
 from app.ui.transcript.transcript import Transcript
 
 _ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "copy")
+_NUM_ANSWERS = (2, 3, 4)
+_HEADING_MARGINS_PX = (12, 8, 12, 4)
 
 
 class MessageCommands(QObject):
@@ -84,9 +91,6 @@ class MessageCommands(QObject):
     def _regenerate_with(self, message_id: MessageId) -> None:
         view = self._transcript.reveal(message_id)
         if view is not None and "regenerate" in self._transcript.shown(message_id).actions:
-            # Imported when somebody wants it: not every start does.
-            from app.ui.message.regenerate_menu import RegenerateMenu
-
             menu = RegenerateMenu(self._controller, message_id, self._transcript.window())
             menu.aboutToHide.connect(menu.deleteLater)
             bottom = view.mapToGlobal(QPoint(view.text.mapTo(view, QPoint(0, 0)).x(), view.height()))
@@ -121,3 +125,44 @@ class MessageCommands(QObject):
     def _step_message(self, step: int) -> None:
         if self._transcript.message_ids and not self._transcript.walk(step):
             self._composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+
+class RegenerateMenu(QMenu):
+    """A menu with the options for one more answer: several at once, another preset, another model.
+
+    The choice applies to these answers only.
+    """
+
+    def __init__(self, controller: Controller, message_id: MessageId, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._controller = controller
+        self._message_id = message_id
+        self.setAccessibleName(self.tr("Regenerate with"))
+        self.setToolTipsVisible(True)
+        self._add_heading(self.tr("Side by side"))
+        for number in _NUM_ANSWERS:
+            self.addAction(self.tr("%n answer(s)", "", number), partial(controller.regenerate, message_id, number))
+        self._add_heading(self.tr("Drawn otherwise"))
+        settings = controller.program.settings
+        for preset in (*OURS, *settings.presets):
+            self.addAction(as_label(preset_name(preset)), partial(self._regenerate_by, preset))
+        others = [name for name in ("guide", *settings.recent_models) if name != controller.program.session.name]
+        if others:
+            self._add_heading(self.tr("By another model"))
+        for name in others:
+            action = self.addAction(as_label(model_label(name)), partial(controller.regenerate_by, message_id, name))
+            action.setToolTip(as_tool_tip(name))
+
+    def _add_heading(self, text: str) -> None:
+        # With a style sheet, Qt does not paint the text of a section.
+        heading = QLabel(text)
+        heading.setObjectName("quiet")
+        heading.setContentsMargins(*_HEADING_MARGINS_PX)
+        action = QWidgetAction(self)
+        action.setDefaultWidget(heading)
+        action.setEnabled(False)
+        self.addAction(action)
+
+    def _regenerate_by(self, preset: Preset) -> None:
+        asking = preset.onto(self._controller.preparation.asking)
+        self._controller.regenerate(self._message_id, asking=asking)

@@ -1,49 +1,53 @@
-"""Another version of a message, as it is written in the message's place."""
+"""Editing a message in place: the editor, where it is inserted, and what asking again would cost."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.conversation.controller import Controller
 from app.costs.prompt_cost import Cost
+from app.costs.questions import PromptCosts
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
 
+if TYPE_CHECKING:
+    from app.ui.composer.system_prompt_popover import SystemPromptPopover
+
 _HEIGHTS_PX = (72, 320)
-_AROUND_PX = 24
-"""Of the field around its lines."""
+"""Minimum and maximum height of the field."""
+_PADDING_PX = 24
+_SAMPLE_QUESTION = Message(id=0, parent_id=0, role="user", text="?")
+"""Stands for the first question of a conversation that has none yet."""
 
 
 class MessageEditor(QWidget):
-    """A field with the old text.
+    """A text field with the old text, and buttons.
 
-    Enter takes the new one, Ctrl+Enter puts it in the old one's place, Shift+Enter breaks the line, Esc gives up.
+    Enter saves a new version, Ctrl+Enter replaces the old one, Shift+Enter breaks the line, Esc cancels.
     """
 
     ended = Signal(object)
-    """The new text, None where there is to be none."""
-
+    """The text of the new version (str), or None if the edit was cancelled or changed nothing."""
     replaced = Signal(str)
-    """The text that is to stand in the old one's place."""
-
+    """The text that replaces the old one."""
     refused = Signal(str)
-    """Why a text was not taken."""
+    """Why the field did not accept a pasted text."""
 
     def __init__(self, message: Message, draft: str | None = None) -> None:
-        """`draft`: what was written here before, to be gone on with."""
+        """`draft` is the text to start with; None means the old text."""
         super().__init__()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 4)
-        layout.setSpacing(8)
         self.message = message
-        # As the field has it: line ends of other systems are plain ones there.
-        self._old = message.text.replace("\r\n", "\n").replace("\r", "\n")
+        # The field normalises line endings.
+        self._old_text = message.text.replace("\r\n", "\n").replace("\r", "\n")
         self.text = WritingField(message.text if draft is None else draft)
         self.text.refused.connect(self.refused)
         self.text.setObjectName("editor")
@@ -52,111 +56,114 @@ class MessageEditor(QWidget):
         self.text.installEventFilter(self)
         self.text.textChanged.connect(self._fit)
         self._fit()
-        layout.addWidget(self.text)
         self._hint = ElidedLabel()
         self._hint.setObjectName("quiet")
         self._hint.show_text(self.tr("The old version stays beside it."))
+        self._buttons = self._new_buttons()
+        self._footer = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._footer.setSpacing(8)
+        self._footer.addWidget(self._hint, 1)
+        self._footer.addLayout(self._buttons)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 4)
+        layout.setSpacing(8)
+        layout.addWidget(self.text)
+        layout.addLayout(self._footer)
+
+    def _new_buttons(self) -> QHBoxLayout:
         cancel = QPushButton(self.tr("Cancel"))
-        cancel.clicked.connect(lambda: self.ended.emit(None))
-        save = QPushButton(self.tr("Ask again") if message.role == "user" else self.tr("Save as new version"))
-        save.setObjectName("primary")
-        save.clicked.connect(self._save)
+        cancel.clicked.connect(self._cancel)
         replace = QPushButton(self.tr("Replace"))
         replace.setToolTip(self.tr("Put it in the old version's place (Ctrl+Enter); Undo brings that back"))
         replace.clicked.connect(self._replace)
-        self._buttons = QHBoxLayout()
-        self._buttons.setSpacing(8)
-        self._buttons.addStretch(1)
+        is_question = self.message.role == "user"
+        save = QPushButton(self.tr("Ask again") if is_question else self.tr("Save as new version"))
+        save.setObjectName("primary")
+        save.clicked.connect(self._save)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
         for button in (cancel, replace, save):
-            self._buttons.addWidget(button)
-        self._foot = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._foot.setSpacing(8)
-        self._foot.addWidget(self._hint, 1)
-        self._foot.addLayout(self._buttons)
-        layout.addLayout(self._foot)
+            buttons.addWidget(button)
+        return buttons
 
     @property
     def draft(self) -> str | None:
-        """What is written, None while it is the old text."""
+        """The text in the field; None if it equals the old text."""
         text = self.text.content
-        return None if text == self._old else text
+        return None if text == self._old_text else text
+
+    @property
+    def hint(self) -> str:
+        """The full text beside the buttons."""
+        return self._hint.accessibleName()
 
     def put_back(self, text: str) -> None:
-        """Let what was written before stand here again; Undo brings the old text instead."""
+        """Replace the content of the field by `text` in one step that Undo takes back."""
         cursor = self.text.textCursor()
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(text)
         self.text.setTextCursor(cursor)
 
+    def show_cost(self, cost: Cost) -> None:
+        """Show what asking again with the new version would cost."""
+        self._hint.show_text(cost_text(cost))
+        self._fit_footer()
+
+    def _save(self) -> None:
+        self.ended.emit(self.draft)
+
+    def _cancel(self) -> None:
+        self.ended.emit(None)
+
     def _replace(self) -> None:
         if self.draft is None:
-            self.ended.emit(None)
+            self._cancel()
         else:
             self.replaced.emit(self.draft)
 
-    @property
-    def hint(self) -> str:
-        """What is said beside the buttons."""
-        return self._hint.accessibleName()
-
-    def show_cost(self, cost: Cost) -> None:
-        """Say what asking again below the new version would cost."""
-        self._hint.show_text(cost_text(cost))
-        self._fit_foot()
-
     def _fit(self) -> None:
-        """Be as high as what is written, within limits."""
-        # In lines, wrapped ones included: Qt measures plain text so.
+        """Make the field as high as its text, within limits."""
+        # For plain text, Qt gives the height of the document in lines, wrapped ones included.
         num_lines = self.text.document().documentLayout().documentSize().height()
         line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
-        least_px, most_px = _HEIGHTS_PX
-        self.text.setFixedHeight(min(max(round(num_lines) * line_px + _AROUND_PX, least_px), most_px))
+        min_px, max_px = _HEIGHTS_PX
+        self.text.setFixedHeight(min(max(round(num_lines) * line_px + _PADDING_PX, min_px), max_px))
 
-    def _fit_foot(self) -> None:
-        """What it costs stands over the buttons where there is no room for it beside them."""
-        needed = self._hint.fontMetrics().horizontalAdvance(self.hint) + self._foot.spacing()
+    def _fit_footer(self) -> None:
+        """Move the hint above the buttons if it does not fit beside them."""
+        needed = self._hint.fontMetrics().horizontalAdvance(self.hint) + self._footer.spacing()
         has_room = needed + self._buttons.sizeHint().width() <= self.width()
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
-        self._foot.setDirection(across if has_room else down)
+        self._footer.setDirection(across if has_room else down)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-        self._fit_foot()
+        self._fit_footer()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # From its buttons, too.
+        # The buttons pass Esc on to their parent.
         if event.key() == Qt.Key.Key_Escape:
-            self.ended.emit(None)
+            self._cancel()
         else:
             super().keyPressEvent(event)
 
-    def _save(self) -> None:
-        self.ended.emit(self.draft)
-
     @override
     def event(self, event: QEvent) -> bool:
-        # Here Esc gives the edit up, even while an answer streams that it would stop elsewhere.
-        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
-        if is_escape and event.type() == QEvent.Type.ShortcutOverride:
-            event.accept()
-            return True
-        return super().event(event)
+        return _claim_escape(event) or super().event(event)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
-            # Here Esc gives the edit up, even while an answer streams that it would stop elsewhere.
-            if event.key() == Qt.Key.Key_Escape:
-                event.accept()
-                return True
-        elif isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
-            if event.key() == Qt.Key.Key_Escape:
-                self.ended.emit(None)
-                return True
+        if _claim_escape(event):
+            return True
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
+            if event.key() == Qt.Key.Key_Escape:
+                self._cancel()
+                return True
             if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
                 self._replace()
                 return True
@@ -164,3 +171,134 @@ class MessageEditor(QWidget):
                 self._save()
                 return True
         return super().eventFilter(watched, event)
+
+
+def _claim_escape(event: QEvent) -> bool:
+    """Accept Esc as a key of the editor: while an answer streams, the window's shortcut Esc would stop it."""
+    is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+    if is_escape and event.type() == QEvent.Type.ShortcutOverride:
+        event.accept()
+        return True
+    return False
+
+
+class InPlaceEdit(QObject):
+    """Opens and closes the editor of one message view."""
+
+    opened = Signal(object)
+    """The `MessageEditor`."""
+    closed = Signal()
+    """Emitted before the signals that carry the result."""
+    saved = Signal(str)
+    """The text of the new version."""
+    replaced = Signal(str)
+    """The text that replaces the old one."""
+    cancelled = Signal(str)
+    """The text of the cancelled edit, if it changed anything."""
+    refused = Signal(str)
+    """Why the editor did not accept a pasted text."""
+
+    def __init__(self, card: QVBoxLayout) -> None:
+        """The editor is appended to `card`."""
+        super().__init__()
+        self._card = card
+        self._editor: MessageEditor | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._editor is not None
+
+    @property
+    def draft(self) -> str | None:
+        """The changed text in the editor; None if it is closed or unchanged."""
+        return None if self._editor is None else self._editor.draft
+
+    def open(self, message: Message, draft: str | None, cancelled: str | None = None) -> None:
+        """Open the editor, unless it is open already.
+
+        `draft` is the text of an edit that continues in this view. `cancelled` is the text of an earlier edit that was
+        cancelled: it is put back, and Undo removes it again.
+        """
+        if self._editor is not None:
+            return
+        editor = self._editor = MessageEditor(message, draft)
+        if cancelled is not None:
+            editor.put_back(cancelled)
+        editor.ended.connect(self._on_ended)
+        editor.replaced.connect(self._on_replaced)
+        editor.refused.connect(self.refused)
+        self._card.addWidget(editor)
+        self.opened.emit(editor)
+        if draft is None:
+            editor.text.setFocus()
+
+    def _on_ended(self, text: str | None) -> None:
+        draft = self.draft
+        if not self._close():
+            return
+        if text is not None:
+            self.saved.emit(text)
+        elif draft is not None:
+            self.cancelled.emit(draft)
+
+    def _on_replaced(self, text: str) -> None:
+        if self._close():
+            self.replaced.emit(text)
+
+    def _close(self) -> bool:
+        editor, self._editor = self._editor, None
+        if editor is None:
+            return False
+        editor.setParent(None)
+        editor.deleteLater()
+        self.closed.emit()
+        return True
+
+
+class EditCosts(QObject):
+    """Shows in open editors what asking again with their text would cost."""
+
+    def __init__(self, controller: Controller, window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+
+    def show_in_editor(self, editor: MessageEditor) -> None:
+        """Show the cost of an edited question or system prompt. Edited answers cost nothing: no answer follows."""
+        message = editor.message
+        if message.role not in {"user", "system"}:
+            return
+        costs = PromptCosts(self._controller.program.session, editor)
+        costs.known.connect(editor.show_cost)
+
+        def ask() -> None:
+            text = editor.text.content
+            is_system = message.role == "system"
+            self._ask(costs, self._path_below(text) if is_system else self._path_to(message, text))
+
+        editor.text.textChanged.connect(ask)
+        ask()
+
+    def show_in_popover(self, popover: SystemPromptPopover) -> None:
+        """Show the cost of the system prompt in its popover."""
+        costs = PromptCosts(self._controller.program.session, popover)
+        costs.known.connect(popover.show_cost)
+
+        def ask() -> None:
+            self._ask(costs, self._path_below(popover.editor.content))
+
+        popover.editor.textChanged.connect(ask)
+        ask()
+
+    def _ask(self, costs: PromptCosts, path: Sequence[Message]) -> None:
+        costs.ask(lambda: path, self._controller.preparation.template_options())
+
+    def _path_below(self, system_prompt: str) -> list[Message]:
+        """Return the path to the first question below a new system prompt."""
+        first = [message for message in self._controller.path if message.role == "user"][:1]
+        return [Message(id=0, parent_id=None, role="system", text=system_prompt), *(first or [_SAMPLE_QUESTION])]
+
+    def _path_to(self, message: Message, text: str) -> list[Message]:
+        """Return the path to a new version of a question."""
+        path = self._controller.path
+        index = next((index for index, other in enumerate(path) if other.id == message.id), len(path))
+        return [*path[:index], Message(id=0, parent_id=message.parent_id, role="user", text=text)]

@@ -1,29 +1,24 @@
-"""One message on the page: its text, its actions, its versions, what it cost; it decides nothing."""
+"""The widget of one message: its text, and everything above and below it."""
 
 from __future__ import annotations
 
 import itertools
 
 from msgspec import structs
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from shiboken6 import isValid
 from typing_extensions import override
 
-from app.model.message import Message
+from app.model.message import Message, Role
 from app.model.token_pieces import are_tokens_known, token_pieces
 from app.ui.field_commands import COPIES_ALL
-from app.ui.message.edit_in_place import EditInPlace
-from app.ui.message.message_actions import ACTION_KEYS, MORE_KEYS, ActionName, MessageActions
-from app.ui.message.message_card import MessageCard
-from app.ui.message.message_editor import MessageEditor
-from app.ui.message.message_folds import MessageFolds
-from app.ui.message.message_foot import Lack, MessageFoot
-from app.ui.message.nearness import Nearness
-from app.ui.message.note_view import NoteView
-from app.ui.message.reading_modes import ReadingModes
-from app.ui.message.shown_message import Shown
-from app.ui.message.thought_view import ThoughtView
+from app.ui.message.action_row import ACTION_KEYS, MORE_KEYS, ActionName, ActionRow
+from app.ui.message.foldable_parts import FoldableParts, NoteView, ThoughtView
+from app.ui.message.message_editor import InPlaceEdit, MessageEditor
+from app.ui.message.message_footer import MessageFooter, MissingTokenData
+from app.ui.message.shown_message import DisplayModes, ShownMessage, role_name
 from app.ui.text.growing_blocks import split_open_cluster
 from app.ui.text.message_text import MessageText
 from app.ui.theme import Theme
@@ -53,7 +48,7 @@ class MessageView(QFrame):
     edit_begun = Signal(object)
     """The `MessageEditor` in which another version is written."""
 
-    def __init__(self, shown: Shown, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, shown: ShownMessage, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("focus_ring")
         self.shown = shown
@@ -66,19 +61,19 @@ class MessageView(QFrame):
         self.text.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.text.token_chosen.connect(self._choose_token)
         self.text.tab_stops_changed.connect(self._order_tabs)
-        self._modes = shown.modes or ReadingModes()
+        self._modes = shown.modes or DisplayModes()
         self._is_listening = False
         self._tokens_shown: tuple[int, str, bool] | None = None
         """Of which text the tokens are shown, and whether it was one that grows."""
         self._card = MessageCard(role, self.text)
-        self._edit = EditInPlace(self._card.column)
-        self._edit.begun.connect(self._on_edit_begun)
-        self._edit.ended.connect(self._on_edit_ended)
+        self._edit = InPlaceEdit(self._card.column)
+        self._edit.opened.connect(self._on_edit_begun)
+        self._edit.closed.connect(self._on_edit_ended)
         self._edit.saved.connect(self._tell_saved)
         self._edit.replaced.connect(self._tell_replaced)
-        self._edit.given_up.connect(self._keep_given_up)
+        self._edit.cancelled.connect(self._keep_given_up)
         self._edit.refused.connect(self.refused)
-        self._row = MessageActions(theme, self.text)
+        self._row = ActionRow(theme, self.text)
         self._row.asked.connect(self._ask)
         self._row.sibling_asked.connect(self._ask_sibling)
         self._row.more_asked.connect(self._ask_more)
@@ -93,13 +88,13 @@ class MessageView(QFrame):
         layout.addLayout(inset)
         # The icons stand under the text's edge; their buttons reach out by a padding.
         layout.addWidget(self._row)
-        self._folds = MessageFolds(layout, self._card.column, theme)
+        self._folds = FoldableParts(layout, self._card.column, theme)
         self._folds.tab_stops_changed.connect(self._order_tabs)
-        self.foot = MessageFoot(inset)
-        self.foot.cancelled.connect(self._ask_to_stop)
-        self._nearness = Nearness(self, self.text)
-        self._nearness.changed.connect(self._show_row)
-        self._nearness.focused.connect(self._tell_focused)
+        self.footer = MessageFooter(inset)
+        self.footer.cancelled.connect(self._ask_to_stop)
+        self._focus = FocusTracker(self, self.text)
+        self._focus.changed.connect(self._show_row)
+        self._focus.focused.connect(self._tell_focused)
         self.text.set_text(shown.text)
         self.show_message(shown)
 
@@ -148,9 +143,9 @@ class MessageView(QFrame):
             stops.insert(1, self.thought.button)
         for before, after in itertools.pairwise(stops):
             QWidget.setTabOrder(before, after)
-        self._row.stand_after(stops[-1])
+        self._row.follow(stops[-1])
 
-    def show_message(self, shown: Shown) -> None:
+    def show_message(self, shown: ShownMessage) -> None:
         """Show a message's present state; its text is laid out again only where it is another one."""
         self.shown = shown
         self._use(shown.modes or self._modes)
@@ -168,19 +163,21 @@ class MessageView(QFrame):
         self.text.set_caret(shown.is_streaming)
         self._show_tokens(are_tokens_shown)
         self._show_folds()
-        self.foot.show_message(message, is_streaming=shown.is_streaming, lack=self._lack() if are_tokens_wanted else "")
+        self.footer.show_message(
+            message, is_streaming=shown.is_streaming, missing=self._missing_token_data() if are_tokens_wanted else ""
+        )
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
         self._show_row()
         self.text.setAccessibleName(shown.name)
 
-    def _use(self, modes: ReadingModes) -> None:
+    def _use(self, modes: DisplayModes) -> None:
         if modes is not self._modes or not self._is_listening:
             if self._is_listening:
-                self._modes.tokens_changed.disconnect(self._show_otherwise)
+                self._modes.tokens_toggled.disconnect(self._show_otherwise)
             self._modes, self._is_listening = modes, True
-            modes.tokens_changed.connect(self._show_otherwise)
+            modes.tokens_toggled.connect(self._show_otherwise)
 
     def append_text(self, text: str) -> None:
         """Take text that has streamed in; it is on screen at the next `render_appended`."""
@@ -192,7 +189,7 @@ class MessageView(QFrame):
         self._unrendered = [waiting] if waiting else []
         if not text:
             return False
-        self.foot.hide_reading()
+        self.footer.hide_progress()
         self.text.append(text)
         if self.text.tokens is not None:
             self.text.show_more_tokens(self._modes.tokens_so_far(self.message.id))
@@ -209,7 +206,7 @@ class MessageView(QFrame):
             pieces = self._modes.tokens_so_far(message.id) if grows else token_pieces(message)
             self.text.show_tokens(pieces if are_shown else None, can_fork=not grows)
 
-    def _lack(self) -> Lack:
+    def _missing_token_data(self) -> MissingTokenData:
         """What of its tokens is looked for, and not known."""
         if not self.message.text:
             return ""
@@ -248,12 +245,12 @@ class MessageView(QFrame):
     def show_reading(self, done: int, total: int, kept: int) -> None:
         """Tell how much of the prompt is read."""
         if not self.text.content:
-            self.foot.show_reading(done, total, kept)
+            self.footer.show_progress(done, total, kept)
 
     def show_waiting(self, text: str) -> None:
         """Tell what the answer waits for before it is begun."""
         if not self.text.content:
-            self.foot.show_waiting(text)
+            self.footer.show_waiting(text)
 
     def set_theme(self, theme: Theme) -> None:
         self.text.set_theme(theme)
@@ -268,8 +265,8 @@ class MessageView(QFrame):
     def begin_edit(self, draft: str | None = None) -> None:
         """Let the person write another version in the place of the text, or go on with a draft of it."""
         if not self._edit.is_open:
-            given_up = self._modes.given_up.pop(self.message.id, None)
-            self._edit.begin(self.message, draft, given_up if draft is None else None)
+            given_up = self._modes.cancelled_edits.pop(self.message.id, None)
+            self._edit.open(self.message, draft, given_up if draft is None else None)
 
     def _on_edit_begun(self, editor: MessageEditor) -> None:
         self._card.show_text(self.shown, is_edited=True)
@@ -284,7 +281,7 @@ class MessageView(QFrame):
         self.edited.emit(self.message.id, text)
 
     def _keep_given_up(self, text: str) -> None:
-        self._modes.given_up[self.message.id] = text
+        self._modes.cancelled_edits[self.message.id] = text
         self.edit_given_up.emit(self.message.id)
 
     def _tell_replaced(self, text: str) -> None:
@@ -346,4 +343,83 @@ class MessageView(QFrame):
 
     def _show_row(self) -> None:
         is_at_rest = not self.shown.is_streaming and not self._edit.is_open
-        self._row.show_buttons((self.shown.is_last or self._nearness.is_anybody()) and is_at_rest)
+        self._row.show_buttons((self.shown.is_last or self._focus.is_active) and is_at_rest)
+
+
+class MessageCard(QFrame):
+    """The frame around the text: a card with the role as heading, or the bare page for an answer."""
+
+    def __init__(self, role: Role, text: QWidget) -> None:
+        super().__init__()
+        self._text = text
+        is_answer = role == "assistant"
+        self.setObjectName("answer" if is_answer else "card")
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(*((0, 0, 0, 0) if is_answer else (16, 10, 16, 10)))
+        self.column.setSpacing(4)
+        if not is_answer:
+            label = QLabel(role_name(role))
+            label.setObjectName("role")
+            self.column.addWidget(label)
+        self.column.addWidget(text)
+
+    def show_text(self, shown: ShownMessage, *, is_edited: bool) -> None:
+        """Show the text if there is any, unless the editor takes its place."""
+        message = shown.message
+        has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
+        self._text.setVisible(has_text and not is_edited)
+        # An empty system prompt is shown as a line in the footer, without a card.
+        self.setVisible(message.role != "system" or bool(message.text) or is_edited)
+
+
+_POINTER_REASONS = {Qt.FocusReason.MouseFocusReason, Qt.FocusReason.PopupFocusReason}
+"""The focus did not arrive by a key, so no ring is drawn."""
+_RETURN_REASONS = {
+    Qt.FocusReason.ActiveWindowFocusReason,
+    Qt.FocusReason.PopupFocusReason,
+    Qt.FocusReason.MenuBarFocusReason,
+}
+"""The focus returned from a window, a menu or a popup."""
+_WATCHED_EVENTS = {QEvent.Type.Enter, QEvent.Type.Leave, QEvent.Type.FocusIn, QEvent.Type.FocusOut}
+
+
+class FocusTracker(QObject):
+    """Tracks whether a widget has the pointer or the focus, and draws a ring around it for keyboard focus."""
+
+    changed = Signal()
+    """The pointer or the focus may have entered or left."""
+    focused = Signal()
+    """The focus proxy got the focus, and not merely back from a menu or another window."""
+
+    def __init__(self, widget: QWidget, focus_proxy: QWidget) -> None:
+        """`focus_proxy` is the descendant of `widget` that takes the focus for it."""
+        super().__init__(widget)
+        self._widget = widget
+        self._focus_proxy = focus_proxy
+        widget.installEventFilter(self)
+        focus_proxy.installEventFilter(self)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the pointer or the focus is in the widget."""
+        widget = self._widget
+        focus = widget.window().focusWidget() if widget.isVisible() else None
+        return widget.underMouse() or (focus is not None and widget.isAncestorOf(focus))
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # While a widget is destroyed, its children lose the focus.
+        if event.type() in _WATCHED_EVENTS and isValid(self._widget):
+            focus = event if watched is self._focus_proxy and isinstance(event, QFocusEvent) else None
+            if focus is not None:
+                self._draw_ring(focus.gotFocus() and focus.reason() not in _POINTER_REASONS)
+            self.changed.emit()
+            if focus is not None and focus.gotFocus() and focus.reason() not in _RETURN_REASONS:
+                self.focused.emit()
+        return super().eventFilter(watched, event)
+
+    def _draw_ring(self, has_ring: bool) -> None:
+        widget = self._widget
+        widget.setProperty("ring", has_ring)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

@@ -1,38 +1,70 @@
-"""A message as it is to be shown, and what it is called; values and words, no widget."""
+"""A message as it is to be displayed, and the display modes that several views share. Independent of Qt widgets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from app.model.message import Message, Role
-from app.ui.message.message_actions import ActionName
-from app.ui.message.reading_modes import ReadingModes
+from app.model.message import Message, MessageId, Role
+from app.model.token_pieces import TokenPiece
+from app.ui.message.action_row import ActionName
 
 
-class Shown(Struct, frozen=True):
-    """A message with what depends on its surroundings."""
+def _no_tokens(_: MessageId) -> Sequence[TokenPiece]:
+    return ()
+
+
+class DisplayModes(QObject):
+    """How each message is displayed. All views of a transcript share it, so a message comes back as it was left."""
+
+    tokens_toggled = Signal(bool)
+
+    def __init__(self, tokens_so_far: Callable[[MessageId], Sequence[TokenPiece]] = _no_tokens) -> None:
+        super().__init__()
+        self.tokens_so_far = tokens_so_far
+        """Returns the tokens of an answer that is streaming, with their positions in its text."""
+        self.raw: set[MessageId] = set()
+        """Messages displayed as plain source text."""
+        self.unfolded: set[MessageId] = set()
+        """Messages whose thought or note is open."""
+        self.cancelled_edits: dict[MessageId, str] = {}
+        """The text of cancelled edits. The next edit of the message starts with it."""
+        self._are_tokens_shown = False
+
+    @property
+    def are_tokens_shown(self) -> bool:
+        return self._are_tokens_shown
+
+    def show_tokens(self, shown: bool) -> None:
+        """Tint the tokens of answers, or stop doing so."""
+        if shown != self._are_tokens_shown:
+            self._are_tokens_shown = shown
+            self.tokens_toggled.emit(shown)
+
+
+class ShownMessage(Struct, frozen=True):
+    """A message together with everything else that its view depends on."""
 
     message: Message
     siblings: Sequence[int]
     actions: Sequence[ActionName]
     is_streaming: bool
     is_last: bool
-    modes: ReadingModes | None = None
-    """How it is read; None: as every message is at first."""
+    modes: DisplayModes | None = None
+    """None means the default modes."""
 
     @property
     def text(self) -> str:
-        """What is shown of its text: of a note the first line says what it is, the rest may be megabytes."""
+        """The text to display. Only the first line of a note: it is the label, and the rest may be megabytes."""
         text = self.message.text
         return text.partition("\n")[0] if self.message.role == "note" else text
 
     @property
     def name(self) -> str:
-        """What a screen reader calls it."""
-        role = role_in_words(self.message.role)
+        """The accessible name, for screen readers."""
+        role = role_name(self.message.role)
         if len(self.siblings) > 1:
             number = list(self.siblings).index(self.message.id) + 1
             words = QCoreApplication.translate("MessageView", "{}, version {} of {}")
@@ -40,8 +72,8 @@ class Shown(Struct, frozen=True):
         return role
 
 
-def role_in_words(role: Role) -> str:
-    """Return who has written a message."""
+def role_name(role: Role) -> str:
+    """Return the heading for messages of a role."""
     match role:
         case "system":
             return QCoreApplication.translate("MessageView", "System prompt")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from app.conversation.controller import Controller
@@ -204,11 +204,8 @@ class FindCommands(QObject):
             self._light(view)
 
     def _light(self, view: MessageView) -> None:
-        # How hits look is imported with the first one.
-        from app.ui.transcript.hit_looks import HitLooks
-
         hits = self._hits_in(view)
-        lit = HitLooks(self._theme).lit([cursor for _, cursor in hits], self._index(view, len(hits)))
+        lit = _highlighted([cursor for _, cursor in hits], self._index(view, len(hits)), self._theme)
         for text in (view.text, *([view.thought.text] if view.thought is not None and view.thought.text else [])):
             of_text = [selection for (owner, _), selection in zip(hits, lit, strict=True) if owner is text]
             if of_text or text.extraSelections():
@@ -232,3 +229,22 @@ def _selections(text: MessageText, wanted: str) -> list[QTextCursor]:
 
 def _utf16(text: str) -> int:
     return len(text.encode("utf-16-le")) // 2
+
+
+def _highlighted(cursors: Sequence[QTextCursor], current: int | None, theme: Theme) -> list[QTextEdit.ExtraSelection]:
+    """Return the hits with their highlighting; `current` is the index of the current one."""
+    other_format = QTextCharFormat()
+    other_format.setBackground(QColor(theme.accent_wash))
+    other_format.setForeground(QColor(theme.text))
+    other_format.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
+    other_format.setUnderlineColor(QColor(theme.accent))
+    current_format = QTextCharFormat()
+    current_format.setBackground(QColor(theme.accent))
+    current_format.setForeground(QColor(theme.on_accent))
+    selections: list[QTextEdit.ExtraSelection] = []
+    for index, cursor in enumerate(cursors):
+        selection = QTextEdit.ExtraSelection()
+        selection.cursor = cursor  # pyright: ignore[reportAttributeAccessIssue]
+        selection.format = current_format if index == current else other_format  # pyright: ignore[reportAttributeAccessIssue]
+        selections.append(selection)
+    return selections

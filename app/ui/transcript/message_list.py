@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from app.model.message import Message, MessageId
 from app.numbers import counted
-from app.ui.message.shown_message import Shown
+from app.ui.message.shown_message import ShownMessage
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
-from app.ui.transcript.gliding_area import GlidingArea
 from app.ui.transcript.message_views import MessageViews, put_in_order
+from app.ui.transcript.smooth_scroll_area import SmoothScrollArea
 from app.ui.transcript.transcript_layout import Column, Sight, estimated_height
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _REVEALED_PX = 8
 """How far from the edge a message stands that was brought into sight."""
 
 
-class MessageList(GlidingArea):
+class MessageList(SmoothScrollArea):
     """A view is there for each message in sight, for the one with the focus, and for those beside it."""
 
     views_changed = Signal()
@@ -46,7 +46,7 @@ class MessageList(GlidingArea):
 
     # --- what who shows messages says ----------------------------------------------------------------------
 
-    def shown(self, message_id: MessageId) -> Shown:
+    def shown(self, message_id: MessageId) -> ShownMessage:
         """Return a message as it is to be shown now."""
         raise NotImplementedError
 
@@ -66,7 +66,7 @@ class MessageList(GlidingArea):
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing moves, and all views are there that may be needed soon."""
-        return not (self._motion.is_moving or self._maker.isActive())
+        return not (self._animation.is_moving or self._maker.isActive())
 
     # --- views ---------------------------------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ class MessageList(GlidingArea):
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:
         """Let other messages stand from `index` on."""
         for message_id in self._ids[index:]:
-            self._views.give_back(message_id)
+            self._views.release(message_id)
         below = list(messages)
         self._ids[index:] = [message.id for message in below]
         self._index = {message_id: at for at, message_id in enumerate(self._ids)}
@@ -194,10 +194,10 @@ class MessageList(GlidingArea):
         for message_id, view in list(self._views.items()):
             index = self._index[message_id]
             if index not in near and index not in beside and not view.is_edited:
-                self._views.give_back(message_id)
+                self._views.release(message_id)
 
     def _place(self) -> None:
-        self._tell_scroll_bar()
+        self._update_scroll_bar()
         for message_id, view in self._views.items():
             index = self._index[message_id]
             height = self._column.message_height(index)
@@ -238,7 +238,7 @@ class MessageList(GlidingArea):
         if index is None or not self.isVisible():
             return None
         sight, column = self._sight, self._column
-        self._motion.stop()
+        self._animation.stop()
         # From far away the last part of the way is what is seen of it.
         if column.top(index) > sight.bottom + sight.height:
             sight.hold(index, sight.height)

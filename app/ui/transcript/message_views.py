@@ -1,4 +1,8 @@
-"""The views that messages have now, by their ids: made when one is needed, given back with what was begun in it."""
+"""The views of messages by their ids: created on demand or ahead of time, reused, and put in tab order.
+
+`MessageView` is imported with the first view: it needs Markdown, formulas and syntax colours, which an empty page does
+not.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +11,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QAbstractScrollArea
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 from typing_extensions import override
 
-from app.model.message import MessageId
-from app.ui.message.shown_message import Shown
+from app.model.message import Message, MessageId, Role
+from app.ui.message.shown_message import ShownMessage
 from app.ui.theme import Theme
-from app.ui.transcript.message_shelf import MessageShelf
 
 if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
+_NUM_AHEAD: dict[Role, int] = {"system": 1, "user": 3, "assistant": 3}
+"""Number of spare views by role. Creating a view takes three times as long as filling it."""
+_MAX_SPARE = 6
+"""Maximum number of spare views by role; further ones are deleted."""
+
 
 class MessageViews(Mapping[MessageId, "MessageView"]):
-    """Which messages need views is not known here."""
+    """The messages that have a view now. The caller decides which ones need a view."""
 
     def __init__(self, page: QAbstractScrollArea, theme: Theme, connect: Callable[[MessageView], None]) -> None:
-        """`connect` is called with each view that is made."""
+        """`connect` is called with each new view."""
         self._page = page
-        self._shelf = MessageShelf(page, theme, connect)
+        self._theme = theme
+        self._connect = connect
         self._views: dict[MessageId, MessageView] = {}
+        self._spare: dict[Role, list[MessageView]] = {}
         self._drafts: dict[MessageId, str] = {}
-        """Edits begun in messages that have no view now."""
+        """The text of open edits in messages that have no view now."""
 
     @override
     def __getitem__(self, key: MessageId) -> MessageView:
@@ -44,25 +54,30 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
 
     @property
     def focused(self) -> MessageId | None:
-        """The message in which the focus is."""
+        """The message that contains the focus."""
         focus = self._page.window().focusWidget()
         return next((id_ for id_, view in self.items() if focus is not None and view.isAncestorOf(focus)), None)
 
     def id_of(self, widget: QObject) -> MessageId | None:
-        """Return the message of which this is the view, if it is one's."""
+        """Return the message that has this view; None if the widget is no view."""
         return next((message_id for message_id, view in self.items() if view is widget), None)
 
-    def make(self, shown: Shown) -> MessageView:
-        """Return a view of a message that had none."""
+    def make(self, shown: ShownMessage) -> MessageView:
+        """Return a visible view for a message that had none, a spare one if possible."""
         message_id = shown.message.id
-        view = self._views[message_id] = self._shelf.take(shown)
+        if spare := self._spare.get(shown.message.role):
+            view = spare.pop()
+            view.show_message(shown)
+        else:
+            view = self._new(shown)
+        self._views[message_id] = view
         if (draft := self._drafts.pop(message_id, None)) is not None:
             view.begin_edit(draft)
         view.show()
         return view
 
-    def give_back(self, message_id: MessageId) -> None:
-        """Let a message have a view no more, if it has one."""
+    def release(self, message_id: MessageId) -> None:
+        """Hide the view of a message, if it has one, and keep it for another message. The draft of an edit is kept."""
         view = self._views.pop(message_id, None)
         if view is None:
             return
@@ -71,20 +86,45 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         focus = self._page.window().focusWidget()
         if focus is not None and view.isAncestorOf(focus):
             focus.clearFocus()
-        self._shelf.give_back(view)
+        view.hide()
+        spare = self._spare.setdefault(view.message.role, [])
+        if view.is_edited or len(spare) >= _MAX_SPARE:
+            view.deleteLater()
+            return
+        cursor = view.text.textCursor()
+        cursor.clearSelection()
+        view.text.setTextCursor(cursor)
+        spare.append(view)
 
     def make_one_ahead(self) -> bool:
-        """Make a view that some message will need; return whether one was lacking."""
-        return self._shelf.make_one_ahead()
+        """Create a spare view for the role that has the fewest; return False if there are enough of all."""
+        lacking: list[Role] = [role for role, number in _NUM_AHEAD.items() if len(self._spare.get(role, ())) < number]
+        if not lacking:
+            return False
+        role = min(lacking, key=lambda role: len(self._spare.get(role, ())))
+        blank = Message(id=0, parent_id=None, role=role, text="")
+        view = self._new(ShownMessage(blank, (0,), (), is_streaming=False, is_last=False))
+        view.hide()
+        for part in (view, *view.findChildren(QWidget)):
+            part.ensurePolished()
+        self._spare.setdefault(role, []).append(view)
+        return True
 
     def set_theme(self, theme: Theme) -> None:
-        self._shelf.set_theme(theme)
-        for view in self.values():
+        self._theme = theme
+        for view in itertools.chain(*self._spare.values(), self.values()):
             view.set_theme(theme)
+
+    def _new(self, shown: ShownMessage) -> MessageView:
+        from app.ui.message.message_view import MessageView
+
+        view = MessageView(shown, self._theme, self._page.viewport())
+        self._connect(view)
+        return view
 
 
 def put_in_order(views: Sequence[MessageView]) -> None:
-    """Let Tab and a screen reader come to the views one after another."""
+    """Set the order in which Tab and screen readers reach the views."""
     for above, below in itertools.pairwise(views):
         below.follow(above)
     for below, above in itertools.pairwise(reversed(views)):

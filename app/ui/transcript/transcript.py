@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
 from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
-from app.ui.message.message_actions import ActionName
-from app.ui.message.reading_modes import ReadingModes
-from app.ui.message.shown_message import Shown
+from app.ui.message.action_row import ActionName
+from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.theme import Theme
 from app.ui.transcript.message_list import MessageList
 from app.ui.transcript.message_selection import MessageSelection
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
 _TICK_MS = 33
+_SHOW_WAITING_MS = 400
+"""Shorter waits are not worth showing."""
 _MOST_ASKED = 3
 """Messages that one action adds below where it was done: a system prompt, a question and its answer."""
 
@@ -49,7 +50,7 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._controller = controller
-        self.modes = ReadingModes(controller.tokens_so_far)
+        self.modes = DisplayModes(controller.tokens_so_far)
         """How its messages are read."""
         super().__init__(theme)
         self.selection = MessageSelection(self)
@@ -68,6 +69,7 @@ class Transcript(MessageList):
         controller.text_appended.connect(self._on_text)
         controller.reading.connect(self._on_reading)
         controller.revealed.connect(self.reveal)
+        WaitingAnswers(controller, self)
 
     def focus(self, message_id: MessageId) -> bool:
         """Scroll to a message and give it the focus; return whether it is on this branch."""
@@ -132,7 +134,7 @@ class Transcript(MessageList):
             sight.hold_end()
         elif same < min(len(before), len(ids)):
             # Another version stands where the old one did.
-            self._motion.stop()
+            self._animation.stop()
             sight.hold(same, place if was_seen else 0, follows_end=is_asked and not self._is_choosing)
         elif same < len(before):
             self._keep_what_is_left()
@@ -155,7 +157,7 @@ class Transcript(MessageList):
         """The lower messages are gone; those above them stay where they are, as long as any is seen."""
         sight, last = self._sight, len(self._ids) - 1
         if last >= 0 and self._column.bottom(last) > sight.top:
-            self._motion.stop()
+            self._animation.stop()
             sight.hold(last, sight.place(last))
         else:
             sight.hold_end()
@@ -206,10 +208,10 @@ class Transcript(MessageList):
     # --- what the list asks --------------------------------------------------------------------------------
 
     @override
-    def shown(self, message_id: MessageId) -> Shown:
+    def shown(self, message_id: MessageId) -> ShownMessage:
         message = self._controller.message(message_id)
         is_last = message_id == self._ids[-1]
-        return Shown(
+        return ShownMessage(
             message=message,
             # As they are now: the tree's own list grows.
             siblings=tuple(self._controller.siblings(message_id)),
@@ -268,3 +270,31 @@ def _actions(message: Message, can_continue: bool, *, is_last: bool) -> list[Act
     if message.role == "user":
         return ["edit", *(["regenerate"] if is_last else []), "fork", "copy"]
     return ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
+
+
+class WaitingAnswers(QObject):
+    """Shows what an answer that has not started is waiting for: the model, or the answer in another conversation."""
+
+    def __init__(self, controller: Controller, transcript: Transcript) -> None:
+        super().__init__(transcript)
+        self._controller = controller
+        self._transcript = transcript
+        self._timer = QTimer(self, singleShot=True, interval=_SHOW_WAITING_MS)
+        self._timer.timeout.connect(self._update)
+        controller.branch_changed.connect(self._timer.start)
+
+    def _update(self) -> None:
+        waiting = self._controller.streaming_message
+        if waiting is None or waiting.text:
+            return
+        view = self._transcript.view(waiting.id)
+        text = self._waits_for(waiting.id)
+        if text and view is not None:
+            view.show_waiting(text)
+        self._timer.start()
+
+    def _waits_for(self, message_id: MessageId) -> str:
+        if self._controller.program.session.state == "loading":
+            return self.tr("waits for the model to be loaded")
+        name = self._controller.waits_for(message_id)
+        return "" if name is None else self.tr("waits for the answer in “{name}”").format(name=name)

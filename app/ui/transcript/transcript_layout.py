@@ -117,7 +117,7 @@ class Sight:
         return max(0, self.column.height - self.height)
 
     @property
-    def most(self) -> int:
+    def max_top(self) -> int:
         """How far one can scroll. What is asked for may need more room below it than there is yet."""
         return max(self.end, self.top)
 

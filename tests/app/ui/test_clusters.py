@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Message
-from app.ui.message.message_view import MessageView, Shown
+from app.ui.message.message_view import MessageView
+from app.ui.message.shown_message import ShownMessage
 from app.ui.text.growing_blocks import split_open_cluster
 from app.ui.theme import theme
 
@@ -38,7 +39,7 @@ def test_what_is_certainly_unfinished_waits(qapp: QApplication, text: str, shown
 def _view(qtbot: QtBot) -> MessageView:
     message = Message(id=1, parent_id=None, role="assistant", text="", state="streaming")
     view = MessageView(
-        Shown(message=message, siblings=(1,), actions=(), is_streaming=True, is_last=True), theme("light")
+        ShownMessage(message=message, siblings=(1,), actions=(), is_streaming=True, is_last=True), theme("light")
     )
     qtbot.addWidget(view)
     return view
@@ -63,7 +64,7 @@ def test_what_waits_is_shown_when_the_answer_ends(qtbot: QtBot) -> None:
     view.render_appended()
     assert view.text.content == "Half a flag: "
     message = Message(id=1, parent_id=None, role="assistant", text=text, state="stopped")
-    view.show_message(Shown(message=message, siblings=(1,), actions=(), is_streaming=False, is_last=True))
+    view.show_message(ShownMessage(message=message, siblings=(1,), actions=(), is_streaming=False, is_last=True))
     assert view.text.content == text
 
 

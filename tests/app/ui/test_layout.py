@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from app.notices import LoadGuide, Notice
 from app.ui.composer.sampling_panel import SamplingPanel
-from app.ui.message.message_actions import MessageActions
+from app.ui.message.action_row import ActionRow
 from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
@@ -93,7 +93,7 @@ def test_the_actions_icons_stand_under_the_edge_of_the_text(person: Person) -> N
 
 def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_on(person: Person) -> None:
     answer = person.ask("What is a branch?")
-    row = person.view(answer.id).findChild(MessageActions)
+    row = person.view(answer.id).findChild(ActionRow)
     assert row is not None
     layout = row.layout()
     assert layout is not None

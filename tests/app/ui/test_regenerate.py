@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from app.model.message import Sampling
-from app.ui.message.regenerate_menu import RegenerateMenu
+from app.ui.message.message_commands import RegenerateMenu
 from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
 from tests.models import byte_level_tokenizer, chain, write_scripted_model

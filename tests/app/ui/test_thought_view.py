@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Figures, Message, Record
-from app.ui.message.message_view import MessageView, Shown
-from app.ui.message.reading_modes import ReadingModes
+from app.ui.message.message_view import MessageView
+from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.theme import theme
 
 _TEXT = "<think>\nFirst *this*.\n</think>\n\nThe **answer**."
@@ -20,8 +20,8 @@ def _message(text: str, message_id: int = 1) -> Message:
     return Message(id=message_id, parent_id=None, role="assistant", text=text, record=record)
 
 
-def _shown(message: Message, modes: ReadingModes | None = None, *, is_streaming: bool = False) -> Shown:
-    return Shown(message, (message.id,), (), is_streaming=is_streaming, is_last=True, modes=modes)
+def _shown(message: Message, modes: DisplayModes | None = None, *, is_streaming: bool = False) -> ShownMessage:
+    return ShownMessage(message, (message.id,), (), is_streaming=is_streaming, is_last=True, modes=modes)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_raw_text_shows_all_that_was_written(view: MessageView, qtbot: QtBot) ->
 
 
 def test_a_view_shows_another_message_as_that_one_was_left(view: MessageView) -> None:
-    modes = ReadingModes()
+    modes = DisplayModes()
     view.show_message(_shown(_message(_TEXT), modes))
     view.toggle_thought()
     view.show_message(_shown(_message("plain **text**", 2), modes))
@@ -110,7 +110,7 @@ def test_a_thought_without_its_beginning_is_folded_when_it_ends(view: MessageVie
 
 
 def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> None:
-    modes = ReadingModes()
+    modes = DisplayModes()
     modes.raw.add(3)
     view.show_message(_shown(_message("", 3), modes, is_streaming=True))
     text = "# a\r\n\n\u2029<think> " + "x" * 2_100 + "\n"
@@ -124,7 +124,7 @@ def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> 
 
 def test_tab_goes_from_the_text_to_its_thought_its_code_and_its_actions(view: MessageView) -> None:
     text = "<think>a</think>\n\n```\none\n```\n\n```\ntwo\n```\n"
-    view.show_message(Shown(_message(text), (1, 2), ("edit", "copy"), is_streaming=False, is_last=True))
+    view.show_message(ShownMessage(_message(text), (1, 2), ("edit", "copy"), is_streaming=False, is_last=True))
     assert view.thought is not None
     place: QWidget | None = view.text
     stops: list[QWidget] = []

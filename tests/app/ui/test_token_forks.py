@@ -50,7 +50,7 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     assert answer.record is not None
     # What it took is known, too: the model's weights at least.
     assert answer.record.figures.memory_bytes > 1 << 20
-    cost = tokens.view(answer.id).foot.cost
+    cost = tokens.view(answer.id).footer.cost
     assert cost is not None
     assert "memory" in cost.text()
     # A figure and its unit stand in one line.

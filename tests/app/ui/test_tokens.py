@@ -14,8 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import Alternative, Message, Record
 from app.model.token_pieces import token_pieces
-from app.ui.message.message_view import MessageView, Shown
-from app.ui.message.reading_modes import ReadingModes
+from app.ui.message.message_view import MessageView
+from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.text.token_popover import shown_token
 from app.ui.text.token_tint import TokenTint
 from app.ui.theme import theme
@@ -46,9 +46,9 @@ def _message(words: tuple[str, ...] = _WORDS, message_id: int = 7) -> Message:
 @pytest.fixture
 def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
     assert qapp is not None
-    modes = ReadingModes()
+    modes = DisplayModes()
     modes.show_tokens(True)
-    shown = Shown(_message(), (7,), (), is_streaming=False, is_last=True, modes=modes)
+    shown = ShownMessage(_message(), (7,), (), is_streaming=False, is_last=True, modes=modes)
     view = MessageView(shown, theme("light"))
     qtbot.addWidget(view)
     view.resize(500, 300)
@@ -71,14 +71,14 @@ def test_the_mode_shows_what_was_written_and_goes_again(view: MessageView) -> No
 
 
 def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) -> None:
-    assert view.foot.cost is None
+    assert view.footer.cost is None
     message = _message()
     assert message.record is not None
     bare = structs.replace(message.record, logprobs=(), alternatives=())
     for record, words in ((bare, "its probabilities were not recorded"), (Record(), "its tokens are not known")):
         number = view.message.id + 1
         view.show_message(structs.replace(view.shown, message=structs.replace(message, id=number, record=record)))
-        cost = view.foot.cost
+        cost = view.footer.cost
         assert cost is not None
         assert cost.isVisible()
         assert cost.text() == words
@@ -121,9 +121,9 @@ def test_tokens_that_say_another_text_are_none() -> None:
 def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
     assert qapp is not None
     words = ("x" * 700, "y" * 700, "z" * 700, " end")
-    modes = ReadingModes()
+    modes = DisplayModes()
     modes.show_tokens(True)
-    shown = Shown(_message(words), (7,), (), is_streaming=False, is_last=True, modes=modes)
+    shown = ShownMessage(_message(words), (7,), (), is_streaming=False, is_last=True, modes=modes)
     view = MessageView(shown, theme("light"))
     tint = TokenTint(view.text.document(), "".join(words), token_pieces(_message(words)))
     raw = view.text.document().toRawText()
@@ -216,9 +216,11 @@ def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
     assert surprises[0] is not None
     assert surprises[1] is not None
     assert surprises[0] < 0.01 < 0.8 < surprises[1]
-    modes = ReadingModes()
+    modes = DisplayModes()
     modes.show_tokens(True)
-    view = MessageView(Shown(shown_message, (1,), (), is_streaming=False, is_last=True, modes=modes), theme("light"))
+    view = MessageView(
+        ShownMessage(shown_message, (1,), (), is_streaming=False, is_last=True, modes=modes), theme("light")
+    )
     view.resize(500, 200)
     view.show()
     tint = TokenTint(view.text.document(), message.text, pieces)

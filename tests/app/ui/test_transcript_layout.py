@@ -78,7 +78,7 @@ def test_an_empty_column_is_the_space_around_nothing() -> None:
     sight.height = 300
     sight.settle()
     sight.scroll_to(50)
-    assert (sight.top, sight.most) == (0, 0)
+    assert (sight.top, sight.max_top) == (0, 0)
 
 
 @settings(max_examples=50)
@@ -138,7 +138,7 @@ def test_another_version_stands_where_the_old_one_did(
         assert follows_end or sight.offset(index) > offset
         assert sight.top == sight.end
     assert follows_end or sight.top <= sight.end
-    assert sight.most >= sight.top
+    assert sight.max_top >= sight.top
     # The room that was needed below it is given up step by step, and what is seen moves as the hand does.
     before = sight.top
     sight.scroll_to(before - 30)

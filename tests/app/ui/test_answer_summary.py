@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.model.message import Figures, HookTold, Message, Record, State
-from app.ui.message.answer_words import ending, statistics, statistics_in_sentences
+from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
 
 
 def test_what_is_recorded_is_said_in_one_line() -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
-from app.ui.message.reading_progress import ReadingProgress
+from app.ui.message.message_footer import PrefillProgress
 
 
-def text_of(progress: ReadingProgress) -> str:
+def text_of(progress: PrefillProgress) -> str:
     return progress.findChildren(QLabel)[0].text()
 
 
 def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
     times = iter([10.0, 12.0, 14.0])
-    progress = ReadingProgress(lambda: next(times))
+    progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
     progress.show_progress(3_100, 3_880, 3_100)
     assert text_of(progress) == "reading 3,100 of 3,880 · 3,100 kept"
@@ -26,7 +26,7 @@ def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
 
 def test_a_long_rest_is_told_in_minutes(qtbot: QtBot):
     times = iter([0.0, 5.0])
-    progress = ReadingProgress(lambda: next(times))
+    progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
     progress.show_progress(512, 107_462, 0)
     progress.show_progress(1_024, 107_462, 0)
@@ -35,7 +35,7 @@ def test_a_long_rest_is_told_in_minutes(qtbot: QtBot):
 
 def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
     times = iter([10.0, 10.1])
-    progress = ReadingProgress(lambda: next(times))
+    progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
     progress.show_progress(0, 1_000, 0)
     progress.show_progress(500, 1_000, 0)
@@ -44,7 +44,7 @@ def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
 
 def test_another_prompt_begins_anew(qtbot: QtBot):
     times = iter([0.0, 10.0, 1_000.0, 1_001.0])
-    progress = ReadingProgress(lambda: next(times))
+    progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
     progress.show_progress(0, 1_000, 0)
     progress.show_progress(900, 1_000, 0)
@@ -55,14 +55,14 @@ def test_another_prompt_begins_anew(qtbot: QtBot):
 
 
 def test_a_few_tokens_are_not_worth_a_line(qtbot: QtBot):
-    progress = ReadingProgress()
+    progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_progress(10, 60, 0)
     assert progress.isHidden()
 
 
 def test_it_says_who_is_waited_for_and_lets_the_answer_be_given_up(qtbot: QtBot):
-    progress = ReadingProgress()
+    progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_waiting("waits for the answer in “Trip plans”")
     assert text_of(progress) == "waits for the answer in “Trip plans”"

@@ -1,4 +1,4 @@
-"""The row under a message: ‹ 2/3 › and what can be done with it; it decides nothing."""
+"""The row below a message: its marks, the version switch ‹ 2/3 ›, and the action buttons."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
-from app.ui.message.message_marks import MessageMarks, is_marked
+from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme, icon
 
 ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
-"""Those that have a button."""
+"""The actions that have a button."""
 
 ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
-"""What a letter does on the message that has the focus."""
+"""The actions by their letters, which work on the focused message."""
 
 MORE_KEYS = {"w": "regenerate_with", "s": "star", "p": "pin_branch", "n": "name", "v": "side_by_side", "d": "compare"}
-"""The same for actions that are in the menu alone."""
+"""The same for actions without a button."""
 
 _KEYS: dict[ActionName, str] = {
     "edit": "E",
@@ -33,12 +33,16 @@ _KEYS: dict[ActionName, str] = {
     "copy": "Ctrl+C",
 }
 _HEIGHT_PX = 28
+_MARK_PX = 16
+_MARK_MARGIN_PX = 6
+_MAX_NAME_PX = 160
+"""The maximum width of a branch's name."""
 
 
-class MessageActions(QWidget):
-    """‹ 2/3 › and the actions; its height is always there, so that showing them moves nothing.
+class ActionRow(QWidget):
+    """The row has a fixed height, so that showing and hiding the buttons moves nothing.
 
-    Its buttons are made when they are first shown: most of a thousand messages are never pointed at.
+    The buttons are created when they are first shown: the pointer never reaches most messages.
     """
 
     asked = Signal(str)
@@ -46,10 +50,10 @@ class MessageActions(QWidget):
     sibling_asked = Signal(int)
     """The step to another version."""
     more_asked = Signal(QPoint)
-    """The menu of all actions is to open at this place on the screen."""
+    """Open the menu with all actions at this global position."""
 
     def __init__(self, theme: Theme, after: QWidget) -> None:
-        """`after`: the widget from which Tab comes here."""
+        """`after` is the widget before this row in the tab order."""
         super().__init__()
         self.setFixedHeight(_HEIGHT_PX)
         self._after = after
@@ -61,10 +65,9 @@ class MessageActions(QWidget):
         self._switch: tuple[QToolButton, QLabel, QToolButton] | None = None
         self._buttons: dict[ActionName, QToolButton] = {}
         self._actions: Sequence[ActionName] = ()
-        self._ask_label = ""
+        self._regenerate_label = ""
         self._more: QToolButton | None = None
         self._marks: MessageMarks | None = None
-        """For what is marked or named."""
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -97,8 +100,8 @@ class MessageActions(QWidget):
         self._fit()
 
     def show_marks(self, message: Message) -> None:
-        """Show whether a message is starred or pinned, and what the branch that begins here is called."""
-        if self._marks is None and is_marked(message):
+        """Show whether a message is starred or pinned, and the name of its branch."""
+        if self._marks is None and _is_marked(message):
             self._marks = MessageMarks(self._theme)
             self._layout.insertWidget(0, self._marks)
         if self._marks is not None:
@@ -106,11 +109,11 @@ class MessageActions(QWidget):
             self._fit()
 
     def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
-        """Say what can be done with `message`; the buttons appear with `show_buttons`."""
+        """Set the possible actions. The buttons appear with `show_buttons`."""
         self._actions = actions
-        self._ask_label = _ask_label(message)
+        self._regenerate_label = _regenerate_label(message)
         if "regenerate" in self._buttons:
-            self._buttons["regenerate"].setText(self._ask_label)
+            self._buttons["regenerate"].setText(self._regenerate_label)
 
     def show_buttons(self, shown: bool) -> None:
         if shown and not self._buttons:
@@ -127,7 +130,7 @@ class MessageActions(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Where there is no room for all words, the last buttons show their icons alone."""
+        """Reduce the last buttons to their icons if the row is too narrow for all labels."""
         shown = [button for button in self._buttons.values() if not button.isHidden()]
         for button in shown:
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -140,13 +143,13 @@ class MessageActions(QWidget):
 
     @property
     def tab_stops(self) -> Sequence[QWidget]:
-        """Where Tab stops, in turn, the message's text first."""
+        """The widgets in tab order, starting with the one before the row."""
         arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
         more = (self._more,) if self._more is not None else ()
         return (self._after, *arrows, *self._buttons.values(), *more)
 
-    def stand_after(self, after: QWidget) -> None:
-        """Let Tab come here from another widget."""
+    def follow(self, after: QWidget) -> None:
+        """Set the widget before this row in the tab order."""
         self._after = after
         self.order_tabs()
 
@@ -159,14 +162,14 @@ class MessageActions(QWidget):
             button = QToolButton()
             button.setObjectName("action")
             label = label_of(name)
-            button.setText(self._ask_label if name == "regenerate" else label)
+            button.setText(self._regenerate_label if name == "regenerate" else label)
             button.setToolTip(f"{label} ({key})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(self._ask, name))
             button.setIcon(icon(name, self._theme.quiet_text))
             self._buttons[name] = button
-            # The stretch stays last.
+            # The stretch remains the last item.
             self._layout.insertWidget(self._layout.count() - 1, button)
         more = self._more = QToolButton()
         more.setObjectName("action")
@@ -187,8 +190,8 @@ class MessageActions(QWidget):
             self._arrow("right", self.tr("Next version (Alt+Right)"), +1),
         )
         first = 0 if self._marks is None else 1
-        for place, widget in enumerate(switch, first):
-            self._layout.insertWidget(place, widget)
+        for index, widget in enumerate(switch, first):
+            self._layout.insertWidget(index, widget)
         return switch
 
     def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
@@ -210,24 +213,68 @@ class MessageActions(QWidget):
         self.asked.emit(name)
 
 
+class MessageMarks(QWidget):
+    """The star, the pin and the branch name of a message."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._star = _new_mark(self.tr("Starred"))
+        self._pin = _new_mark(self.tr("Pinned"))
+        self._name = QLabel()
+        self._name.setObjectName("quiet")
+        self._name.setTextFormat(Qt.TextFormat.PlainText)
+        row = QHBoxLayout(self)
+        # Aligned with the text above.
+        row.setContentsMargins(_MARK_MARGIN_PX, 0, _MARK_MARGIN_PX, 0)
+        row.setSpacing(2)
+        for label in (self._star, self._pin, self._name):
+            row.addWidget(label)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        self._star.setPixmap(icon("star", theme.accent).pixmap(_MARK_PX, _MARK_PX))
+        self._pin.setPixmap(icon("pin", theme.accent).pixmap(_MARK_PX, _MARK_PX))
+
+    def show_message(self, message: Message) -> None:
+        self._star.setVisible(message.starred_ms is not None)
+        self._pin.setVisible(message.pinned_ms is not None)
+        name = message.name
+        self._name.setVisible(bool(name))
+        elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, _MAX_NAME_PX)
+        self._name.setText(elided)
+        self._name.setToolTip(as_tool_tip(name) if elided != name else "")
+        self.setVisible(_is_marked(message))
+
+
+def _is_marked(message: Message) -> bool:
+    return message.starred_ms is not None or message.pinned_ms is not None or bool(message.name)
+
+
+def _new_mark(name: str) -> QLabel:
+    label = QLabel()
+    label.setAccessibleName(name)
+    label.setToolTip(name)
+    return label
+
+
 def label_of(name: ActionName) -> str:
-    """What a button of the row says."""
+    """Return the label of a button."""
     match name:
         case "edit":
-            return QCoreApplication.translate("MessageActions", "Edit")
+            return QCoreApplication.translate("ActionRow", "Edit")
         case "regenerate":
-            return QCoreApplication.translate("MessageActions", "Regenerate")
+            return QCoreApplication.translate("ActionRow", "Regenerate")
         case "fork":
-            return QCoreApplication.translate("MessageActions", "Fork")
+            return QCoreApplication.translate("ActionRow", "Fork")
         case "continue":
-            return QCoreApplication.translate("MessageActions", "Continue")
+            return QCoreApplication.translate("ActionRow", "Continue")
         case "copy":
-            return QCoreApplication.translate("MessageActions", "Copy")
+            return QCoreApplication.translate("ActionRow", "Copy")
 
 
-def _ask_label(message: Message) -> str:
-    """What asking the model is called here."""
+def _regenerate_label(message: Message) -> str:
+    """Return the label of the button that asks the model, which depends on the message."""
     if message.role == "user":
-        return QCoreApplication.translate("MessageActions", "Answer")
+        return QCoreApplication.translate("ActionRow", "Answer")
     is_failed = message.state == "failed"
-    return QCoreApplication.translate("MessageActions", "Try again") if is_failed else label_of("regenerate")
+    return QCoreApplication.translate("ActionRow", "Try again") if is_failed else label_of("regenerate")

@@ -6,14 +6,14 @@ import shiboken6
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.message.nearness import Nearness
+from app.ui.message.message_view import FocusTracker
 from tests.app.ui.conftest import PATIENCE_MS
 
 
 def test_a_widget_that_goes_with_the_focus_in_it_is_left_alone(qtbot: QtBot) -> None:
     widget = QWidget()
     part = QLineEdit(widget)
-    Nearness(widget, part)
+    FocusTracker(widget, part)
     widget.show()
     widget.activateWindow()
     qtbot.waitUntil(widget.isActiveWindow, timeout=PATIENCE_MS)

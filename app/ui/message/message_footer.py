@@ -1,0 +1,160 @@
+"""The lines below a message's text: what an answer is waiting for, how it ended, and what it cost."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.model.message import Message
+from app.numbers import counted
+from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
+from app.ui.parts.cost_text import seconds_text
+
+MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
+"""The data that the token display needs but the answer lacks."""
+
+_MIN_SHOWN_TOKENS = 64
+"""A shorter prompt is read before the user could notice."""
+
+
+class PrefillProgress(QWidget):
+    """A progress bar while the prompt is read, or a line saying what the answer waits for; with a Cancel button."""
+
+    cancelled = Signal()
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns seconds."""
+        super().__init__()
+        self.setVisible(False)
+        self._clock = clock
+        self._start: tuple[float, int] | None = None
+        """The time of the first report on this prompt, and the number of tokens read by then."""
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setAccessibleName(self.tr("Reading"))
+        self._label = QLabel()
+        self._label.setObjectName("quiet")
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setWordWrap(True)
+        cancel = QPushButton(self.tr("Cancel"))
+        cancel.setToolTip(self.tr("Give this answer up; your message stays (Esc)"))
+        cancel.clicked.connect(self.cancelled)
+        row = QHBoxLayout()
+        row.setSpacing(12)
+        row.addWidget(self._label, 1)
+        row.addWidget(cancel)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 4, 0, 4)
+        layout.setSpacing(4)
+        layout.addWidget(self._bar)
+        layout.addLayout(row)
+
+    def show_progress(self, done: int, total: int, kept: int) -> None:
+        """Show that `done` of `total` prompt tokens are read; `kept` of them were in the cache."""
+        if total - kept <= _MIN_SHOWN_TOKENS:
+            self.setVisible(False)
+            return
+        now = self._clock()
+        if self._start is None or done <= self._start[1]:
+            self._start = now, done
+        self._bar.setVisible(True)
+        self._bar.setMaximum(total - kept)
+        self._bar.setValue(done - kept)
+        text = self.tr("reading {done} of {total} · {kept} kept").format(
+            done=counted(done), total=counted(total), kept=counted(kept)
+        )
+        start_s, start_done = self._start
+        left_s = (now - start_s) * (total - done) / (done - start_done) if done > start_done else 0.0
+        self._label.setText(f"{text} · {seconds_text(left_s, 0)}" if left_s >= 1 else text)
+        self.setVisible(True)
+
+    def show_waiting(self, text: str) -> None:
+        """Show what the answer is waiting for."""
+        self._bar.setVisible(False)
+        self._label.setText(text)
+        self.setVisible(True)
+
+
+class MessageFooter(QObject):
+    """Creates each line when it is first needed: most messages have none, and widgets are expensive."""
+
+    cancelled = Signal()
+    """The user cancelled an answer that had not started."""
+
+    def __init__(self, column: QVBoxLayout) -> None:
+        """Append the lines to `column`, which already holds the text."""
+        super().__init__()
+        self._column = column
+        self._num_above = column.count()
+        self._progress: PrefillProgress | None = None
+        self._ending: QLabel | None = None
+        self.cost: QLabel | None = None
+
+    def show_message(self, message: Message, *, is_streaming: bool, missing: MissingTokenData = "") -> None:
+        """Show how a message ended and what it cost, once it has."""
+        if not is_streaming or message.text:
+            self.hide_progress()
+        self._show_ending(*(("", "quiet") if is_streaming else ending(message)))
+        self._show_cost(None if is_streaming else message, missing)
+
+    def show_progress(self, done: int, total: int, kept: int) -> None:
+        self._made_progress().show_progress(done, total, kept)
+
+    def show_waiting(self, text: str) -> None:
+        self._made_progress().show_waiting(text)
+
+    def hide_progress(self) -> None:
+        if self._progress is not None:
+            self._progress.setVisible(False)
+
+    def _made_progress(self) -> PrefillProgress:
+        if self._progress is None:
+            self._progress = PrefillProgress()
+            self._progress.cancelled.connect(self.cancelled)
+            self._column.addWidget(self._progress)
+        return self._progress
+
+    def _show_ending(self, text: str, kind: str) -> None:
+        if self._ending is None and text:
+            self._ending = _new_line(kind)
+            self._column.insertWidget(self._num_above, self._ending)
+        if self._ending is not None:
+            self._ending.setText(text)
+            if self._ending.objectName() != kind:
+                self._ending.setObjectName(kind)
+                self._ending.style().polish(self._ending)
+            self._ending.setVisible(bool(text))
+
+    def _show_cost(self, message: Message | None, missing: MissingTokenData) -> None:
+        record = None if message is None else message.record
+        has_figures = record is not None and bool(record.figures.prompt_tokens)
+        parts = [statistics(record)] if record is not None and has_figures else []
+        if message is not None and missing:
+            is_tokens = missing == "tokens"
+            parts.append(
+                self.tr("its tokens are not known") if is_tokens else self.tr("its probabilities were not recorded")
+            )
+        if parts:
+            if self.cost is None:
+                self.cost = _new_line("quiet")
+                self._column.addWidget(self.cost)
+            # No line starts with a dot, and no number is separated from its unit.
+            self.cost.setText(re.sub(r"(?<=\d) | (?=·)", "\u00a0", " · ".join(parts)))
+            self.cost.setToolTip(statistics_in_sentences(record) if record is not None and has_figures else "")
+            self.cost.setVisible(True)
+        elif self.cost is not None:
+            self.cost.setVisible(False)
+
+
+def _new_line(kind: str) -> QLabel:
+    label = QLabel()
+    label.setObjectName(kind)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    label.setContentsMargins(0, 6, 0, 0)
+    return label
