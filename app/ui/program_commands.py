@@ -32,7 +32,7 @@ class ProgramCommands(QObject):
         self._menus = menus
         self._window = window
         self._drafts = DraftModelCommands(program, window)
-        menus.menu("Models").aboutToShow.connect(self._drafts.look)
+        menus.menu("Models").aboutToShow.connect(self._drafts.check_models)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""

@@ -177,6 +177,12 @@ def is_animated(widget: QWidget) -> bool:
     return widget.style().styleHint(QStyle.StyleHint.SH_Widget_Animation_Duration, None, widget) > 0
 
 
+def repolish(widget: QWidget) -> None:
+    """Apply the style sheet again, after a property or the object name of a widget has changed."""
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
 class _SvgIconEngine(QIconEngine):
     """Renders an SVG when it is first painted, in the size and pixel ratio needed; fainter if it is disabled."""
 

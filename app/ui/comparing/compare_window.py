@@ -101,11 +101,11 @@ class CompareWindow(Sheet):
         for button in (self.previous_button, self.next_button):
             button.setEnabled(has_any)
         if self.panes.num_differences == 1:
-            self.say(self.tr("1 difference"))
+            self.show_message(self.tr("1 difference"))
         elif has_any:
-            self.say(self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count))
+            self.show_message(self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count))
         else:
-            self.say(self.tr("Both are the same."))
+            self.show_message(self.tr("Both are the same."))
 
     @property
     def _count(self) -> str:
@@ -115,7 +115,7 @@ class CompareWindow(Sheet):
         where = self.tr("Difference {number} of {count}").format(
             number=counted(self.panes.current + 1), count=self._count
         )
-        self.say(where)
+        self.show_message(where)
         stretch = self.panes.current_stretch
         if stretch is not None and QAccessible.isActive():
             left, right = (text[:_NUM_SAID] or self.tr("nothing") for text in stretch)

@@ -15,7 +15,7 @@ from app.ui.composer.context_gauge import ContextGauge
 from app.ui.composer.writing_field import MessageHistory, WritingField, files_in
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import as_tool_tip
-from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, text_font
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, text_font
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
@@ -146,14 +146,14 @@ class Composer(QWidget):
 
     def show_format(self, words: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
         """Say which form the next answer has."""
-        self.format_button.show_words(words, ending=" ▾")
+        self.format_button.show_texts(words, ending=" ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
 
     def show_asking(self, name: str, more: str, tip: str) -> None:
         """Say what the next answer is drawn with: what matters most, and more where there is room."""
         text = f"{name} · {more}" if more else name
         # What the button is for stands on it where there is room.
-        self.sampling_button.show_words(self.tr("Sampling: {name}").format(name=text), text, name, ending=" ▾")
+        self.sampling_button.show_texts(self.tr("Sampling: {name}").format(name=text), text, name, ending=" ▾")
         self._mark(self.sampling_button, tip, is_set=False)
 
     def show_system_prompt(self, tip: str, *, is_set: bool) -> None:
@@ -193,8 +193,7 @@ class Composer(QWidget):
         if (button.property("set"), button.property("kind")) != (is_set, kind):
             button.setProperty("set", is_set)
             button.setProperty("kind", kind)
-            button.style().unpolish(button)
-            button.style().polish(button)
+            repolish(button)
             self.set_theme(self._theme)
 
     def _on_button(self) -> None:
@@ -249,8 +248,7 @@ class Composer(QWidget):
         is_active = event.type() == QEvent.Type.FocusIn
         if (is_active or event.type() == QEvent.Type.FocusOut) and self._card.property("active") != is_active:
             self._card.setProperty("active", is_active)
-            self._card.style().unpolish(self._card)
-            self._card.style().polish(self._card)
+            repolish(self._card)
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
             if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:

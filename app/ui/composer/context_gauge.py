@@ -12,7 +12,7 @@ from app.numbers import counted
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import as_tool_tip
-from app.ui.theme import Theme
+from app.ui.theme import Theme, repolish
 
 _BAR = QSize(44, 8)
 _WORTH_SAYING_S = 0.95
@@ -53,11 +53,10 @@ class ContextGauge(FittingButton):
             kind = "danger" if self._overflow == "fail" else "warning"
         elif room.is_nearly_full:
             words, kind = self.tr("nearly full"), "warning"
-        self.show_words(*([f"{share} · {words}", share] if words else [share]))
+        self.show_texts(*([f"{share} · {words}", share] if words else [share]))
         if self.property("kind") != kind:
             self.setProperty("kind", kind)
-            self.style().unpolish(self)
-            self.style().polish(self)
+            repolish(self)
         colour = {"danger": self._theme.danger, "warning": self._theme.warning}.get(kind, self._theme.accent)
         self.setIcon(self._bar(room, colour))
         figures = self._figures(room)

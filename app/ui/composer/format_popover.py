@@ -23,7 +23,7 @@ from app.ui.composer.display_names import format_name
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
-from app.ui.theme import code_font
+from app.ui.theme import code_font, repolish
 
 translate = QCoreApplication.translate
 
@@ -105,8 +105,7 @@ class FormatPopover(Popover):
         self.verdict.setVisible(self._kind is not None)
         if self.verdict.objectName() != kind:
             self.verdict.setObjectName(kind)
-            self.verdict.style().unpolish(self.verdict)
-            self.verdict.style().polish(self.verdict)
+            repolish(self.verdict)
 
     def _on_kind(self, kind: FormatKind | None, is_chosen: bool) -> None:
         if is_chosen and kind != self._kind:

@@ -203,11 +203,11 @@ class ExportWindow(Sheet):
         self._place.show_text(self.tr("in {folder}").format(folder=self._folder))
         self.export_button.setEnabled(bool(self.name_field.text().strip()))
         if not self.path.exists():
-            self.say("")
+            self.show_message("")
         elif self.request.is_folder:
-            self.say(self.tr("That folder is there. The files are put beside what lies in it."))
+            self.show_message(self.tr("That folder is there. The files are put beside what lies in it."))
         else:
-            self.say(self.tr("A file of that name is there. It will be replaced."), "warning")
+            self.show_message(self.tr("A file of that name is there. It will be replaced."), "warning")
 
     def set_folder(self, folder: Path) -> None:
         """Let it lie in this folder."""
@@ -269,7 +269,7 @@ class ExportWindow(Sheet):
             if progress.is_of_messages
             else self.tr("{done} of {total} conversations")
         )
-        self.show_far(
+        self.show_progress(
             text.format(done=counted(progress.done), total=counted(progress.total)), progress.done, progress.total
         )
 
@@ -278,7 +278,7 @@ class ExportWindow(Sheet):
         self.accept()
 
     def _on_cancelled(self) -> None:
-        self.say(self.tr("Cancelled. Nothing was written."))
+        self.show_message(self.tr("Cancelled. Nothing was written."))
 
 
 def _heading(text: str) -> QLabel:

@@ -89,7 +89,7 @@ class ImportWindow(Sheet):
         can_import = summary.num_conversations > 0
         self.import_button.setEnabled(can_import)
         (self.import_button if can_import else self.cancel_button).setFocus(Qt.FocusReason.OtherFocusReason)
-        self.say(self.tr("Nothing is imported yet.") if can_import else "")
+        self.show_message(self.tr("Nothing is imported yet.") if can_import else "")
 
     def show_summary(self, summary: Summary) -> None:
         """Say what would be imported and what would not."""
@@ -159,7 +159,7 @@ class ImportWindow(Sheet):
         text = self.tr("{conversations} conversations, {messages} messages").format(
             conversations=counted(progress.num_conversations), messages=counted(progress.num_messages)
         )
-        self.show_far(text, progress.done_bytes, progress.total_bytes)
+        self.show_progress(text, progress.done_bytes, progress.total_bytes)
 
     def _on_imported(self, summary: Summary) -> None:
         self.imported.emit(summary)
@@ -171,7 +171,7 @@ class ImportWindow(Sheet):
 
     def _on_cancelled(self) -> None:
         self.import_button.setEnabled(True)
-        self.say(self.tr("Cancelled. What was begun was taken back."))
+        self.show_message(self.tr("Cancelled. What was begun was taken back."))
 
 
 class Folded(QFrame):
@@ -200,7 +200,7 @@ class Folded(QFrame):
     def show_lines(self, heading: str, lines: Sequence[str], num_lines: int, *, is_open: bool = False) -> None:
         """Show lines, of which there may be more than are given."""
         more = num_lines - len(lines)
-        self.heading.show_words(heading)
+        self.heading.show_texts(heading)
         self.heading.setAccessibleName(heading)
         told = [f"· {line}" for line in lines]
         if more > 0:

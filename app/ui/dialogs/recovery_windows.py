@@ -250,7 +250,7 @@ class BackupsWindow(_ListWindow):
     def _show_folder(self) -> None:
         folder = Backups(self._archive.path).folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-            self.say(self.tr("They are in {folder}. Nothing here can show folders.").format(folder=folder))
+            self.show_message(self.tr("They are in {folder}. Nothing here can show folders.").format(folder=folder))
 
     def _ask(self) -> None:
         backup = self.chosen

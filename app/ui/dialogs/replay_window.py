@@ -66,8 +66,7 @@ class ReplayWindow(Sheet):
     def follow_run(self, run: Replaying) -> None:
         """Tell how far a run is, and what came of it."""
         self._run = run
-        self.show_far(self.tr("Drawing …"), 0, 0)
-        self.show_progress(is_shown=True)
+        self.show_progress(self.tr("Drawing …"), 0, 0)
         run.progressed.connect(self._on_progress)
         run.done.connect(self.show_verdict)
         run.start()
@@ -78,12 +77,12 @@ class ReplayWindow(Sheet):
         return self._run is None
 
     def _on_progress(self, done: float) -> None:
-        self.show_far(self.tr("Drawing …"), round(done * 1000), 1000)
+        self.show_progress(self.tr("Drawing …"), round(done * 1000), 1000)
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Say what came of it."""
         self._run = None
-        self.show_progress(is_shown=False)
+        self.hide_progress()
         outcome, *reasons = (worded(line) for line in told(verdict))
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
         self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))

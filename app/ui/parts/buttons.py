@@ -10,69 +10,75 @@ from typing_extensions import override
 from app.ui.parts.labels import as_label
 from app.ui.theme import scaled
 
-_LEAST_WORDS_PX = 40
+_MIN_TEXT_PX = 40
 _SPARE_PX = 2
-"""Widths of parts, each of them rounded, are not that of the whole."""
+"""For rounding: the widths of parts do not add up exactly to the width of the whole text."""
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
 class FittingButton(QToolButton):
-    """Makes do with less room than its first wording needs; what it shows never changes what it asks for."""
+    """Shows the longest of several texts that fits.
+
+    The size hint depends on the texts, not on the one shown, so that the layout is stable.
+    """
 
     def __init__(self, *, is_modest: bool = False) -> None:
-        """`is_modest`: it asks for room for its last wording alone, and takes more where a layout has it to spare."""
+        """`is_modest`: the size hint is that of the shortest text; the button only grows into spare room."""
         super().__init__()
         self._is_modest = is_modest
-        self._wordings: tuple[str, ...] = ("",)
+        self._texts: tuple[str, ...] = ("",)
         self._ending = ""
         policy = QSizePolicy.Policy
         self.setSizePolicy(policy.Preferred if is_modest else policy.Maximum, policy.Fixed)
 
-    def show_words(self, *wordings: str, ending: str = "") -> None:
-        """Show the first of these that fits, each shorter than the one before; of the last as much as fits."""
-        if (wordings, ending) != (self._wordings, self._ending):
-            self._wordings, self._ending = wordings, ending
-            self._get_room()
+    def show_texts(self, *texts: str, ending: str = "") -> None:
+        """Show the first of `texts` that fits, or else the last one, elided. Sort them from long to short.
 
-    def _get_room(self) -> None:
+        `ending` follows the text and is never elided.
+        """
+        if (texts, ending) != (self._texts, self._ending):
+            self._texts, self._ending = texts, ending
+            self._update_size()
+
+    def _update_size(self) -> None:
         if self._is_modest:
-            self.setMaximumWidth(self._size_for(self._wordings[0]).width())
+            self.setMaximumWidth(self._size_for(self._texts[0]).width())
         self.updateGeometry()
         parent = self.parentWidget()
         layout = None if parent is None else parent.layout()
         if layout is not None:
-            # At once: what is said now is to be there when it is looked at.
+            # Now, so that the new text is visible when this call returns.
             layout.activate()
         self._fit()
 
     def _fit(self) -> None:
         metrics = self.fontMetrics()
-        room = self.width() - self._around - metrics.horizontalAdvance(self._ending)
-        fitting = (words for words in self._wordings if metrics.horizontalAdvance(words) <= room)
-        elided = metrics.elidedText(self._wordings[-1], Qt.TextElideMode.ElideRight, max(room, 0))
+        room = self.width() - self._padding_px - metrics.horizontalAdvance(self._ending)
+        fitting = (text for text in self._texts if metrics.horizontalAdvance(text) <= room)
+        elided = metrics.elidedText(self._texts[-1], Qt.TextElideMode.ElideRight, max(room, 0))
         self.setText(as_label(next(fitting, elided) + self._ending))
 
     @property
-    def _around(self) -> int:
-        """How much wider a button is than its words."""
-        # Measured as Qt measures them: not a point may depend on what is shown.
-        words = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
-        return super().sizeHint().width() - words.width()
+    def _padding_px(self) -> int:
+        """Width of the button without its text."""
+        # Measured as Qt measures it, so that the result does not depend on the text shown.
+        text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
+        return super().sizeHint().width() - text.width()
 
-    def _size_for(self, words: str, most_px: int | None = None) -> QSize:
+    def _size_for(self, text: str, max_text_px: int | None = None) -> QSize:
         metrics = self.fontMetrics()
-        words_px = metrics.horizontalAdvance(words)
-        words_px = words_px if most_px is None else min(words_px, most_px)
-        width = self._around + words_px + metrics.horizontalAdvance(self._ending) + _SPARE_PX
+        text_px = metrics.horizontalAdvance(text)
+        text_px = text_px if max_text_px is None else min(text_px, max_text_px)
+        width = self._padding_px + text_px + metrics.horizontalAdvance(self._ending) + _SPARE_PX
         return QSize(width, super().sizeHint().height())
 
     @override
     def sizeHint(self) -> QSize:
-        return self._size_for(self._wordings[-1 if self._is_modest else 0])
+        return self._size_for(self._texts[-1 if self._is_modest else 0])
 
     @override
     def minimumSizeHint(self) -> QSize:
-        return self._size_for(self._wordings[-1], scaled(_LEAST_WORDS_PX))
+        return self._size_for(self._texts[-1], scaled(_MIN_TEXT_PX))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -83,11 +89,11 @@ class FittingButton(QToolButton):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
-            self._get_room()
+            self._update_size()
 
 
 class EnterKey(QObject):
-    """Lets Enter press the focused button of a window, as in a dialog. Qt alone only presses it with Space."""
+    """Lets Enter press the focused button of a window that is no dialog; Qt itself only lets Space do that."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

@@ -1,4 +1,4 @@
-"""What reading a prompt costs, in a person's words."""
+"""The cost of a prompt as text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from app.numbers import counted
 
 
 def cost_text(cost: Cost | None) -> str:
-    """Say what would be read and how long that takes, as far as it is known, and what is kept."""
+    """Return how many tokens would be read, the estimated time if known, and how many are kept."""
     if cost is None:
         return QCoreApplication.translate("CostWords", "Its cost is not known yet")
     kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
-    # One token is read of whatever is kept whole.
+    # One token is always read, even if the whole prompt is kept.
     if cost.num_read <= 1:
         return " · ".join((QCoreApplication.translate("CostWords", "nothing to read"), kept))
     read = QCoreApplication.translate("CostWords", "would read {count} tokens")
@@ -26,7 +26,7 @@ def cost_text(cost: Cost | None) -> str:
 
 
 def tier_text(cost: Cost | None) -> str:
-    """Return where a prompt is kept."""
+    """Return where a prompt is kept; empty if the cost is unknown."""
     match None if cost is None else cost.tier:
         case "warm":
             return QCoreApplication.translate("CostWords", "kept in memory")
@@ -39,7 +39,7 @@ def tier_text(cost: Cost | None) -> str:
 
 
 def seconds_text(seconds: float, num_decimals: int = 1) -> str:
-    """Return an estimate, in minutes where it is long; `num_decimals` of a few seconds."""
+    """Return a duration, in minutes if it is long; below 10 seconds with `num_decimals`."""
     if seconds < 0.05:
         return QCoreApplication.translate("CostWords", "at once")
     if seconds < 99.5:

@@ -1,4 +1,4 @@
-"""Widgets in a row that goes on below where there is no room; it knows nothing of what they are."""
+"""A layout that wraps its rows, and an area that scrolls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _GAP_PX = 6
 
 
 class FlowLayout(QLayout):
-    """As many widgets beside one another as there is room for."""
+    """Lays widgets out from left to right and wraps to the next row when a row is full."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,12 +44,12 @@ class FlowLayout(QLayout):
 
     @override
     def heightForWidth(self, width: int, /) -> int:
-        return self._place(QRect(0, 0, width, 0), is_tried=True)
+        return self._place(QRect(0, 0, width, 0), is_dry_run=True)
 
     @override
     def setGeometry(self, rect: QRect, /) -> None:
         super().setGeometry(rect)
-        self._place(rect, is_tried=False)
+        self._place(rect, is_dry_run=False)
 
     @override
     def sizeHint(self) -> QSize:
@@ -62,8 +62,8 @@ class FlowLayout(QLayout):
             size = size.expandedTo(item.minimumSize())
         return size
 
-    def _place(self, rect: QRect, *, is_tried: bool) -> int:
-        """Put the widgets in their places, or only try how high that is; return the height."""
+    def _place(self, rect: QRect, *, is_dry_run: bool) -> int:
+        """Position the widgets, unless `is_dry_run`, and return the height they need."""
         x, y, row_px = rect.x(), rect.y(), 0
         for item in self._items:
             if item.isEmpty():
@@ -72,7 +72,7 @@ class FlowLayout(QLayout):
             width = min(size.width(), rect.width())
             if x > rect.x() and x + width > rect.x() + rect.width():
                 x, y, row_px = rect.x(), y + row_px + self.spacing(), 0
-            if not is_tried:
+            if not is_dry_run:
                 item.setGeometry(QRect(QPoint(x, y), QSize(width, size.height())))
             x += width + self.spacing()
             row_px = max(row_px, size.height())

@@ -1,4 +1,4 @@
-"""Rows of a list that say two things: a name, and below it in quiet letters what there is to know of it."""
+"""List rows of two lines: a name, and a detail below it in a quiet colour."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing_extensions import override
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 DETAIL = Qt.ItemDataRole.UserRole + 1
-"""The lower line."""
+"""Role of the lower line."""
 MARK = Qt.ItemDataRole.UserRole + 2
-"""An icon's name, shown before the upper line."""
+"""Role of the name of an icon, shown before the upper line."""
 
 _ROW_PX = 52
 _MARGIN_PX = 12
@@ -27,7 +27,7 @@ _MARK_PX = 16
 
 
 class TwoLineDelegate(QStyledItemDelegate):
-    """Paints such rows; what does not fit is elided."""
+    """Paints such rows; text that does not fit is elided."""
 
     @override
     def paint(
@@ -53,7 +53,7 @@ class TwoLineDelegate(QStyledItemDelegate):
 
 
 def paint_row(painter: QPainter, option: QStyleOptionViewItem) -> None:
-    """Paint what lies under a row, as the style has it: chosen, pointed at, with the focus."""
+    """Paint the background of a row in the current style: selected, hovered, focused."""
     widget: QWidget = option.widget  # pyright: ignore[reportAttributeAccessIssue]
     widget.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelItemViewItem, option, painter, widget)
 
@@ -66,7 +66,7 @@ def draw_elided(
     colour: str,
     align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
 ) -> None:
-    """Draw one line in the height's middle, cut with an ellipsis where it is too long."""
+    """Draw one line of text, vertically centred and elided if it is too long."""
     painter.setFont(font)
     painter.setPen(colour)
     shown = QFontMetrics(font).elidedText(" ".join(text.split()), Qt.TextElideMode.ElideRight, room.width())
@@ -74,7 +74,7 @@ def draw_elided(
 
 
 def two_line_list(name: str) -> QListWidget:
-    """Return an empty list of such rows."""
+    """Return an empty list whose rows have two lines."""
     rows = QListWidget()
     rows.setObjectName("rows")
     rows.setAccessibleName(name)
@@ -86,7 +86,7 @@ def two_line_list(name: str) -> QListWidget:
 
 
 def two_line_item(text: str, detail: str, key: object, mark: str = "") -> QListWidgetItem:
-    """Return a row; `key` is its `UserRole`."""
+    """Return a row; `key` is stored as its `UserRole`, `mark` is the name of an icon."""
     item = QListWidgetItem(text)
     item.setData(DETAIL, detail)
     item.setData(MARK, mark)

@@ -1,4 +1,4 @@
-"""A card over the window that is gone with Escape or a click beside it; what lies behind waits."""
+"""A modal card over the window, closed by Escape or by a click outside it."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from app.ui.theme import scaled
 
 _MARGIN_PX = 24
 _TOP_PX = 88
-"""Below menus and header, where there is room."""
-_LEAST_TOP_PX = 36
+"""Below the menus and the header, if there is room."""
+_MIN_TOP_PX = 36
 """Below the menus."""
 _SHADE = QColor(0, 0, 0, 80)
 
 
 class Overlay(QWidget):
-    """Covers its parent while it is open, and gives the focus back to where it was."""
+    """Covers its parent while it is open, and restores the focus when it closes."""
 
     def __init__(self, parent: QWidget, width_px: int, height_px: int) -> None:
         super().__init__(parent)
         self._covered = parent
-        self._came_from: QWidget | None = None
-        self._most_px = (width_px, height_px)
+        self._previous_focus: QWidget | None = None
+        self._max_px = (width_px, height_px)
         self.card = QFrame(self)
         self.card.setObjectName("popover")
         parent.installEventFilter(self)
         self.setVisible(False)
 
     def cover(self, focus: QWidget) -> None:
-        """Show the card, and put the focus there."""
+        """Show the card, and give `focus` the keyboard focus."""
         if not self.isVisible():
-            self._came_from = QApplication.focusWidget()
+            self._previous_focus = QApplication.focusWidget()
         self.setGeometry(self._covered.rect())
         self._place()
         self.setVisible(True)
@@ -42,17 +42,17 @@ class Overlay(QWidget):
         focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def dismiss(self) -> None:
-        """Close it, and give the focus back."""
+        """Close it, and restore the focus."""
         self.setVisible(False)
-        came_from, self._came_from = self._came_from, None
-        # It may have gone meanwhile, with the branch that it stood in.
-        if came_from is not None and isValid(came_from):
-            came_from.setFocus(Qt.FocusReason.OtherFocusReason)
+        previous_focus, self._previous_focus = self._previous_focus, None
+        # The widget may have been deleted meanwhile, with the branch it belonged to.
+        if previous_focus is not None and isValid(previous_focus):
+            previous_focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _place(self) -> None:
-        width = min(scaled(self._most_px[0]), self.width() - 2 * _MARGIN_PX)
-        height = min(scaled(self._most_px[1]), self.height() - _LEAST_TOP_PX - _MARGIN_PX)
-        top = max(min(_TOP_PX, self.height() - height - _MARGIN_PX), _LEAST_TOP_PX)
+        width = min(scaled(self._max_px[0]), self.width() - 2 * _MARGIN_PX)
+        height = min(scaled(self._max_px[1]), self.height() - _MIN_TOP_PX - _MARGIN_PX)
+        top = max(min(_TOP_PX, self.height() - height - _MARGIN_PX), _MIN_TOP_PX)
         self.card.setGeometry((self.width() - width) // 2, top, width, height)
 
     @override
@@ -63,7 +63,7 @@ class Overlay(QWidget):
 
     @override
     def event(self, event: QEvent) -> bool:
-        # Escape closes the card, though it is also the key of an action.
+        # Escape closes the card, although it is also an action's shortcut.
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             event.accept()
             return True
@@ -73,7 +73,7 @@ class Overlay(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.dismiss()
-        # Nothing that is pressed here is meant for what lies behind.
+        # No key may reach the widgets behind the card.
         event.accept()
 
     @override

@@ -1,4 +1,4 @@
-"""A panel that opens over a button and scrolls where the screen is too low; it knows nothing of what is in it."""
+"""A panel that opens above a button, and scrolls if the screen is too small for it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _GAP_PX = 8
 _EDGE_PX = 8
 _MARGIN_PX = 16
 _FRAME_PX = 4
-"""The two lines around it, and what lies between them and the page."""
+"""Border and padding at both sides of the page."""
 
 
 class Popover(QFrame):
-    """Closes by Esc, or by a click beside it."""
+    """Closes on Esc or on a click outside it; subclasses fill `column`."""
 
     def __init__(self, title: str, width_px: int, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
@@ -34,7 +34,6 @@ class Popover(QFrame):
         page.setObjectName("popover_page")
         self._page = page
         self.column = QVBoxLayout(page)
-        """What is in it, from top to bottom."""
         self.column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
         self.column.setSpacing(8)
         label = QLabel(title)
@@ -47,7 +46,7 @@ class Popover(QFrame):
         outer.addWidget(self._scroll)
 
     def show_above(self, widget: QWidget, focus: QWidget) -> None:
-        """Open over a widget, its lower left corner at that one's upper left, as far as the screen reaches."""
+        """Open above `widget`, aligned with its left edge and kept on the screen; `focus` gets the keyboard focus."""
         self._anchor = widget
         self.ensurePolished()
         self.fit()
@@ -57,21 +56,21 @@ class Popover(QFrame):
         focus.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def fit(self) -> None:
-        """Be as high as what is in it."""
+        """Resize to the contents."""
         widget = self._anchor
         if widget is None:
             return
         room = widget.screen().availableGeometry()
         width = min(scaled(self._width_px), room.width() - 2 * _EDGE_PX)
-        most = room.height() - 2 * _EDGE_PX
+        max_height = room.height() - 2 * _EDGE_PX
         height = self._height(width)
-        if height > most:
-            # The bar takes room of its own.
+        if height > max_height:
+            # The scroll bar needs room, too.
             self._height(width - self._scroll.verticalScrollBar().sizeHint().width())
-            height = most
+            height = max_height
         self.resize(width, height)
         corner = widget.mapToGlobal(QPoint(0, -height - _GAP_PX))
-        # Within its window, where that is wide enough.
+        # Inside its window, if that is wide enough.
         window = widget.window().frameGeometry()
         right = min(window.right() if width < window.width() else room.right(), room.right()) - _EDGE_PX
         left = max(min(corner.x(), right - width), room.left() + _EDGE_PX)
@@ -79,7 +78,7 @@ class Popover(QFrame):
         self.move(left, top)
 
     def _height(self, width: int) -> int:
-        """Make the page so wide; return how high all of it is then."""
+        """Set the width of the page, and return the panel's height at that width."""
         self._page.setFixedWidth(width - _FRAME_PX)
         self.column.activate()
         inner, column = width - _FRAME_PX, self.column
@@ -96,7 +95,7 @@ class Popover(QFrame):
     def event(self, event: QEvent, /) -> bool:
         is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
         if is_escape and event.type() == QEvent.Type.ShortcutOverride:
-            # Here Esc closes the panel, even while an answer streams that it would stop elsewhere.
+            # Esc closes the panel here, although it is also the shortcut that stops an answer.
             event.accept()
             return True
         return super().event(event)

@@ -1,4 +1,4 @@
-"""One of several, as radio buttons with a word on each; a size in GiB, as one of them."""
+"""Radio buttons with explanations, and a choice of a size in GiB."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 
 _INSET_PX = 28
-"""Under a button's text."""
+"""Aligns an explanation with the text of its button."""
 _STEP_GIB = 0.5
 _SPIN_PX = 112
 _FIELD_INSET_PX = 8
 
 
 class RadioGroup(QWidget):
-    """Radio buttons, one of which is checked. Options are named by their number, from 0."""
+    """A column of radio buttons, identified by their index."""
 
     changed = Signal()
 
@@ -31,7 +31,7 @@ class RadioGroup(QWidget):
         self._column.setSpacing(0)
 
     def add(self, text: str, explanation: str = "", beside: QWidget | None = None) -> None:
-        """Add an option, with a field that belongs to it."""
+        """Add an option; `beside` is a field next to it, enabled while the option is chosen."""
         button = QRadioButton(text)
         button.toggled.connect(self._on_toggled)
         self.buttons.append(button)
@@ -52,7 +52,7 @@ class RadioGroup(QWidget):
         self.explain(len(self.buttons) - 1, explanation)
 
     def explain(self, number: int, explanation: str) -> None:
-        """Say what an option means."""
+        """Show an explanation below an option."""
         self._labels[number].setText(explanation)
         self._labels[number].setVisible(bool(explanation))
         self.buttons[number].setAccessibleDescription(explanation)
@@ -65,7 +65,7 @@ class RadioGroup(QWidget):
         self.buttons[number].setChecked(True)
 
     def focus(self) -> None:
-        """Put the focus on what is chosen."""
+        """Give the chosen option the keyboard focus."""
         self.buttons[self.chosen].setFocus(Qt.FocusReason.TabFocusReason)
 
     def _on_toggled(self, is_checked: bool) -> None:
@@ -74,18 +74,15 @@ class RadioGroup(QWidget):
 
 
 class SizeChoice(RadioGroup):
-    """A number of bytes; None is automatic."""
+    """A number of bytes, or None for automatic. If the caller adds a third option, it means 0 bytes."""
 
-    def __init__(self, name: str, num_bytes: int | None, lowest: float, highest: float, usual: float) -> None:
-        """A third option, where one is added, is 0.
-
-        `lowest`, `highest`, `usual`: GiB; what is set stays as it is, whatever they say.
-        """
+    def __init__(self, name: str, num_bytes: int | None, *, min_gib: float, max_gib: float, default_gib: float) -> None:
+        """`min_gib` and `max_gib` limit the field, but the present value `num_bytes` is always allowed."""
         super().__init__(name)
-        self._num_bytes = num_bytes or int(usual * GIB)
+        self._num_bytes = num_bytes or int(default_gib * GIB)
         size = self._num_bytes / GIB
         self.field = QDoubleSpinBox()
-        self.field.setRange(min(lowest, size), max(highest, size))
+        self.field.setRange(min(min_gib, size), max(max_gib, size))
         self.field.setDecimals(2)
         self.field.setSingleStep(_STEP_GIB)
         self.field.setSuffix(" GiB")
@@ -99,7 +96,7 @@ class SizeChoice(RadioGroup):
         self.add(self.tr("At most"), beside=self.field)
 
     def show_value(self, num_bytes: int | None) -> None:
-        """Check the option that is `num_bytes`."""
+        """Check the option for `num_bytes`."""
         if num_bytes is None:
             self.choose(0)
         else:
@@ -111,7 +108,7 @@ class SizeChoice(RadioGroup):
             case 0:
                 return None
             case 1:
-                # What nobody has changed is not rounded either.
+                # An unchanged value is not rounded.
                 return self._num_bytes if self.field.value() == self._shown else int(self.field.value() * GIB)
             case _:
                 return 0

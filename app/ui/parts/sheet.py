@@ -1,7 +1,7 @@
-"""A window beside the main one for one piece of business: what there is to say, and a foot with its buttons.
+"""A non-modal window for one task, with a footer for messages, progress and buttons.
 
-It never keeps anybody from the main window. While work is under way, its foot tells how far that is; Escape and the
-Cancel button then give the work up, and close the sheet only when there is none.
+While work is running, the footer shows its progress, and Escape and the Cancel button cancel the work; otherwise they
+close the window.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from typing_extensions import override
 from app.archive.archive import Task
 from app.sentences import worded
 from app.ui.parts.labels import quiet_label
-from app.ui.theme import scaled
+from app.ui.theme import repolish, scaled
 
 _OF_SCREEN = 0.9
 _STEPS = 1000
 
 
 class Sheet(QDialog):
-    """A title, a body that is filled by whoever makes it, a foot."""
+    """A window with a footer; subclasses or callers fill `body`."""
 
     def __init__(self, title: str, parent: QWidget) -> None:
         super().__init__(parent)
@@ -49,35 +49,35 @@ class Sheet(QDialog):
         self.progress_bar.setRange(0, _STEPS)
         self.progress_bar.setTextVisible(False)
         self.progress_bar.setAccessibleName(self.tr("Progress"))
-        far = QWidget()
-        lines = QVBoxLayout(far)
+        progress = QWidget()
+        lines = QVBoxLayout(progress)
         lines.setContentsMargins(0, 0, 8, 0)
         lines.setSpacing(4)
         lines.addStretch(1)
         lines.addWidget(self.progress_text)
         lines.addWidget(self.progress_bar)
         lines.addStretch(1)
-        self._left = QStackedWidget()
-        self._left.addWidget(self.note)
-        self._left.addWidget(far)
-        self._left.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
-        self._foot = QFrame()
-        self._foot.setObjectName("settings_foot")
-        self._buttons = QHBoxLayout(self._foot)
+        self._status = QStackedWidget()
+        self._status.addWidget(self.note)
+        self._status.addWidget(progress)
+        self._status.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._footer = QFrame()
+        self._footer.setObjectName("settings_foot")
+        self._buttons = QHBoxLayout(self._footer)
         self._buttons.setContentsMargins(16, 12, 16, 12)
         self._buttons.setSpacing(8)
-        self._buttons.addWidget(self._left, 1)
+        self._buttons.addWidget(self._status, 1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(self.body, 1)
-        column.addWidget(self._foot)
+        column.addWidget(self._footer)
         self._work: Task | None = None
 
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
     ) -> QPushButton:
-        """Add a button to the foot; Enter presses the primary one, and `key` is said to press this one."""
+        """Add a button to the footer. Enter presses the primary one; `key` is only mentioned in the tool tip."""
         button = QPushButton(text)
         button.setAutoDefault(False)
         key = self.tr("Enter") if is_primary else key
@@ -90,11 +90,11 @@ class Sheet(QDialog):
         return button
 
     def open_at(self, width_px: int, height_px: int) -> None:
-        """Show it in this size, larger where text is, or as large as the screen lets it be."""
+        """Show the window in this size, scaled with the text size and limited by the screen."""
         room = self.screen().availableGeometry()
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
         self.resize(min(scaled(width_px), width), min(scaled(height_px), height))
-        # How small it may be is known before there is a window: some systems are told of it only then.
+        # Some systems read the minimum size only once, when the window appears.
         self.ensurePolished()
         layout = self.layout()
         if layout is not None:
@@ -102,16 +102,15 @@ class Sheet(QDialog):
         self.show()
         self.activateWindow()
 
-    def say(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:
-        """Say something beside the buttons."""
+    def show_message(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:
+        """Show a message next to the buttons."""
         self.note.setObjectName(kind)
-        self.note.style().unpolish(self.note)
-        self.note.style().polish(self.note)
+        repolish(self.note)
         self.note.setText(text)
 
     def fail(self, why: str) -> None:
-        """Say why something went wrong."""
-        self.say(worded(why), "failure")
+        """Show why something went wrong."""
+        self.show_message(worded(why), "failure")
 
     # --- work ----------------------------------------------------------------------------------------------
 
@@ -120,25 +119,25 @@ class Sheet(QDialog):
         return self._work is not None
 
     def follow(self, work: Task, text: str) -> None:
-        """Tell how far a piece of work is; one at a time."""
+        """Show the progress of `work`, of which there is at most one at a time."""
         self._work = work
-        self.show_far(text, 0, 0)
-        self.show_progress(is_shown=True)
+        self.show_progress(text, 0, 0)
         work.ended.connect(self._on_ended)
 
-    def show_far(self, text: str, done: int, total: int) -> None:
-        """Say how much is done; a `total` of 0 is one that nobody knows."""
+    def show_progress(self, text: str, done: int, total: int) -> None:
+        """Show how much is done, in place of the message; `total` is 0 if unknown."""
+        self._status.setCurrentIndex(1)
         self.progress_text.setText(text)
         self.progress_bar.setRange(0, _STEPS if total else 0)
         self.progress_bar.setValue(round(_STEPS * min(done / total, 1.0)) if total else 0)
 
-    def show_progress(self, *, is_shown: bool) -> None:
-        """Show how far it is, or what there is to say."""
-        self._left.setCurrentIndex(1 if is_shown else 0)
+    def hide_progress(self) -> None:
+        """Show the message again."""
+        self._status.setCurrentIndex(0)
 
     def _on_ended(self) -> None:
         self._work = None
-        self.show_progress(is_shown=False)
+        self.hide_progress()
 
     @override
     def reject(self) -> None:

@@ -1,1 +1,1 @@
-"""What is set for good, a page each."""
+"""The settings window and its pages."""

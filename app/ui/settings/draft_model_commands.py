@@ -1,4 +1,4 @@
-"""What the menu of draft models does: which model guesses for the one that is loaded."""
+"""The menu of draft models."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 
 class DraftModelCommands(QObject):
-    """Works on the model that all windows share."""
+    """Fills the menu and changes the draft model, which all windows share."""
 
     def __init__(self, program: Program, window: QWidget) -> None:
         super().__init__(window)
         self._program = program
         self._window = window
         self._offered: dict[str, QAction] = {}
-        """The actions that choose a model, by its name."""
+        """Menu actions by the name of their model."""
         self._drafts: DraftModels | None = None
-        """What is known of them; None until a menu is opened."""
+        """None until the menu is opened."""
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slots of the actions, by action name."""
         return {"no_draft_model": partial(self._program.set_draft_model, ""), "open_draft_model": self._open}
 
     def fill_menu(self, menus: Menus) -> None:
-        """List what may guess for the present model; what does is checked."""
+        """List the possible draft models for the loaded model, and check the present one."""
         menu = menus.menu("Draft model")
         menu.clear()
         session = self._program.session
@@ -54,8 +54,8 @@ class DraftModelCommands(QObject):
         menu.addSeparator()
         menu.addAction(menus["open_draft_model"])
 
-    def look(self) -> None:
-        """Find out which of them can't guess, for a menu that is about to show."""
+    def check_models(self) -> None:
+        """Check which draft models fit the loaded model; the menu is about to open."""
         if self._drafts is None:
             self._drafts = self._program.drafts
             self._drafts.changed.connect(self._show_misfits)
@@ -63,10 +63,10 @@ class DraftModelCommands(QObject):
 
     def _show_misfits(self) -> None:
         for name, action in self._offered.items():
-            why_not = "" if self._drafts is None else why_it_does_not_fit(self._program, name)
-            action.setEnabled(not why_not)
+            problem = "" if self._drafts is None else misfit_text(self._program, name)
+            action.setEnabled(not problem)
             label = as_label(model_label(name))
-            action.setText(f"{label} ({why_not})" if why_not else label)
+            action.setText(f"{label} ({problem})" if problem else label)
 
     def _open(self) -> None:
         settings = self._program.settings
@@ -75,8 +75,8 @@ class DraftModelCommands(QObject):
             self._program.set_draft_model(str(folder))
 
 
-def why_it_does_not_fit(program: Program, name: str) -> str:
-    """Return in a few words why a model can't guess for the one that is loaded; empty where nothing is known."""
+def misfit_text(program: Program, name: str) -> str:
+    """Return why a draft model does not fit the loaded model, in a few words; empty if no problem is known."""
     match program.drafts.misfit(name):
         case "gone":
             return QCoreApplication.translate("DraftModels", "not there any more")

@@ -1,4 +1,4 @@
-"""The settings of keys: which action works by which, and a place to change that."""
+"""The settings page for keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FIELD_PX = 160
 _GAP_PX = 8
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
-"""Any other key alone is one that somebody types."""
-_FIXED = frozenset({"Return", "Enter", "Shift+Return", "Shift+Enter", "Tab", "Shift+Tab"})
-"""Fields need them."""
+"""Keys that may be a shortcut alone; the other keys are for typing."""
+_RESERVED = frozenset({"Return", "Enter", "Shift+Return", "Shift+Enter", "Tab", "Shift+Tab"})
+"""Text fields and dialogs use them."""
 _Standard = QKeySequence.StandardKey
-_WRITING = (
+_EDITING = (
     *(_Standard.Copy, _Standard.Cut, _Standard.Paste, _Standard.SelectAll),
     *(_Standard.MoveToNextWord, _Standard.MoveToPreviousWord),
     *(_Standard.MoveToStartOfDocument, _Standard.MoveToEndOfDocument),
@@ -39,42 +39,52 @@ _WRITING = (
     *(_Standard.SelectStartOfDocument, _Standard.SelectEndOfDocument),
     *(_Standard.DeleteStartOfWord, _Standard.DeleteEndOfWord),
 )
-"""What else they work by, on this system; they would have it before any action had."""
+"""Shortcuts of text fields on this system. A focused field would handle them before any action."""
 
 
 class KeysPage(SettingsPage):
-    """A list of all actions; the key of the one that is chosen is changed below it, and holds at once."""
+    """A list of all actions, and controls to change the key of the selected one at once."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__(takes_all=True)
+        super().__init__(fills_height=True)
         self._program = program
         self._entries = {entry.name: entry for entry in all_entries()}
         self._menus = [translated(title) for title, _ in MENUS]
-        self.list = QTreeWidget()
-        self.list.setObjectName("keys")
-        self.list.setAccessibleName(self.tr("Actions and their keys"))
-        self.list.setHeaderLabels([self.tr("Action"), self.tr("Key")])
-        self.list.setRootIsDecorated(False)
-        self.list.setUniformRowHeights(True)
-        self.list.setMinimumHeight(_LIST_PX)
-        self.list.setAllColumnsShowFocus(True)
-        self.list.header().setAccessibleName(self.list.accessibleName())
-        self.list.header().setStretchLastSection(False)
-        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        for entry in self._entries.values():
-            item = QTreeWidgetItem([translated(entry.text).rstrip("…"), ""])
-            item.setData(0, _NAME, entry.name)
-            self.list.addTopLevelItem(item)
+        self.list = self._new_list()
         self.field = QKeySequenceEdit()
-        self.field.setMaximumSequenceLength(1)
-        self.field.setAccessibleName(self.tr("Key of the chosen action"))
         self.none_button = QPushButton(self.tr("No key"))
         self.reset_button = QPushButton(self.tr("Its own key"))
         self.reset_all_button = QPushButton(self.tr("All as they were"))
-        self.says = QLabel()
-        self.says.setObjectName("warning")
-        self.says.setWordWrap(True)
+        self.warning = QLabel()
+        self._build()
+        self._connect()
+        self._show_keys()
+        self.list.setCurrentItem(self._items()[0])
+
+    def _new_list(self) -> QTreeWidget:
+        rows = QTreeWidget()
+        rows.setObjectName("keys")
+        rows.setAccessibleName(self.tr("Actions and their keys"))
+        rows.setHeaderLabels([self.tr("Action"), self.tr("Key")])
+        rows.setRootIsDecorated(False)
+        rows.setUniformRowHeights(True)
+        rows.setMinimumHeight(_LIST_PX)
+        rows.setAllColumnsShowFocus(True)
+        rows.header().setAccessibleName(rows.accessibleName())
+        rows.header().setStretchLastSection(False)
+        rows.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        rows.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        for entry in self._entries.values():
+            item = QTreeWidgetItem([translated(entry.text).rstrip("…"), ""])
+            item.setData(0, _NAME, entry.name)
+            rows.addTopLevelItem(item)
+        return rows
+
+    def _build(self) -> None:
+        self.field.setMaximumSequenceLength(1)
+        self.field.setAccessibleName(self.tr("Key of the chosen action"))
+        self.warning.setObjectName("warning")
+        self.warning.setWordWrap(True)
         self.field.setMinimumWidth(scaled(_FIELD_PX))
         row = FlowLayout()
         for widget in (self.field, self.none_button, self.reset_button, self.reset_all_button):
@@ -89,28 +99,28 @@ class KeysPage(SettingsPage):
                 self.tr("Keys"),
                 self.tr("Choose an action, then press the key that it is to work by."),
                 change,
-                self.says,
+                self.warning,
                 hint,
             )
         )
-        self.list.currentItemChanged.connect(self._show_chosen)
+
+    def _connect(self) -> None:
+        self.list.currentItemChanged.connect(self._show_selected)
         self.list.itemActivated.connect(lambda: self.field.setFocus(Qt.FocusReason.OtherFocusReason))
-        self.field.editingFinished.connect(self._on_pressed)
-        self.none_button.clicked.connect(self._take_away)
+        self.field.editingFinished.connect(self._on_key_entered)
+        self.none_button.clicked.connect(self._clear)
         self.reset_button.clicked.connect(self._reset)
         self.reset_all_button.clicked.connect(self._reset_all)
-        program.settings_changed.connect(self._show_keys)
-        self._show_keys()
-        self.list.setCurrentItem(self._items()[0])
+        self._program.settings_changed.connect(self._show_keys)
 
-    def choose(self, name: str) -> None:
-        """Choose an action by its name."""
+    def select(self, name: str) -> None:
+        """Select an action by its name."""
         for item in self._items():
             if item.data(0, _NAME) == name:
                 self.list.setCurrentItem(item)
 
     @property
-    def chosen(self) -> str:
+    def selected(self) -> str:
         item = self.list.currentItem()
         return item.data(0, _NAME) if item is not None else ""
 
@@ -127,36 +137,36 @@ class KeysPage(SettingsPage):
             keys = (self._key(name), QKeySequence(self._entries[name].letter))
             item.setText(1, ", ".join(key.toString(_NATIVE) for key in keys if not key.isEmpty()))
         self.reset_all_button.setEnabled(bool(self._program.settings.keys))
-        self._show_chosen()
+        self._show_selected()
 
-    def _show_chosen(self) -> None:
-        if self.chosen:
-            self.field.setKeySequence(self._key(self.chosen))
-            self.none_button.setEnabled(not self._key(self.chosen).isEmpty())
-            self.reset_button.setEnabled(self.chosen in self._program.settings.keys)
-            self.says.setText("")
+    def _show_selected(self) -> None:
+        if self.selected:
+            self.field.setKeySequence(self._key(self.selected))
+            self.none_button.setEnabled(not self._key(self.selected).isEmpty())
+            self.reset_button.setEnabled(self.selected in self._program.settings.keys)
+            self.warning.setText("")
 
-    def _on_pressed(self) -> None:
-        name, key = self.chosen, self.field.keySequence()
+    def _on_key_entered(self) -> None:
+        name, key = self.selected, self.field.keySequence()
         if not name or key == self._key(name):
             return
-        why_not = self._why_not(name, key)
-        if why_not:
+        problem = self._problem_with(name, key)
+        if problem:
             self.field.setKeySequence(self._key(name))
-            self.says.setText(why_not)
+            self.warning.setText(problem)
         else:
             self._set(name, key.toString(QKeySequence.SequenceFormat.PortableText))
 
-    def _why_not(self, name: str, key: QKeySequence) -> str:
+    def _problem_with(self, name: str, key: QKeySequence) -> str:
         if key.isEmpty():
             return ""
         pressed: QKeyCombination = key[0]  # pyright: ignore[reportIndexIssue] (its stubs lack the operator)
         shown = key.toString(_NATIVE)
-        is_for_writing = any(key in QKeySequence.keyBindings(standard) for standard in _WRITING)
-        if is_for_writing or key.toString(QKeySequence.SequenceFormat.PortableText) in _FIXED:
+        is_for_editing = any(key in QKeySequence.keyBindings(standard) for standard in _EDITING)
+        if is_for_editing or key.toString(QKeySequence.SequenceFormat.PortableText) in _RESERVED:
             return self.tr("{} is needed where text is written. Choose another one.").format(shown)
-        is_held = pressed.keyboardModifiers() & ~Qt.KeyboardModifier.ShiftModifier
-        if not is_held and pressed.key() not in _NO_MODIFIER_NEEDED:
+        modifiers = pressed.keyboardModifiers() & ~Qt.KeyboardModifier.ShiftModifier
+        if not modifiers and pressed.key() not in _NO_MODIFIER_NEEDED:
             return self.tr("{} alone is typed into texts. Hold Ctrl or Alt with it.").format(shown)
         menu = next((menu for menu in self._menus if QKeySequence.mnemonic(menu) == key), "")
         if menu:
@@ -174,16 +184,16 @@ class KeysPage(SettingsPage):
             chosen[name] = key
         self._program.preferences.change(keys=chosen)
 
-    def _take_away(self) -> None:
-        self._set(self.chosen, "")
+    def _clear(self) -> None:
+        self._set(self.selected, "")
 
     def _reset(self) -> None:
-        own = QKeySequence(self._entries[self.chosen].key)
-        why_not = self._why_not(self.chosen, own)
-        if why_not:
-            self.says.setText(why_not)
+        own = QKeySequence(self._entries[self.selected].key)
+        problem = self._problem_with(self.selected, own)
+        if problem:
+            self.warning.setText(problem)
         else:
-            self._set(self.chosen, self._entries[self.chosen].key)
+            self._set(self.selected, self._entries[self.selected].key)
 
     def _reset_all(self) -> None:
         self._program.preferences.change(keys={})

@@ -1,7 +1,6 @@
-"""The settings of what is kept of what models read: in memory, on disk, in how many bits.
+"""The settings page for the prompt cache: its size in memory and on disk, and its precision.
 
-All of this loads the model anew, so it waits for "Apply". The page asks nothing of the worker itself: the program is
-told what was chosen, once.
+Every change reloads the model, so changes wait for "Apply".
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from app.ui.parts.radio_group import RadioGroup, SizeChoice
 from app.ui.settings.settings_page import SettingsPage, card
 
 _KV_BITS: tuple[None, int, int] = (None, 8, 4)
-_LOWEST_GIB = 0.25
-_USUAL_GIB = 4.0
-_USUAL_DISK_GIB = 10.0
-_MOST_OF_MEMORY = 0.75
-"""The rest is for the model and for other programs."""
+_MIN_GIB = 0.25
+_DEFAULT_GIB = 4.0
+_DEFAULT_DISK_GIB = 10.0
+_MAX_SHARE_OF_MEMORY = 0.75
+"""The rest is left to the model and to other programs."""
 _UNKNOWN_GIB = 1024.0
 
 
 class MemoryPage(SettingsPage):
-    """Three cards; nothing that is chosen holds before "Apply"."""
+    """Three cards, and a footer with "Apply"."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -38,16 +37,20 @@ class MemoryPage(SettingsPage):
         keeping = program.settings.keeping
         memory_gib = (memory_bytes() or _UNKNOWN_GIB * GIB) / GIB
         disk_gib = (program.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
-        most = max(memory_gib * _MOST_OF_MEMORY, 1.0)
+        max_gib = max(memory_gib * _MAX_SHARE_OF_MEMORY, 1.0)
         self.memory = SizeChoice(
-            self.tr("Memory for what models have read"), keeping.limit_bytes, _LOWEST_GIB, most, min(_USUAL_GIB, most)
+            self.tr("Memory for what models have read"),
+            keeping.limit_bytes,
+            min_gib=_MIN_GIB,
+            max_gib=max_gib,
+            default_gib=min(_DEFAULT_GIB, max_gib),
         )
         self.disk = SizeChoice(
             self.tr("What is kept on disk"),
             keeping.disk_limit_bytes,
-            _LOWEST_GIB,
-            disk_gib,
-            min(_USUAL_DISK_GIB, disk_gib),
+            min_gib=_MIN_GIB,
+            max_gib=disk_gib,
+            default_gib=min(_DEFAULT_DISK_GIB, disk_gib),
         )
         self.disk.explain(0, self.tr("10 GiB for all models together, or a tenth of what is free where that is less."))
         self.disk.add(self.tr("Keep nothing on disk"), self.tr("What is there already stays until you empty it."))
@@ -64,16 +67,16 @@ class MemoryPage(SettingsPage):
         self._on_disk = quiet_label("")
         for label in (self._in_memory, self._on_disk):
             label.setContentsMargins(0, 4, 0, 0)
-        self._refused = quiet_label("")
-        self._refused.setObjectName("warning")
+        self._precision_warning = quiet_label("")
+        self._precision_warning.setObjectName("warning")
         self.empty_button = QPushButton(self.tr("Empty"))
         self._note = quiet_label("")
         self.apply_button = QPushButton(self.tr("Apply"))
         self.apply_button.setObjectName("primary")
         self.apply_button.clicked.connect(self.apply)
         self._build()
-        for part in (self.memory, self.disk, self.precision):
-            part.changed.connect(self._show_changes)
+        for choice in (self.memory, self.disk, self.precision):
+            choice.changed.connect(self._show_changes)
         session = program.session
         session.changed.connect(self._on_session)
         session.kept_changed.connect(self._show_kept)
@@ -94,9 +97,9 @@ class MemoryPage(SettingsPage):
                 self._in_memory,
             )
         )
-        place = ElidedLabel()
-        place.setObjectName("quiet")
-        place.show_text(str(self._program.kept_files.folder))
+        folder = ElidedLabel()
+        folder.setObjectName("quiet")
+        folder.show_text(str(self._program.kept_files.folder))
         show_button = QPushButton(self.tr("Show folder"))
         show_button.clicked.connect(self._show_folder)
         self.empty_button.clicked.connect(self._program.empty_kept_files)
@@ -106,7 +109,7 @@ class MemoryPage(SettingsPage):
         self.empty_button.setToolTip(self.empty_button.accessibleDescription())
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
-        buttons.addWidget(place, 1)
+        buttons.addWidget(folder, 1)
         buttons.addWidget(show_button)
         buttons.addWidget(self.empty_button)
         cards.addWidget(
@@ -125,20 +128,20 @@ class MemoryPage(SettingsPage):
                 self.precision.accessibleName(),
                 self.tr("Fewer bits keep more in the same memory, less exactly. Not every model can do that."),
                 self.precision,
-                self._refused,
+                self._precision_warning,
             )
         )
-        self.show_foot(self._note, self.apply_button)
+        self.add_footer(self._note, self.apply_button)
 
     @override
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         self._program.session.ask_what_is_kept()
 
-    # --- what is chosen ------------------------------------------------------------------------------------
+    # --- choices -------------------------------------------------------------------------------------------
 
     @property
     def keeping(self) -> Keeping:
-        """As it is chosen."""
+        """The settings chosen on the page, applied or not."""
         bits = _KV_BITS[self.precision.chosen]
         return Keeping(
             limit_bytes=self.memory.value,
@@ -148,23 +151,21 @@ class MemoryPage(SettingsPage):
 
     def _show_changes(self) -> None:
         new, now = self.keeping, self._program.session.keeping
-        # What is kept in other bits is of no use.
-        comes_back = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
+        # A cache in another precision cannot be read.
+        is_reused = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
         loads_again = self.tr("The model will be loaded again, once no answer is under way; {}")
-        what_follows = (
-            self.tr("what it has read comes back from disk.")
-            if comes_back
-            else self.tr("it reads again what it needs.")
+        consequence = (
+            self.tr("what it has read comes back from disk.") if is_reused else self.tr("it reads again what it needs.")
         )
-        self._note.setText(loads_again.format(what_follows) if new != now else "")
+        self._note.setText(loads_again.format(consequence) if new != now else "")
         self.apply_button.setEnabled(new != now)
 
     def apply(self) -> None:
-        """Let what is chosen hold."""
+        """Apply the choices."""
         self._program.set_keeping(self.keeping)
         self._show_changes()
 
-    # --- what is so now ------------------------------------------------------------------------------------
+    # --- present state -------------------------------------------------------------------------------------
 
     def _on_session(self) -> None:
         self._show_model()
@@ -174,17 +175,17 @@ class MemoryPage(SettingsPage):
     def _show_model(self) -> None:
         session = self._program.session
         is_refused = session.is_precision_refused
-        self._refused.setText(
+        self._precision_warning.setText(
             self.tr("The model that is loaded can't do that: it keeps what it reads as it computes.")
             if is_refused
             else ""
         )
-        self._refused.setVisible(is_refused)
+        self._precision_warning.setVisible(is_refused)
         self._show_changes()
 
     def _show_kept(self) -> None:
         kept, keeping = self._program.session.kept, self._program.session.keeping
-        # The room that it takes stays the same, whether the figure is known or not.
+        # Both texts need the same room, so the page does not jump when the figure arrives.
         if kept is not None and keeping.limit_bytes is None:
             self.memory.explain(0, self.tr("{} for the model that is loaded.").format(sized(kept.limit_bytes)))
         else:
@@ -197,21 +198,21 @@ class MemoryPage(SettingsPage):
             self._in_memory.setText(self.tr("Now: {} ({} tokens).").format(sized(kept.bytes), counted(kept.tokens)))
         else:
             self._in_memory.setText(self.tr("Now: nothing."))
-        in_all = self._program.kept_files.num_bytes
-        size = sized(in_all)
-        # Where less is there than the worker knows of, somebody has emptied the folder meanwhile.
-        if not in_all:
+        total = self._program.kept_files.num_bytes
+        size = sized(total)
+        # If the folder holds less than the worker knows of, the user emptied it meanwhile.
+        if not total:
             text = self.tr("Now: nothing.")
-        elif kept is None or not 0 < kept.disk_bytes <= in_all:
+        elif kept is None or not 0 < kept.disk_bytes <= total:
             text = self.tr("Now: {}.").format(size)
-        elif kept.disk_bytes == in_all:
+        elif kept.disk_bytes == total:
             text = self.tr("Now: {}, all of it of this model ({} tokens).").format(size, counted(kept.disk_tokens))
         else:
             share = sized(kept.disk_bytes)
             num_tokens = counted(kept.disk_tokens)
             text = self.tr("Now: {}, {} of it of this model ({} tokens).").format(size, share, num_tokens)
         self._on_disk.setText(text)
-        self.empty_button.setEnabled(in_all > 0)
+        self.empty_button.setEnabled(total > 0)
 
     def _show_folder(self) -> None:
         folder = self._program.kept_files.folder

@@ -1,4 +1,4 @@
-"""The settings of models: which one is loaded, which ones were, and the way to another."""
+"""The settings page for models: the loaded model, recent models and the draft model."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from app.program import Program
 from app.ui.header import model_label
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.radio_group import RadioGroup
-from app.ui.settings.draft_model_commands import why_it_does_not_fit
+from app.ui.settings.draft_model_commands import misfit_text
 from app.ui.settings.settings_page import SettingsPage, card
 
 
 class ModelsPage(SettingsPage):
-    """What is chosen is loaded at once."""
+    """A list of models; the chosen one is loaded at once."""
 
     def __init__(self, program: Program, open_model: QAction, open_draft_model: QAction) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class ModelsPage(SettingsPage):
         self._names: list[str] = []
         self._state = quiet_label("")
         self._choices: RadioGroup | None = None
-        self._place = QHBoxLayout()
+        self._choices_row = QHBoxLayout()
         self.open_button = QPushButton(self.tr("Open folder…"))
         self.open_button.clicked.connect(open_model.trigger)
         self.forget_button = QPushButton(self.tr("Forget the others"))
@@ -36,7 +36,7 @@ class ModelsPage(SettingsPage):
         row.addWidget(self.open_button)
         row.addWidget(self.forget_button)
         row.addStretch(1)
-        self.cards.addWidget(card(self.tr("Model"), self._state, self._place, row))
+        self.cards.addWidget(card(self.tr("Model"), self._state, self._choices_row, row))
         self.drafts = DraftModelCard(program, open_draft_model)
         self.cards.addWidget(self.drafts)
         program.session.changed.connect(self._show_session)
@@ -46,13 +46,13 @@ class ModelsPage(SettingsPage):
 
     @property
     def choices(self) -> RadioGroup:
-        """The models that there are to choose from."""
+        """The list of models."""
         assert self._choices is not None
         return self._choices
 
     @override
-    def look_again(self) -> None:
-        self.drafts.look()
+    def refresh(self) -> None:
+        self.drafts.refresh()
 
     def _show_models(self) -> None:
         names = ["guide", *self._program.settings.recent_models]
@@ -60,7 +60,7 @@ class ModelsPage(SettingsPage):
             return
         self._names = names
         if self._choices is not None:
-            self._place.removeWidget(self._choices)
+            self._choices_row.removeWidget(self._choices)
             self._choices.deleteLater()
         self._choices = choices = RadioGroup(self.tr("Model"))
         for name in names:
@@ -69,7 +69,7 @@ class ModelsPage(SettingsPage):
         if self._program.session.name in names:
             choices.choose(names.index(self._program.session.name))
         choices.changed.connect(self._load)
-        self._place.addWidget(choices)
+        self._choices_row.addWidget(choices)
         self.forget_button.setEnabled(len(names) > 1)
 
     def _show_session(self) -> None:
@@ -86,7 +86,7 @@ class ModelsPage(SettingsPage):
             text = self.tr("No model is loaded.")
         self._state.setText(text)
         if session.name in self._names:
-            # Where another one was refused, this one is chosen still.
+            # If another model could not be loaded, this one is still the chosen one.
             with QSignalBlocker(self.choices):
                 self.choices.choose(self._names.index(session.name))
 
@@ -104,7 +104,7 @@ class ModelsPage(SettingsPage):
 
 
 class DraftModelCard(QWidget):
-    """What is chosen is loaded at once; what the model has read is kept."""
+    """The choice of a draft model for the loaded model; the chosen one is loaded at once, and the cache is kept."""
 
     def __init__(self, program: Program, open_draft_model: QAction) -> None:
         super().__init__()
@@ -112,8 +112,8 @@ class DraftModelCard(QWidget):
         self._names: list[str] = []
         self._state = quiet_label("")
         self._choices = RadioGroup(self.tr("Draft model"))
-        self._place = QVBoxLayout()
-        self._place.addWidget(self._choices)
+        self._choices_row = QVBoxLayout()
+        self._choices_row.addWidget(self._choices)
         self.open_button = QPushButton(self.tr("Choose folder…"))
         self.open_button.setAccessibleName(self.tr("Choose the folder of a draft model"))
         self.open_button.clicked.connect(open_draft_model.trigger)
@@ -126,7 +126,7 @@ class DraftModelCard(QWidget):
         )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(card(self.tr("Draft model"), explanation, self._state, self._place, row))
+        column.addWidget(card(self.tr("Draft model"), explanation, self._state, self._choices_row, row))
         program.drafts.changed.connect(self._show_misfits)
         program.session.changed.connect(self._show)
         program.settings_changed.connect(self._show)
@@ -134,7 +134,7 @@ class DraftModelCard(QWidget):
 
     @property
     def choices(self) -> RadioGroup:
-        """None, and the models that there are to choose from."""
+        """The list of draft models, with "None" first."""
         return self._choices
 
     def _show(self) -> None:
@@ -144,7 +144,7 @@ class DraftModelCard(QWidget):
             names.append(session.draft)
         if names != self._names or not self._choices.buttons:
             self._fill(names)
-            self.look()
+            self.refresh()
         self._show_misfits()
         with QSignalBlocker(self._choices):
             self._choices.choose(names.index(session.draft))
@@ -160,27 +160,27 @@ class DraftModelCard(QWidget):
         self._state.setText(text.format(model=model))
 
     def _fill(self, names: list[str]) -> None:
-        self._place.removeWidget(self._choices)
+        self._choices_row.removeWidget(self._choices)
         self._choices.deleteLater()
         self._names = names
         self._choices = choices = RadioGroup(self.tr("Draft model"))
         for name in names:
             choices.add(model_label(name) if name else self.tr("None"), name)
         choices.changed.connect(self._load)
-        self._place.addWidget(choices)
+        self._choices_row.addWidget(choices)
 
-    def look(self) -> None:
-        """Find out which of them can't guess."""
+    def refresh(self) -> None:
+        """Check which draft models fit the loaded model."""
         if self.isVisible():
             self._program.drafts.look()
 
     def _show_misfits(self) -> None:
         for number, name in enumerate(self._names):
             if name:
-                why_not = why_it_does_not_fit(self._program, name)
-                self._choices.buttons[number].setEnabled(not why_not)
-                why_not = why_not[:1].upper() + why_not[1:]
-                self._choices.explain(number, f"{why_not} · {name}" if why_not else name)
+                problem = misfit_text(self._program, name)
+                self._choices.buttons[number].setEnabled(not problem)
+                problem = problem[:1].upper() + problem[1:]
+                self._choices.explain(number, f"{problem} · {name}" if problem else name)
 
     def _load(self) -> None:
         self._program.set_draft_model(self._names[self._choices.chosen])

@@ -1,4 +1,4 @@
-"""A page of the settings: cards one below another, and where something has to be confirmed, a foot."""
+"""Base class of the settings pages: a column of cards, and optionally a footer."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from app.ui.parts.layouts import scrolled
 
 
 class SettingsPage(QWidget):
-    """Fills `cards`; they scroll where there is no room for all of them."""
+    """Subclasses fill `cards`, which scroll if they do not fit."""
 
-    def __init__(self, *, takes_all: bool = False) -> None:
-        """`takes_all`: what is in it grows with the window."""
+    def __init__(self, *, fills_height: bool = False) -> None:
+        """`fills_height`: the cards grow with the window."""
         super().__init__()
-        inner = QWidget()
-        column = QVBoxLayout(inner)
+        page = QWidget()
+        column = QVBoxLayout(page)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
         self.cards = QVBoxLayout()
         self.cards.setSpacing(12)
         column.addLayout(self.cards)
-        if not takes_all:
+        if not fills_height:
             column.addStretch(1)
-        self._whole = QVBoxLayout(self)
-        self._whole.setContentsMargins(0, 0, 0, 0)
-        self._whole.setSpacing(0)
-        self._whole.addWidget(scrolled(inner), 1)
+        self._outer = QVBoxLayout(self)
+        self._outer.setContentsMargins(0, 0, 0, 0)
+        self._outer.setSpacing(0)
+        self._outer.addWidget(scrolled(page), 1)
 
-    def show_foot(self, note: QLabel, *buttons: QWidget) -> None:
-        """Keep a note and buttons below the cards, in sight."""
-        foot = QFrame()
-        foot.setObjectName("settings_foot")
-        row = QHBoxLayout(foot)
+    def add_footer(self, note: QLabel, *buttons: QWidget) -> None:
+        """Add a footer with a note and buttons, which stays visible while the cards scroll."""
+        footer = QFrame()
+        footer.setObjectName("settings_foot")
+        row = QHBoxLayout(footer)
         row.setContentsMargins(16, 12, 16, 12)
         row.setSpacing(8)
         row.addWidget(note, 1)
         for button in buttons:
             row.addWidget(button)
-        self._whole.addWidget(foot)
+        self._outer.addWidget(footer)
 
-    def look_again(self) -> None:
-        """Find out what is so now: somebody has come to this page, or back to it."""
+    def refresh(self) -> None:
+        """Update the page; called when it is opened and when its window is activated again."""
 
 
-def card(title: str, explanation: str | QLabel, *parts: QWidget | QLayout) -> QFrame:
-    """Return a card: what it is about, what that means, and what can be set."""
+def card(title: str, explanation: str | QLabel, *contents: QWidget | QLayout) -> QFrame:
+    """Return a card with a heading, an explanation and its controls."""
     frame = QFrame()
     frame.setObjectName("card")
     heading = QLabel(title)
@@ -58,9 +58,9 @@ def card(title: str, explanation: str | QLabel, *parts: QWidget | QLayout) -> QF
     if explanation:
         column.addWidget(quiet_label(explanation) if isinstance(explanation, str) else explanation)
     column.addSpacing(4)
-    for part in parts:
-        if isinstance(part, QLayout):
-            column.addLayout(part)
+    for content in contents:
+        if isinstance(content, QLayout):
+            column.addLayout(content)
         else:
-            column.addWidget(part)
+            column.addWidget(content)
     return frame

@@ -1,4 +1,4 @@
-"""The settings in one dialog, a page for each kind; what each page sets is its own business."""
+"""The settings window, and its small pages: general, answers, data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _DATA_ACTIONS = (("import", "export", "export_many"), ("backups", "trash", "empt
 
 
 class SettingsWindow(QDialog):
-    """The pages by their names at the left, the one that is chosen beside them."""
+    """A list of pages on the left, and the selected page next to it. Each page applies its own settings."""
 
     def __init__(self, program: Program, menus: Menus, parent: QWidget) -> None:
         super().__init__(parent)
@@ -86,15 +86,15 @@ class SettingsWindow(QDialog):
 
     def _show_page(self, number: int) -> None:
         self._pages.setCurrentIndex(number)
-        self._look_again()
+        self._refresh()
 
-    def _look_again(self) -> None:
+    def _refresh(self) -> None:
         page = self._pages.currentWidget()
         if isinstance(page, SettingsPage):
-            page.look_again()
+            page.refresh()
 
     def _fit_list(self) -> None:
-        """All names of pages can be read, however large the text is."""
+        """Make the list as wide as the longest page name, at any text size."""
         self.list.ensurePolished()
         self.list.setFixedWidth(max(_LIST_PX, self.list.sizeHintForColumn(0) + _LIST_EDGE_PX))
 
@@ -104,12 +104,12 @@ class SettingsWindow(QDialog):
         if event.type() == QEvent.Type.StyleChange:
             self._fit_list()
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            # When it is opened, and whenever somebody comes back to it.
-            self._look_again()
+            # On opening, and whenever the user comes back to the window.
+            self._refresh()
 
 
 class GeneralPage(SettingsPage):
-    """What is chosen holds at once, in all windows."""
+    """Language, appearance and names of conversations; changes apply at once, in all windows."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -176,7 +176,7 @@ class GeneralPage(SettingsPage):
 
 
 class AnswersPage(SettingsPage):
-    """What is chosen holds for the next answers; how they are drawn is set under each conversation."""
+    """The behaviour for long conversations. Sampling is set in each conversation."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ class AnswersPage(SettingsPage):
 
 
 class DataPage(SettingsPage):
-    """Leads to what the menus' actions do."""
+    """Buttons for menu actions on stored data."""
 
     def __init__(self, menus: Menus) -> None:
         super().__init__()

@@ -119,7 +119,7 @@ def _settings(person: Person) -> SettingsWindow:
 def test_an_action_works_by_another_key_until_it_gets_its_own_back(person: Person) -> None:
     keys = _settings(person).keys
     try:
-        keys.choose("sidebar")
+        keys.select("sidebar")
         keys.field.setKeySequence(QKeySequence("Ctrl+Alt+S"))
         keys.field.editingFinished.emit()
         assert person.window.action("sidebar").shortcut() == QKeySequence("Ctrl+Alt+S")
@@ -131,7 +131,7 @@ def test_an_action_works_by_another_key_until_it_gets_its_own_back(person: Perso
         ):
             keys.field.setKeySequence(QKeySequence(taken))
             keys.field.editingFinished.emit()
-            assert why in keys.says.text()
+            assert why in keys.warning.text()
             assert keys.field.keySequence() == QKeySequence("Ctrl+Alt+S")
         person.bot.mouseClick(keys.none_button, Qt.MouseButton.LeftButton)
         assert person.window.action("sidebar").shortcut().isEmpty()

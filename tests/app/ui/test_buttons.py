@@ -19,7 +19,7 @@ def test_the_longest_wording_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool
     button = FittingButton(is_modest=is_modest)
     layout.addWidget(button, 1)
     layout.addStretch(1)
-    button.show_words(*_WORDINGS, ending=" ▾")
+    button.show_texts(*_WORDINGS, ending=" ▾")
     row.show()
     asked = button.sizeHint(), button.minimumSizeHint()
     seen: list[str] = []
@@ -36,5 +36,5 @@ def test_the_longest_wording_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool
     layout.activate()
     assert button.text() == seen[0]
     # What is said anew is there at once.
-    button.show_words("Other words & signs", "Other")
+    button.show_texts("Other words & signs", "Other")
     assert button.text() == "Other words && signs"

@@ -170,7 +170,7 @@ def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(person: Pe
     shutil.copytree(models / "large", models / "moved away")
     program.load_model(names[1])
     _wait_until_loaded(person)
-    settings.models.look_again()
+    settings.models.refresh()
     small, large_one = "small (other tokens than unfit)", "large (other tokens than unfit)"
     person.bot.waitUntil(lambda: {small, large_one} < _entries(person).keys(), timeout=PATIENCE_MS)
     settings.close()
