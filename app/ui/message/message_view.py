@@ -228,7 +228,7 @@ class MessageView(QFrame):
     def go_on_from_here(self) -> None:
         """Ask for the answer to go on in another way from where the cursor is."""
         if self.message.role == "assistant" and not self.is_streaming:
-            self.go_on_asked.emit(self.message.id, self.text.source_place)
+            self.go_on_asked.emit(self.message.id, self.text.source_position)
 
     def toggle_raw(self) -> None:
         """Show the text as it was written, or as what is meant again."""
@@ -317,7 +317,7 @@ class MessageView(QFrame):
         elif event.text().lower() == "g":
             self.go_on_from_here()
         elif event.text().lower() == "l":
-            self.text.links.walk()
+            self.text.links.show_next()
         elif event.key() == Qt.Key.Key_Delete:
             self.action_asked.emit(self.message.id, "prune")
         elif (more := MORE_KEYS.get(event.text().lower())) is not None:

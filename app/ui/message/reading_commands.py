@@ -56,7 +56,7 @@ class ReadingCommands(QObject):
             "tokens": self._toggle_tokens,
             "raw": partial(self._on_current, lambda view: view.toggle_raw()),
             "thought": partial(self._on_current, lambda view: view.toggle_thought()),
-            "links": partial(self._on_current, lambda view: view.text.links.walk()),
+            "links": partial(self._on_current, lambda view: view.text.links.show_next()),
             _GO_ON: partial(self._on_current, lambda view: view.go_on_from_here()),
         }
 
@@ -79,7 +79,7 @@ class ReadingCommands(QObject):
     def _ask_cost(self, message_id: MessageId | None) -> None:
         """Ask what it would cost to go on from the cursor in an answer, for a menu that is about to show."""
         menu, view = self._menus.menu("Message"), self._transcript.view(message_id) if message_id is not None else None
-        answer = None if view is None else self._controller.begun_here(view.message.id, view.text.source_place)
+        answer = None if view is None else self._controller.begun_here(view.message.id, view.text.source_position)
         self._menus.call(_GO_ON, "")
         menu.setMinimumWidth(0)
         if answer is None or answer.record is None:

@@ -1,4 +1,7 @@
-"""Code in a text document: one block for each line, coloured a little at a time."""
+"""Code in a text document: one block for each line, highlighted a little at a time.
+
+A block for each line keeps the cost of appending a line independent of the code above it.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +15,27 @@ from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCu
 
 from app.ui.text.document_text import num_units
 from app.ui.text.highlight import Piece, highlighted, pieces
-from app.ui.text.text_formats import TextFormats
+from app.ui.text.text_formats import QUOTE_DEPTH, TextFormats
 from app.ui.theme import CODE_LINE_PX, Theme, scaled
 
 CODE_LINE = QTextFormat.Property.UserProperty.value + 3
-"""A block's property: it is a line of code; `FIRST_LINE` begins another frame."""
+"""Block property: the block is a line of code. `FIRST_LINE` begins a new frame."""
 FIRST_LINE, NEXT_LINE = 1, 2
 
 CODE_PADDING_PX = 12
 HEAD_PX = 32
-"""The frame's upper edge with the name of the language, above the first line."""
+"""Height of the frame's header with the language, above the first line."""
 
 PARAGRAPH_ENDS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD}
-"""Characters at which Qt would begin another block."""
+"""Characters at which Qt would begin a new block, and their replacements."""
 _SLICE_S = 0.003
-_LONGEST_LINE = 2_000
-"""Code with a longer line is no text that somebody wrote; it stays as it is."""
+_MAX_LINE_CHARS = 2_000
+"""Code with a longer line is hardly written by hand and stays plain."""
 
 
 @dataclass(eq=False)
 class CodeSpan:
-    """One frame of code in a document. `code` is what Copy gives."""
+    """One frame of code in a document; Copy copies `code`."""
 
     start: QTextCursor
     language: str
@@ -51,7 +54,7 @@ class CodeSpan:
         return self.start.document().findBlockByNumber(self.first.blockNumber() + self.num_lines - 1)
 
     def rect(self, width_px: int) -> QRectF:
-        """Where the frame is, in a document that is shown `width_px` wide."""
+        """Return the rectangle of the frame in a document that is `width_px` wide."""
         layout = self.start.document().documentLayout()
         left = self.first.blockFormat().leftMargin() - CODE_PADDING_PX
         top = layout.blockBoundingRect(self.first).top() - HEAD_PX
@@ -59,7 +62,7 @@ class CodeSpan:
         return QRectF(left, top, width_px - left, bottom - top)
 
     def widest_px(self) -> float:
-        """How wide the longest line is; only lines that are new, or may have grown, are looked at."""
+        """Return the width of the longest line; only lines that are new or may have grown are measured."""
         block = self.start.document().findBlockByNumber(self.first.blockNumber() + max(0, self._num_measured - 1))
         for _ in range(self.num_lines - max(0, self._num_measured - 1)):
             self._widest_px = max(self._widest_px, block.layout().maximumWidth())
@@ -68,11 +71,11 @@ class CodeSpan:
         return self._widest_px
 
 
-def line_format(kind: int, *, left_px: int, top_px: int, quote: tuple[int, int]) -> QTextBlockFormat:
-    """Return the format of a line of code; `quote` is a property that says how deep it is quoted, and how deep."""
+def line_format(kind: int, *, left_px: int, top_px: int, quote_depth: int) -> QTextBlockFormat:
+    """Return the block format of a line of code; `kind` is `FIRST_LINE` or `NEXT_LINE`."""
     format_ = QTextBlockFormat()
     format_.setProperty(CODE_LINE, kind)
-    format_.setProperty(*quote)
+    format_.setProperty(QUOTE_DEPTH, quote_depth)
     format_.setNonBreakableLines(True)
     format_.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
     format_.setLineHeight(scaled(CODE_LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
@@ -82,33 +85,33 @@ def line_format(kind: int, *, left_px: int, top_px: int, quote: tuple[int, int])
     return format_
 
 
-def insert_code(cursor: QTextCursor, code: str, look: QTextCharFormat) -> None:
-    """Write code at a cursor in a line of code; each line break begins a block."""
+def insert_code(cursor: QTextCursor, code: str, format_: QTextCharFormat) -> None:
+    """Insert code at a cursor in a line of code; each line break begins a block."""
     code = code.translate(PARAGRAPH_ENDS)
-    format_ = cursor.blockFormat()
-    if format_.intProperty(CODE_LINE) == FIRST_LINE and "\n" in code:
+    block = cursor.blockFormat()
+    if block.intProperty(CODE_LINE) == FIRST_LINE and "\n" in code:
         head, _, code = code.partition("\n")
-        cursor.insertText(head, look)
-        format_.setProperty(CODE_LINE, NEXT_LINE)
-        format_.setTopMargin(0)
-        cursor.insertBlock(format_, look)
-    # What is inserted with a line break in it repeats the format of its block.
-    cursor.insertText(code, look)
+        cursor.insertText(head, format_)
+        block.setProperty(CODE_LINE, NEXT_LINE)
+        block.setTopMargin(0)
+        cursor.insertBlock(block, format_)
+    # At each line break Qt begins a block with the format of the current one.
+    cursor.insertText(code, format_)
 
 
 @dataclass(eq=False)
 class _Job:
     span: CodeSpan
-    found: Iterator[Piece]
+    pieces: Iterator[Piece]
     done: int = 0
-    """Characters, as Qt counts, that have their colours."""
+    """UTF-16 units that are highlighted."""
 
 
-class CodeColours(QObject):
-    """Takes code and colours it whenever there is nothing else to do."""
+class CodeHighlighter(QObject):
+    """Highlights code in the background, in short slices while the event loop is idle."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        # With the document it goes, and its work with it.
+        # The document owns it, so that the work ends with the document.
         super().__init__(document)
         self._theme = theme
         self._jobs: deque[_Job] = deque()
@@ -120,36 +123,36 @@ class CodeColours(QObject):
         return not self._jobs
 
     def set_theme(self, theme: Theme) -> None:
-        """Use other colours from now on."""
+        """Use other colours for code that is added from now on."""
         self._theme = theme
 
     def add(self, span: CodeSpan) -> None:
-        """Colour the code of a span, which stays as it is."""
-        if not span.language or any(len(line) > _LONGEST_LINE for line in span.code.split("\n")):
+        """Highlight the code of a span, which must not change any more."""
+        if not span.language or any(len(line) > _MAX_LINE_CHARS for line in span.code.split("\n")):
             return
         self._jobs.append(
             _Job(span, pieces(span.code, span.language, self._theme.code_style, self._theme.sunken)),
         )
         self._timer.start()
 
-    def keep(self, spans: Sequence[CodeSpan]) -> None:
-        """Forget all code but this."""
+    def keep_only(self, spans: Sequence[CodeSpan]) -> None:
+        """Drop the jobs of all other spans."""
         kept = {id(span) for span in spans}
         self._jobs = deque(job for job in self._jobs if id(job.span) in kept)
 
     def _work(self) -> None:
         end = time.monotonic() + _SLICE_S
         while self._jobs and time.monotonic() < end:
-            self._go_on(self._jobs[0], end)
+            self._continue(self._jobs[0], end)
         if not self._jobs:
             self._timer.stop()
 
-    def _go_on(self, job: _Job, end: float) -> None:
+    def _continue(self, job: _Job, end: float) -> None:
         cursor = QTextCursor(job.span.start.document())
         start = job.span.start.position()
         cursor.beginEditBlock()
-        for piece in job.found:
-            job.done = coloured(cursor, start + job.done, (piece,), TextFormats(self._theme)) - start
+        for piece in job.pieces:
+            job.done = apply_pieces(cursor, start + job.done, (piece,), TextFormats(self._theme)) - start
             if time.monotonic() >= end:
                 break
         else:
@@ -157,17 +160,17 @@ class CodeColours(QObject):
         cursor.endEditBlock()
 
 
-def colour_now(span: CodeSpan, theme: Theme) -> None:
-    """Colour the code of a span while somebody waits; it is short."""
+def highlight_now(span: CodeSpan, theme: Theme) -> None:
+    """Highlight a short span of code at once."""
     cursor = QTextCursor(span.start.document())
     cursor.beginEditBlock()
     found = highlighted(span.code, span.language, theme.code_style, theme.sunken)
-    coloured(cursor, span.start.position(), found, TextFormats(theme))
+    apply_pieces(cursor, span.start.position(), found, TextFormats(theme))
     cursor.endEditBlock()
 
 
-def coloured(cursor: QTextCursor, position: int, found: Sequence[Piece], formats: TextFormats) -> int:
-    """Give what stands from `position` on the looks of these pieces; return where they end."""
+def apply_pieces(cursor: QTextCursor, position: int, found: Sequence[Piece], formats: TextFormats) -> int:
+    """Apply the formats of the pieces to the text from `position` on; return the position of their end."""
     for piece in found:
         end = position + num_units(piece.text)
         if not piece.text.isspace():

@@ -1,4 +1,4 @@
-"""The frames of a message: those around its code, and all of them together."""
+"""The frames around code in a message, and all frames of a message together with those of its tables."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 from typing_extensions import override
 
 from app.ui.text.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
-from app.ui.text.document_text import float_x
+from app.ui.text.document_text import cursor_x
 from app.ui.text.tables import SideScroll, TableFrame
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _CORNER_PX = 10
 _BUTTON_PX = 28
 _COPIED_MS = 2_000
-_NAME_PX = 40
-"""Room for a language's name at least."""
+_MIN_NAME_PX = 40
+"""With less room the name of the language is hidden."""
 
 
 class CodeFrame:
-    """One frame: its place, and the controls in it."""
+    """The frame of one `CodeSpan`, with a Copy button and a scroll bar."""
 
     def __init__(self, viewport: QWidget, theme: Theme) -> None:
         self.rect = QRect()
@@ -50,16 +50,16 @@ class CodeFrame:
 
     @property
     def inner(self) -> QRect:
-        """Where code shows; what is scrolled out of it does not."""
+        """The rectangle in which code is visible."""
         return self.rect.adjusted(CODE_PADDING_PX - 2, HEAD_PX, 1 - CODE_PADDING_PX, -2)
 
     @property
     def bar(self) -> QScrollBar | None:
-        """How far the code is scrolled; None where all of it shows."""
+        """The scroll bar; None if all of the code is visible."""
         return self._scroll.bar
 
     def show(self, span: CodeSpan, width_px: int) -> None:
-        """Stand around this code."""
+        """Place the frame around a span on a page that is `width_px` wide."""
         self.span = span
         self.rect = span.rect(width_px).toAlignedRect()
         self.button.show_for(span)
@@ -74,15 +74,15 @@ class CodeFrame:
             self._viewport.update(self.rect)
 
     def reveal(self, block: QTextBlock, position: int) -> None:
-        """Scroll so that a place in a line of this code is seen."""
+        """Scroll sideways to a position in a line of this code."""
         bar = self.bar
         number = block.blockNumber() - self.span.first.blockNumber() if self.span is not None else -1
         if bar is None or self.span is None or not 0 <= number < self.span.num_lines:
             return
         line = block.layout().lineForTextPosition(position)
-        # Qt tells no place left of a line's beginning, so it is asked while the line is not scrolled.
+        # Qt clips x at the line's beginning, so measure the line before it is scrolled.
         line.setPosition(QPointF(0, line.y()))
-        x = round(float_x(line.cursorToX(position)))
+        x = round(cursor_x(line, position))
         margin = self.inner.width() // 4
         if not bar.value() + 8 <= x <= bar.value() + self.inner.width() - 8:
             bar.setValue(x - margin)
@@ -98,13 +98,13 @@ class CodeFrame:
         self.button.set_theme(theme)
 
     def paint(self, painter: QPainter, visible: QRect) -> None:
-        """Draw the frame without its code, and put the code that is about to be drawn where it is scrolled to."""
+        """Draw the frame without its code, and shift the visible lines of code by the scroll position."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(QPen(QColor(self._theme.line), 1))
         painter.setBrush(QColor(self._theme.sunken))
         painter.drawRoundedRect(QRectF(self.rect).adjusted(0.5, 0.5, -0.5, -0.5), _CORNER_PX, _CORNER_PX)
         room = self.rect.adjusted(CODE_PADDING_PX, 0, -self.button.width() - CODE_PADDING_PX, 0)
-        if self.span is not None and room.width() >= _NAME_PX:
+        if self.span is not None and room.width() >= _MIN_NAME_PX:
             room.setHeight(HEAD_PX)
             font = text_font(SMALL_PX)
             painter.setFont(font)
@@ -116,7 +116,7 @@ class CodeFrame:
     def _shift_lines(self, visible: QRect) -> None:
         if self.span is None:
             return
-        for block in _blocks_in(self.span, visible):
+        for block in _visible_lines(self.span, visible):
             left = block.blockFormat().leftMargin() - self.span.scroll_px
             layout = block.layout()
             for number in range(layout.lineCount()):
@@ -126,7 +126,7 @@ class CodeFrame:
 
 
 class CopyButton(QToolButton):
-    """Copies a frame's code, and says that it did."""
+    """Copies a frame's code, and shows “Copied” for a moment."""
 
     def __init__(self, parent: QWidget, theme: Theme) -> None:
         super().__init__(parent)
@@ -138,10 +138,10 @@ class CopyButton(QToolButton):
         self.clicked.connect(self._copy)
         self._span: CodeSpan | None = None
         self._reset = QTimer(self, singleShot=True, interval=_COPIED_MS)
-        self._reset.timeout.connect(partial(self._say, is_copied=False))
+        self._reset.timeout.connect(partial(self._show_state, is_copied=False))
         self._theme = theme
         self._is_copied = False
-        self._say(is_copied=False)
+        self._show_state(is_copied=False)
 
     def show_for(self, span: CodeSpan) -> None:
         if span is not self._span:
@@ -153,15 +153,15 @@ class CopyButton(QToolButton):
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self._say(is_copied=self._is_copied)
+        self._show_state(is_copied=self._is_copied)
 
     def _copy(self) -> None:
         if self._span is not None:
             QGuiApplication.clipboard().setText(self._span.code)
-            self._say(is_copied=True)
+            self._show_state(is_copied=True)
             self._reset.start()
 
-    def _say(self, *, is_copied: bool) -> None:
+    def _show_state(self, *, is_copied: bool) -> None:
         self._is_copied = is_copied
         right = self.x() + self.width()
         self.setText(self.tr("Copied") if is_copied else self.tr("Copy"))
@@ -171,17 +171,17 @@ class CopyButton(QToolButton):
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
-        # Only now is it known in which window it stands, and so how wide its words are there.
-        self._say(is_copied=self._is_copied)
+        # The style of its window, and so the width of its text, is known only now.
+        self._show_state(is_copied=self._is_copied)
         super().showEvent(event)
 
 
-def _blocks_in(span: CodeSpan, visible: QRect) -> list[QTextBlock]:
-    """The lines of code that are to be seen."""
+def _visible_lines(span: CodeSpan, visible: QRect) -> list[QTextBlock]:
+    """Return the lines of code that intersect `visible`."""
     layout = span.start.document().documentLayout()
     block, num_left = span.first, span.num_lines
     line_px = max(1.0, layout.blockBoundingRect(block).height())
-    # All but the first stand close together, so those above need not be looked at one by one.
+    # All lines but the first have the same height, so the ones above need not be measured one by one.
     num_above = int((visible.top() - layout.blockBoundingRect(block).top()) / line_px) - 1
     if num_above > 0:
         num_above = min(num_above, num_left - 1)
@@ -197,7 +197,7 @@ _Frame = TypeVar("_Frame", CodeFrame, TableFrame)
 
 
 class Frames:
-    """The frames of one message."""
+    """All frames of one message."""
 
     def __init__(self, viewport: QWidget, theme: Theme) -> None:
         self._viewport = viewport
@@ -207,12 +207,12 @@ class Frames:
 
     @property
     def bottom(self) -> int:
-        """Where the lowest of them ends."""
+        """The lower edge of the lowest frame."""
         return max((frame.rect.bottom() + 1 for frame in (*self.code[-1:], *self.tables[-1:])), default=0)
 
     @property
     def tab_stops(self) -> list[QWidget]:
-        """Where Tab stops among them, from top to bottom."""
+        """The widgets in the frames that take the focus by Tab, from top to bottom."""
         stops: list[tuple[int, QWidget | None]] = []
         for frame in self.code:
             stops += [(frame.rect.top(), frame.button), (frame.rect.bottom(), frame.bar)]
@@ -220,20 +220,20 @@ class Frames:
         return [widget for _, widget in sorted(stops, key=itemgetter(0)) if widget is not None]
 
     def show(self, spans: Sequence[CodeSpan], tables: Sequence[QTextTable], width_px: int) -> bool:
-        """Stand around these; return whether Tab stops elsewhere than before."""
+        """Place frames around these spans and tables; return whether `tab_stops` changed."""
         before = self.tab_stops
-        self._count(self.code, len(spans), CodeFrame)
-        self._count(self.tables, len(tables), TableFrame)
+        self._resize(self.code, len(spans), CodeFrame)
+        self._resize(self.tables, len(tables), TableFrame)
         for table_frame, table in zip(self.tables, tables, strict=True):
             table_frame.show(table, width_px)
         for frame, span in zip(self.code, spans, strict=True):
             frame.show(span, width_px)
         return self.tab_stops != before
 
-    def _count(self, frames: list[_Frame], wanted: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
-        while len(frames) > wanted:
+    def _resize(self, frames: list[_Frame], count: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
+        while len(frames) > count:
             frames.pop().remove()
-        while len(frames) < wanted:
+        while len(frames) < count:
             frames.append(new(self._viewport, self._theme))
 
     def set_theme(self, theme: Theme) -> None:
@@ -242,7 +242,7 @@ class Frames:
             frame.set_theme(theme)
 
     def paint(self, painter: QPainter, visible: QRect) -> QRegion:
-        """Draw the frames; return where text may be drawn: outside of them everywhere, in them where it shows."""
+        """Draw the frames; return the clip region for the text: everything but the hidden parts of the frames."""
         region = QRegion(visible)
         for frame in (*self.code, *self.tables):
             if frame.rect.intersects(visible):
@@ -254,17 +254,17 @@ class Frames:
         return region
 
     def reveal(self, cursor: QTextCursor) -> None:
-        """Scroll the frame in which a cursor is so that its place is seen."""
+        """Scroll the code frame around a cursor sideways to it."""
         for frame in self.code:
             frame.reveal(cursor.block(), cursor.positionInBlock())
 
-    def turn(self, event: QWheelEvent) -> bool:
-        """Scroll the frame at the pointer sideways, where a wheel is turned that way; return whether there is one."""
-        turned = event.pixelDelta() if not event.pixelDelta().isNull() else event.angleDelta() / 3
-        place = event.position().toPoint()
-        bars = (frame.bar for frame in (*self.code, *self.tables) if frame.rect.contains(place))
+    def scroll_by_wheel(self, event: QWheelEvent) -> bool:
+        """Scroll the frame under the mouse if the wheel turns sideways; return whether it did."""
+        delta = event.pixelDelta() if not event.pixelDelta().isNull() else event.angleDelta() / 3
+        point = event.position().toPoint()
+        bars = (frame.bar for frame in (*self.code, *self.tables) if frame.rect.contains(point))
         bar = next(bars, None)
-        if bar is None or abs(turned.x()) <= abs(turned.y()):
+        if bar is None or abs(delta.x()) <= abs(delta.y()):
             return False
-        bar.setValue(bar.value() - turned.x())
+        bar.setValue(bar.value() - delta.x())
         return True

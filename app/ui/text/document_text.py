@@ -1,4 +1,4 @@
-"""A document and its source: positions in both, and a selection as plain text."""
+"""A message's document and its source: positions in both, and a selection as plain text."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextTable
+from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
 
-from app.ui.text.formulas import FORMULA, formula_key, source_of
+from app.ui.text.formulas import FORMULA, formula_key, formula_source
 
-_FARTHEST = 2_000
-"""Characters of source that stand for nothing shown: a link's address is the longest of them."""
-_UNWRITTEN = frozenset("\u2028\u200b\u2002☐☑")
-"""What a document has where the source has something else."""
+_MAX_HIDDEN_CHARS = 2_000
+"""The longest run of source that is not shown; link addresses are the longest."""
+_GENERATED = frozenset("\u2028\u200b\u2002☐☑")
+"""Characters in the document that the source has in another form."""
 _OBJECT = "\ufffc"
-_OPENED_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
-"""A long run, and the place at which it was given leave to break."""
+_LONG_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
+"""A run of text and the break that `inline_writer.breakable` inserted."""
 _BREAK = "\u200b"
 
 
-def source_place(cursor: QTextCursor, source: str, start: int) -> int:
-    """Return how many characters of `source` stand before a cursor in the document that shows it from `start` on."""
-    place = start
+def source_position(cursor: QTextCursor, source: str, start: int) -> int:
+    """Return the position in `source` of a cursor in a document that shows the Markdown from `start` on."""
+    position = start
     for character, unit in _read_before(cursor):
         if character == _OBJECT:
-            place = _after_formula(cursor, unit, source, place)
-        elif character not in _UNWRITTEN:
-            found = source.find(character, place, place + _FARTHEST)
-            place = found + 1 if found >= 0 else place
-    return place
+            position = _after_formula(cursor, unit, source, position)
+        elif character not in _GENERATED:
+            found = source.find(character, position, position + _MAX_HIDDEN_CHARS)
+            position = found + 1 if found >= 0 else position
+    return position
 
 
-def raw_place(cursor: QTextCursor, source: str) -> int:
-    """The same where the document shows the source as it is."""
-    place = 0
+def raw_position(cursor: QTextCursor, source: str) -> int:
+    """Return the position in `source` of a cursor in a document that shows it as plain text."""
+    position = 0
     units = cursor.document().toRawText().encode("utf-16-le", "surrogatepass")
     for character in units[: 2 * cursor.position()].decode("utf-16-le", "surrogatepass"):
-        if character == "\u200b" and source[place : place + 1] != character:
+        if character == "\u200b" and source[position : position + 1] != character:
             continue
-        place += 2 if source.startswith("\r\n", place) else 1
-    return min(place, len(source))
+        position += 2 if source.startswith("\r\n", position) else 1
+    return min(position, len(source))
 
 
 def _read_before(cursor: QTextCursor) -> Iterator[tuple[str, int]]:
-    """Return each character that is read before a cursor comes, and the position behind it."""
+    """Yield the characters before a cursor in reading order, each with the position after it."""
     document = cursor.document()
-    for block in as_read(blocks_of(document, 0, document.characterCount())):
+    for block in in_reading_order(blocks_between(document, 0, document.characterCount())):
         is_last = block == cursor.block()
         unit = block.position()
         for character in block.text():
@@ -60,15 +60,16 @@ def _read_before(cursor: QTextCursor) -> Iterator[tuple[str, int]]:
             return
 
 
-def _after_formula(cursor: QTextCursor, unit: int, source: str, place: int) -> int:
-    look = QTextCursor(cursor.document())
-    look.setPosition(unit)
-    if look.charFormat().objectType() != FORMULA:
-        return place
-    latex = formula_key(look.charFormat()).latex
-    found = source.find(latex, place)
+def _after_formula(cursor: QTextCursor, unit: int, source: str, position: int) -> int:
+    """Return the position in the source after the formula before `unit`."""
+    formula = QTextCursor(cursor.document())
+    formula.setPosition(unit)
+    if formula.charFormat().objectType() != FORMULA:
+        return position
+    latex = formula_key(formula.charFormat()).latex
+    found = source.find(latex, position)
     if found < 0:
-        return place
+        return position
     end = found + len(latex)
     while source[end : end + 1].isspace():
         end += 1
@@ -79,67 +80,67 @@ def _after_formula(cursor: QTextCursor, unit: int, source: str, place: int) -> i
 
 
 def copied_text(cursor: QTextCursor) -> str:
-    """Return the selected text."""
+    """Return a selection as plain text: formulas as LaTeX, table cells with tabs and line breaks between them."""
     start, end = cursor.selectionStart(), cursor.selectionEnd()
-    parts: list[str] = []
+    texts: list[str] = []
     table, row = None, -1
-    for block in as_read(blocks_of(cursor.document(), start, end)):
-        part = QTextCursor(block)
-        part.setPosition(max(start, block.position()))
-        part.setPosition(min(end, block.position() + block.length() - 1), QTextCursor.MoveMode.KeepAnchor)
-        above, table_above, row_above = bool(parts), table, row
-        table, row = _place(part)
+    for block in in_reading_order(blocks_between(cursor.document(), start, end)):
+        selected = QTextCursor(block)
+        selected.setPosition(max(start, block.position()))
+        selected.setPosition(min(end, block.position() + block.length() - 1), QTextCursor.MoveMode.KeepAnchor)
+        above, table_above, row_above = bool(texts), table, row
+        table, row = _table_row(selected)
         if above:
-            parts.append("\t" if table is not None and (table, row) == (table_above, row_above) else "\n")
-        if block.length() > 1 or table is not None or not _is_low(part):
-            parts.append(_written(part))
+            texts.append("\t" if table is not None and (table, row) == (table_above, row_above) else "\n")
+        if block.length() > 1 or table is not None or not _is_filler(selected):
+            texts.append(_text_with_formulas(selected))
         elif above:
-            parts.pop()
-    return _OPENED_RUN.sub(r"\1", "".join(parts)).replace("\u2028", "\n")
+            texts.pop()
+    return _LONG_RUN.sub(r"\1", "".join(texts)).replace("\u2028", "\n")
 
 
-def _place(cursor: QTextCursor) -> tuple[QTextTable | None, int]:
+def _table_row(cursor: QTextCursor) -> tuple[QTextTable | None, int]:
     table = cursor.currentTable()
     return (None, -1) if table is None else (table, table.cellAt(cursor).row())
 
 
-def _is_low(cursor: QTextCursor) -> bool:
-    """Whether a block is an empty one that only a table needs."""
+def _is_filler(cursor: QTextCursor) -> bool:
+    """Return whether an empty block is there only because Qt needs one beside a table."""
     return cursor.blockFormat().lineHeight() == 1
 
 
-def _written(part: QTextCursor) -> str:
-    text = part.selectedText()
+def _text_with_formulas(selected: QTextCursor) -> str:
+    text = selected.selectedText()
     if _OBJECT not in text:
         return text
     pieces = text.split(_OBJECT)
     sources: list[str] = []
-    place = QTextCursor(part.document())
-    for position in range(part.selectionStart() + 1, part.selectionEnd() + 1):
-        place.setPosition(position)
-        if place.charFormat().objectType() == FORMULA:
-            sources.append(source_of(place.charFormat()))
+    cursor = QTextCursor(selected.document())
+    for position in range(selected.selectionStart() + 1, selected.selectionEnd() + 1):
+        cursor.setPosition(position)
+        if cursor.charFormat().objectType() == FORMULA:
+            sources.append(formula_source(cursor.charFormat()))
     sources += [""] * (len(pieces) - len(sources))
     return "".join(f"{piece}{source}" for piece, source in zip(pieces, sources, strict=False))
 
 
 def is_mirrored(table: QTextTable) -> bool:
-    """Whether a table's first column stands at the right."""
+    """Return whether a table's first column is at the right."""
     return table.format().layoutDirection() == Qt.LayoutDirection.RightToLeft
 
 
-def as_read(blocks: Iterable[QTextBlock]) -> Iterator[QTextBlock]:
-    """Return blocks that follow one another in a document in the order in which they are read."""
+def in_reading_order(blocks: Iterable[QTextBlock]) -> Iterator[QTextBlock]:
+    """Yield consecutive blocks of a document in reading order: Qt lays all tables out from left to right."""
     for (_, row), found in itertools.groupby(blocks, _mirrored_row):
         if row < 0:
             yield from found
         else:
-            # A cell is a block.
+            # Each cell is one block.
             yield from reversed([*found])
 
 
-def blocks_of(document: QTextDocument, start: int, end: int) -> Iterator[QTextBlock]:
-    """Return the blocks from one position to another, as they stand in the document."""
+def blocks_between(document: QTextDocument, start: int, end: int) -> Iterator[QTextBlock]:
+    """Yield the blocks from one position to another in document order."""
     block = document.findBlock(start)
     while block.isValid() and block.position() <= end:
         yield block
@@ -152,56 +153,60 @@ def _mirrored_row(block: QTextBlock) -> tuple[QTextTable | None, int]:
     return (None, -1) if table is None or not is_mirrored(table) else (table, table.cellAt(cursor).row())
 
 
-class CharacterPlaces:
-    """Qt counts UTF-16 units; and long runs have been given leave to break, which is a character of its own."""
+class CharacterPositions:
+    """The document position of each character of a growing source text that is shown as plain text.
+
+    They differ because Qt counts UTF-16 units, and because long runs contain inserted breaks.
+    """
 
     def __init__(self, document: QTextDocument) -> None:
         self._document = document
-        self._places = [0]
-        """Where each character begins, and where the last one ends."""
-        self._is_other = False
+        self._positions = [0]
+        """The beginning of each character, and the end of the last one."""
+        self._has_mismatch = False
 
     def __getitem__(self, index: int) -> int:
-        """Return where a character begins; for the number of characters, where the last one ends."""
-        return self._places[index]
+        """Return the position of a character; for `num_chars`, the end of the last one."""
+        return self._positions[index]
 
     @property
     def num_chars(self) -> int:
-        """Of how many characters the places are known; of none where the document says another text."""
-        return 0 if self._is_other else len(self._places) - 1
+        """The number of characters with known positions; 0 if the document differs from the source."""
+        return 0 if self._has_mismatch else len(self._positions) - 1
 
-    def follow(self, text: str) -> None:
-        """Take in what the document has grown by, and the text."""
-        index, unit = len(self._places) - 1, self._places[-1]
-        # Of a line end of two characters the document has one.
-        self._is_other = self._is_other or text.find("\r", index) >= 0
-        if self._is_other:
+    def extend(self, text: str) -> None:
+        """Add the characters that the document has grown by; `text` is the whole source."""
+        index, unit = len(self._positions) - 1, self._positions[-1]
+        # The document has one character for a CRLF.
+        self._has_mismatch = self._has_mismatch or text.find("\r", index) >= 0
+        if self._has_mismatch:
             return
         cursor = QTextCursor(self._document)
         cursor.setPosition(unit)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         shown = cursor.selectedText()
         if len(shown) == cursor.position() - unit and _BREAK not in shown:
-            # Each character is a unit.
+            # Each character is one UTF-16 unit.
             num = min(len(shown), len(text) - index)
-            self._places += range(unit + 1, unit + num + 1)
+            self._positions += range(unit + 1, unit + num + 1)
             return
         for character in shown:
             unit += num_units(character)
             if character == _BREAK and text[index : index + 1] != _BREAK:
-                self._places[-1] = unit
+                self._positions[-1] = unit
             elif index < len(text):
-                self._places.append(unit)
+                self._positions.append(unit)
                 index += 1
             else:
                 break
 
 
-def float_x(found: Any) -> float:
-    """Return where in its line a character stands: Qt tells the character's place, too."""
+def cursor_x(line: QTextLine, position: int) -> float:
+    """Return the x coordinate of a position in a line; PySide returns a tuple where its stubs say float."""
+    found: Any = line.cursorToX(position)
     return float(found[0] if isinstance(found, tuple) else found)
 
 
 def num_units(text: str) -> int:
-    """Return how long Qt takes a text to be: it counts UTF-16 units."""
+    """Return the length of a text in UTF-16 units, which Qt's positions count."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -1,4 +1,4 @@
-"""Formulas as pictures, and as characters of a text document."""
+"""Formulas: rendered in a thread, cached, and inserted into a text document as inline objects."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from app.model.exports.formula import Formula, formula
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
-_MOST_PIXMAPS = 512
+_MAX_PIXMAPS = 512
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
-"""The type of the character in a document."""
+"""The object type of a formula's character in a document."""
 _LATEX = QTextFormat.Property.UserProperty.value + 10
 _IS_INLINE = _LATEX + 1
 
 _SIZE_PX = TEXT_PX + 1
-"""Its letters are a little smaller than those of text."""
+"""The formula font looks smaller than the text font at the same size."""
 _PLACEHOLDER_PX = 20
 _OBJECT = "\ufffc"
 
 
 class FormulaKey(NamedTuple):
-    """What a picture is of."""
+    """Identifies the picture of a formula."""
 
     latex: str
     is_inline: bool
@@ -48,75 +48,75 @@ class FormulaKey(NamedTuple):
 
 
 class Formulas(QObject):
-    """All formulas that were asked for. Drawing one takes some hundredths of a second, so it happens in a thread."""
+    """Renders formulas in a thread and caches them: rendering one takes some hundredths of a second."""
 
-    drawn = Signal(object)
-    """A `FormulaKey` whose picture is there now, or never will be."""
+    rendered = Signal(object)
+    """The `FormulaKey` of a formula that was rendered, or that can't be."""
+    _finished = Signal(object, object)
 
     def __init__(self) -> None:
         super().__init__()
-        self._known: dict[FormulaKey, Formula | None] = {}
-        self._asked: set[FormulaKey] = set()
+        self._pictures: dict[FormulaKey, Formula | None] = {}
+        """None: the formula can't be rendered."""
+        self._pending: set[FormulaKey] = set()
         self._pixmaps: dict[tuple[FormulaKey, str, int], QPixmap] = {}
         self._queue: queue.SimpleQueue[FormulaKey] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._came.connect(self._keep)
-
-    _came = Signal(object, object)
+        self._finished.connect(self._keep)
 
     @property
     def is_idle(self) -> bool:
-        return not self._asked
+        return not self._pending
 
-    def is_refused(self, key: FormulaKey) -> bool:
-        """Whether a formula is known to be none that can be drawn."""
-        return key in self._known and self._known[key] is None
+    def is_invalid(self, key: FormulaKey) -> bool:
+        """Return whether a formula is known to be impossible to render."""
+        return key in self._pictures and self._pictures[key] is None
 
     def picture(self, key: FormulaKey) -> Formula | None:
-        """Return a formula's picture; None where there is none yet. `drawn` tells when."""
-        if key not in self._known and key not in self._asked:
-            self._asked.add(key)
+        """Return the picture of a formula; None if it can't be rendered, or until `rendered` is emitted."""
+        if key not in self._pictures and key not in self._pending:
+            self._pending.add(key)
             self._queue.put(key)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="formulas", daemon=True)
                 self._thread.start()
-        return self._known.get(key)
+        return self._pictures.get(key)
 
     def pixmap(self, key: FormulaKey, colour: QColor, scale: float) -> QPixmap | None:
-        """Return the picture in a colour, with `scale` pixels to each of the page's."""
+        """Return the picture in a colour, at `scale` device pixels for each logical pixel."""
         picture = self.picture(key)
         if picture is None:
             return None
-        known = (key, colour.name(), round(scale * 100))
-        if known not in self._pixmaps:
-            if len(self._pixmaps) >= _MOST_PIXMAPS:
+        pixmap_key = (key, colour.name(), round(scale * 100))
+        if pixmap_key not in self._pixmaps:
+            if len(self._pixmaps) >= _MAX_PIXMAPS:
                 del self._pixmaps[next(iter(self._pixmaps))]
-            self._pixmaps[known] = _drawn(picture, colour, scale)
-        return self._pixmaps[known]
+            self._pixmaps[pixmap_key] = _pixmap(picture, colour, scale)
+        return self._pixmaps[pixmap_key]
 
     def _work(self) -> None:
         while True:
             key = self._queue.get()
             picture = formula(key.latex, key.size_px, "black", is_inline=key.is_inline)
             try:
-                self._came.emit(key, picture)
+                self._finished.emit(key, picture)
             except RuntimeError:
-                # The program has ended meanwhile.
+                # The program has quit meanwhile.
                 return
 
     def _keep(self, key: FormulaKey, picture: Formula | None) -> None:
-        self._known[key] = picture
-        self._asked.discard(key)
-        self.drawn.emit(key)
+        self._pictures[key] = picture
+        self._pending.discard(key)
+        self.rendered.emit(key)
 
 
 @lru_cache(maxsize=1)
 def formulas() -> Formulas:
-    """Return the formulas of the program; every message draws from them."""
+    """Return the cache that all messages of the program share."""
     return Formulas()
 
 
-def _drawn(picture: Formula, colour: QColor, scale: float) -> QPixmap:
+def _pixmap(picture: Formula, colour: QColor, scale: float) -> QPixmap:
     width, height = max(1, round(picture.width_px * scale)), max(1, round(picture.height_px * scale))
     pixmap = QPixmap(width, height)
     pixmap.fill(Qt.GlobalColor.transparent)
@@ -130,47 +130,47 @@ def _drawn(picture: Formula, colour: QColor, scale: float) -> QPixmap:
 
 
 def insert_formula(cursor: QTextCursor, latex: str, base: QTextCharFormat, *, is_inline: bool) -> bool:
-    """Write a formula as a picture; return whether it is one that can be drawn, as far as is known."""
+    """Insert a formula as a picture; return False if it is known that it can't be rendered."""
     key = FormulaKey(latex, is_inline, scaled(_SIZE_PX))
-    if formulas().is_refused(key):
+    if formulas().is_invalid(key):
         return False
-    look = QTextCharFormat(base)
-    look.setObjectType(FORMULA)
-    look.setProperty(_LATEX, latex)
-    look.setProperty(_IS_INLINE, is_inline)
-    look.setToolTip(as_tool_tip(latex))
-    _stand_on_line(look, key)
-    cursor.insertText(_OBJECT, look)
+    format_ = QTextCharFormat(base)
+    format_.setObjectType(FORMULA)
+    format_.setProperty(_LATEX, latex)
+    format_.setProperty(_IS_INLINE, is_inline)
+    format_.setToolTip(as_tool_tip(latex))
+    _align_baseline(format_, key)
+    cursor.insertText(_OBJECT, format_)
     return True
 
 
-def formula_key(look: QTextCharFormat) -> FormulaKey:
-    return FormulaKey(str(look.property(_LATEX)), bool(look.property(_IS_INLINE)), scaled(_SIZE_PX))
+def formula_key(format_: QTextCharFormat) -> FormulaKey:
+    return FormulaKey(str(format_.property(_LATEX)), bool(format_.property(_IS_INLINE)), scaled(_SIZE_PX))
 
 
-def source_of(look: QTextCharFormat) -> str:
-    """Return how a formula is written in Markdown."""
-    mark = "$" if look.property(_IS_INLINE) else "$$"
-    return f"{mark}{look.property(_LATEX)}{mark}"
+def formula_source(format_: QTextCharFormat) -> str:
+    """Return the Markdown source of a formula."""
+    mark = "$" if format_.property(_IS_INLINE) else "$$"
+    return f"{mark}{format_.property(_LATEX)}{mark}"
 
 
 def is_formula(document: QTextDocument, position: int, key: FormulaKey) -> bool:
-    """Whether this formula stands at a place."""
-    look = _character(document, position).charFormat()
-    return look.objectType() == FORMULA and formula_key(look) == key
+    """Return whether the character at a position is this formula."""
+    format_ = _character(document, position).charFormat()
+    return format_.objectType() == FORMULA and formula_key(format_) == key
 
 
-def formula_at(document: QTextDocument, position: int) -> str:
-    """Return how the formula at a place is written."""
-    return source_of(_character(document, position).charFormat())
+def formula_source_at(document: QTextDocument, position: int) -> str:
+    """Return the Markdown source of the formula at a position."""
+    return formula_source(_character(document, position).charFormat())
 
 
 def fit_formula(document: QTextDocument, position: int, key: FormulaKey) -> None:
-    """Give the formula at a place the room of its picture, which is there now."""
+    """Lay out the formula at a position again, after its picture was rendered."""
     cursor = _character(document, position)
-    look = cursor.charFormat()
-    _stand_on_line(look, key)
-    cursor.setCharFormat(look)
+    format_ = cursor.charFormat()
+    _align_baseline(format_, key)
+    cursor.setCharFormat(format_)
 
 
 def _character(document: QTextDocument, position: int) -> QTextCursor:
@@ -180,17 +180,17 @@ def _character(document: QTextDocument, position: int) -> QTextCursor:
     return cursor
 
 
-def _stand_on_line(look: QTextCharFormat, key: FormulaKey) -> None:
-    """Qt lets an object reach as far below the line as its font does; so it gets a font that reaches far enough."""
+def _align_baseline(format_: QTextCharFormat, key: FormulaKey) -> None:
+    """Set a font whose descent is at least the formula's: Qt extends an object below the line by that much."""
     picture = formulas().picture(key)
-    font_px, _ = _font_reaching(0 if picture is None else picture.below_px)
-    look.setFont(_font(font_px), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
-    look.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignBaseline)
+    font_px, _ = _font_with_descent(0 if picture is None else picture.below_px)
+    format_.setFont(_font(font_px), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
+    format_.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignBaseline)
 
 
 @lru_cache(maxsize=256)
-def _font_reaching(below_px: float) -> tuple[int, int]:
-    """Return a font's size, and how far it reaches below the line."""
+def _font_with_descent(below_px: float) -> tuple[int, int]:
+    """Return the smallest font size with at least this descent, and its descent."""
     sizes = ((px, QFontMetrics(_font(px)).descent()) for px in range(4, 1000))
     return next(((px, descent) for px, descent in sizes if descent >= below_px), (1000, round(below_px)))
 
@@ -202,23 +202,22 @@ def _font(px: int) -> QFont:
 
 
 class FormulaObject(QPyTextObject):
-    """Tells the layout how large formulas are, and paints them."""
+    """Qt's handler for formulas in a document: measures and paints them."""
 
-    drawn = Signal(object)
-    """A `FormulaKey`: see `Formulas`."""
+    rendered = Signal(object)
+    """A `FormulaKey`; see `Formulas.rendered`."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        formulas().drawn.connect(self.drawn)
+        formulas().rendered.connect(self.rendered)
 
     @override
     def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
-        look = format.toCharFormat()
-        key = formula_key(look)
+        key = formula_key(format.toCharFormat())
         picture = formulas().picture(key)
         if picture is None:
             return QSizeF(min(_room_px(doc, posInDocument), 0.5 * TEXT_PX * len(key.latex)), _PLACEHOLDER_PX)
-        _, below = _font_reaching(picture.below_px)
+        _, below = _font_with_descent(picture.below_px)
         shrunk = min(1.0, _room_px(doc, posInDocument) / picture.width_px)
         above = picture.height_px - picture.below_px
         return QSizeF(picture.width_px * shrunk, above * shrunk + below)
@@ -227,28 +226,28 @@ class FormulaObject(QPyTextObject):
     def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
     ) -> None:
-        look = format.toCharFormat()
-        key = formula_key(look)
+        char_format = format.toCharFormat()
+        key = formula_key(char_format)
         picture = formulas().picture(key)
         rect = QRectF(rect)
         if picture is None:
-            painter.setPen(look.foreground().color())
+            painter.setPen(char_format.foreground().color())
             painter.setFont(text_font(12))
-            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, source_of(look))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, formula_source(char_format))
             return
         shrunk = min(1.0, rect.width() / picture.width_px)
         scale = painter.device().devicePixelRatioF() * shrunk
-        pixmap = formulas().pixmap(key, look.foreground().color(), scale)
+        pixmap = formulas().pixmap(key, char_format.foreground().color(), scale)
         if pixmap is not None:
             ratio = painter.device().devicePixelRatioF()
             pixmap.setDevicePixelRatio(ratio)
-            painter.drawPixmap(_sharp(rect.topLeft(), painter, ratio), pixmap)
+            painter.drawPixmap(_aligned(rect.topLeft(), painter, ratio), pixmap)
 
 
-def _sharp(place: QPointF, painter: QPainter, ratio: float) -> QPointF:
-    """Return the nearest place that is a pixel's corner."""
+def _aligned(point: QPointF, painter: QPainter, ratio: float) -> QPointF:
+    """Return the nearest corner of a device pixel, so that the picture stays sharp."""
     offset = QPointF(painter.transform().dx(), painter.transform().dy())
-    on_device = (place + offset) * ratio
+    on_device = (point + offset) * ratio
     return QPointF(round(on_device.x()), round(on_device.y())) / ratio - offset
 
 

@@ -1,4 +1,4 @@
-"""The end of a text that still grows: which part of it may change, and code and tables that take in what follows."""
+"""The end of a Markdown text that streams in: which part of it may still change, and open code and tables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from markdown_it.token import Token
 from PySide6.QtCore import QTextBoundaryFinder
 from PySide6.QtGui import QTextCursor, QTextTable
 
-from app.ui.text.block_writer import QUOTE_DEPTH
-from app.ui.text.code_blocks import CodeSpan, coloured, insert_code
+from app.ui.text.code_blocks import CodeSpan, apply_pieces, insert_code
 from app.ui.text.document_text import num_units
 from app.ui.text.highlight import Piece, highlighted
 from app.ui.text.tables import Cell, rows_of, write_row
@@ -21,22 +20,25 @@ from app.ui.theme import Theme
 _JOINER = "\u200d"
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
-"""A last line that may still become something else: then what stands above it may go on."""
+"""A last line that may still change its meaning, so that the block above may continue."""
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 _WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
 _LONG_PARAGRAPH = 16_000
-"""Characters of a paragraph that are written again with each that comes."""
+"""A longer last paragraph is divided, so that only the rest is written again."""
 _OPENING = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
 _WINDOW = 300
-"""Characters before the end whose colours are found out again; what stands further up keeps the ones it has."""
-_NOT_QUOTED = (QUOTE_DEPTH, 0)
+"""Characters of code before the end that are highlighted again; the code above keeps its colours."""
 
 
 def split_open_cluster(text: str) -> tuple[str, str]:
-    """Return `text` without the cluster at its end that is certainly not finished, and that cluster."""
+    """Split off the grapheme cluster at the end of `text` if it is certainly incomplete.
+
+    Some characters arrive in several code points. A joiner (emoji families, conjuncts) and the first half of a flag
+    show that more must follow, and are better shown together with it. Combining marks can't be foreseen.
+    """
     if not text or (text[-1] != _JOINER and ord(text[-1]) not in _REGIONAL):
         return text, ""
-    # From the last break on is enough to look at: clusters do not reach over line breaks and spaces.
+    # Clusters do not extend over spaces and line breaks.
     start = max(text.rfind(" "), text.rfind("\n")) + 1
     tail = text[start:]
     finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Grapheme, tail)
@@ -51,33 +53,32 @@ def split_open_cluster(text: str) -> tuple[str, str]:
 
 
 class LastBlock(NamedTuple):
-    """The last block of a text, or the last item of a list that is."""
+    """The last block of a text, or the last item if that block is a list; and everything above it."""
 
     above: list[Token]
-    """What stands above it."""
     above_source: str
     tokens: list[Token]
     source: str
     is_above_final: bool
-    """Whether nothing that follows makes something else of what stands above it."""
+    """Whether no text that follows can change what is above."""
 
     @property
     def is_long_paragraph(self) -> bool:
-        """Whether it is all there is, and too long to be written again and again."""
+        """Whether the text is one paragraph that is too long to be written again with each token."""
         is_paragraph = bool(self.tokens) and self.tokens[0].type == "paragraph_open"
         return is_paragraph and not self.above and len(self.source) > _LONG_PARAGRAPH
 
 
 class OpenTable(NamedTuple):
-    """A table that may have more rows."""
+    """A table that may get more rows."""
 
     head: str
     unfinished: str
-    """The row that has no end yet."""
+    """The last row if it has no line end yet."""
 
 
 def last_block(source: str, tokens: list[Token]) -> LastBlock:
-    """Find it in a text that was parsed as these."""
+    """Return the last block of a text; `tokens` are its parsed tokens."""
     starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
     if not starts:
         return LastBlock([], "", tokens, source, is_above_final=False)
@@ -85,7 +86,7 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
     line = starts[-1]
     split = next(at for at, token in enumerate(tokens) if token.level == 0 and token.map and token.map[0] == line)
     if (item := _last_item(tokens[split:], lines)) is not None:
-        # Items of a list that another one follows are final, too.
+        # The items above the last one are final, too.
         split += item
         line = (tokens[split].map or [0])[0]
     above_source = "".join(f"{each}\n" for each in lines[:line])
@@ -100,14 +101,14 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
     )
 
 
-def cut_of(paragraph: str) -> int:
-    """Return where a very long paragraph is cut: most of it is before, the rest goes on without a gap."""
-    cut = len(paragraph) - _LONG_PARAGRAPH // 4
-    return next((found.end() for found in _WORD.finditer(paragraph, cut - 1_000, cut)), cut)
+def paragraph_split(paragraph: str) -> int:
+    """Return the position at which a very long paragraph is divided: at a space near its end."""
+    split = len(paragraph) - _LONG_PARAGRAPH // 4
+    return next((found.end() for found in _WORD.finditer(paragraph, split - 1_000, split)), split)
 
 
 def open_table(block: LastBlock) -> OpenTable | None:
-    """Return the table that a block is, where it has a whole row and may have more."""
+    """Return the table of a block if it has a complete row and may get more; else None."""
     tokens, source = block.tokens, block.source
     if len(tokens) < 2 or tokens[0].type != "table_open" or tokens[-1].type != "table_close":
         return None
@@ -115,13 +116,13 @@ def open_table(block: LastBlock) -> OpenTable | None:
     if len(lines) < 4 or source[:1].isspace() or not lines[2].strip():
         return None
     num_rows = sum(token.type == "tr_open" for token in tokens)
-    # Behind its rows nothing stands, not even an empty line.
+    # Only rows follow the header, not even an empty line.
     is_open = num_rows + 1 == len(lines) - (0 if lines[-1] else 1)
     return OpenTable(f"{lines[0]}\n{lines[1]}\n", lines[-1]) if is_open else None
 
 
 def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
-    """Return where the last item of a list begins, with which tokens begin; None where it may yet be none, or all."""
+    """Return the index of the token that opens the last of several list items; None if it is not certain yet."""
     if not tokens[0].type.endswith("_list_open"):
         return None
     items = [index for index, token in enumerate(tokens) if token.type == "list_item_open" and token.level == 1]
@@ -130,25 +131,28 @@ def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
 
 
 class GrowingCode:
-    """An open fence at the margin, and the code in it, which has been written as an empty span."""
+    """Code in an unindented fence that is still open; `span` is its frame in the document, at first empty.
+
+    Text is appended line by line; the code above is not written again.
+    """
 
     def __init__(self, span: CodeSpan, theme: Theme, marker: str) -> None:
         self.span = span
         self._theme = theme
         self._formats = TextFormats(theme)
         self._closing = re.compile(rf" {{0,3}}{re.escape(marker[0])}{{{len(marker)},}}[ \t]*")
-        self._stable = span.start.position()
-        """Where in the document everything before is certain."""
+        self._stable_end = span.start.position()
+        """The end of the code in the document that can't change any more."""
         self._pending = ""
-        """The source from there on."""
+        """The source after `_stable_end`."""
         self._shown = ""
-        """Of it, what stands in the document."""
-        self._window = self._stable
+        """The part of `_pending` that is in the document."""
+        self._window_start = self._stable_end
         self._window_text = ""
-        self._coloured: list[Piece] = []
+        self._pieces: list[Piece] = []
 
     def append(self, text: str) -> str | None:
-        """Take what comes next; return what follows the fence once it is closed, else None."""
+        """Append source text; return the text after the fence once it is closed, else None."""
         before = self._pending.count("\n")
         self._pending += text
         complete, _, unfinished = self._pending.rpartition("\n")
@@ -158,7 +162,7 @@ class GrowingCode:
                 self._show("\n".join(lines[:index]).rstrip("\n"))
                 self.span.code += self._shown
                 return "\n".join((*lines[index + 1 :], unfinished))
-        # It may be the end of the fence, or more of it.
+        # The last line may be the closing fence, or the beginning of it.
         is_end = self._closing.fullmatch(unfinished) is not None
         self._show((complete if is_end else self._pending).rstrip("\n"))
         self._settle(complete.rstrip("\n"))
@@ -168,100 +172,100 @@ class GrowingCode:
         cursor = QTextCursor(self.span.start.document())
         cursor.beginEditBlock()
         common = len(self._shown) if text.startswith(self._shown) else 0
-        cursor.setPosition(self._stable + num_units(text[:common]))
+        cursor.setPosition(self._stable_end + num_units(text[:common]))
         format_ = cursor.blockFormat()
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         if cursor.hasSelection():
             cursor.removeSelectedText()
-            # An empty block takes over the format of what follows it.
+            # Removing text leaves an empty block with the format of the removed block.
             cursor.setBlockFormat(format_)
         insert_code(cursor, text[common:], self._formats.code())
         self.span.num_lines += text.count("\n") - self._shown.count("\n")
         self._shown = text
-        self._colour(cursor)
+        self._highlight(cursor)
         cursor.endEditBlock()
 
     def _settle(self, certain: str) -> None:
-        """What is a whole line, with something in it or after it, changes no more."""
+        """Mark complete lines, up to the last one that is not empty, as unchangeable."""
         self.span.code += certain
         self._window_text += certain
-        self._stable += num_units(certain)
+        self._stable_end += num_units(certain)
         self._pending = self._pending[len(certain) :]
         self._shown = self._shown[len(certain) :]
         if len(self._window_text) > 2 * _WINDOW:
             cut = self._window_text.find("\n", len(self._window_text) - _WINDOW) + 1
-            self._window += num_units(self._window_text[:cut])
+            self._window_start += num_units(self._window_text[:cut])
             self._window_text = self._window_text[cut:]
-            self._coloured.clear()
+            self._pieces.clear()
 
-    def _colour(self, cursor: QTextCursor) -> None:
+    def _highlight(self, cursor: QTextCursor) -> None:
         code = self._window_text + self._shown
         if not self.span.language or len(code) > 8 * _WINDOW:
             return
         found = highlighted(code, self.span.language, self._theme.code_style, self._theme.sunken)
-        num_same = next((i for i, (a, b) in enumerate(zip(found, self._coloured, strict=False)) if a != b), None)
+        num_same = next((i for i, (a, b) in enumerate(zip(found, self._pieces, strict=False)) if a != b), None)
         if num_same is None:
-            num_same = min(len(found), len(self._coloured))
-        place = self._window + sum(num_units(piece.text) for piece in found[:num_same])
-        coloured(cursor, place, found[num_same:], self._formats)
-        self._coloured = found
+            num_same = min(len(found), len(self._pieces))
+        position = self._window_start + sum(num_units(piece.text) for piece in found[:num_same])
+        apply_pieces(cursor, position, found[num_same:], self._formats)
+        self._pieces = found
 
 
 class Fence(NamedTuple):
-    """How a fence begins, and what follows its first line."""
+    """The marker of an opening fence, and the code after its first line."""
 
     marker: str
     code: str
 
 
-def opened_fence(source: str) -> Fence | None:
-    """Return the fence at the margin with which `source` begins."""
+def opening_fence(source: str) -> Fence | None:
+    """Return the unindented fence at the beginning of `source`, or None."""
     found = _OPENING.match(source)
     return None if found is None else Fence(found["marker"], source[found.end() :])
 
 
 class GrowingTable:
-    """A table at the margin that nothing follows yet."""
+    """An unindented table at the end of the text; only its last row is written again."""
 
     def __init__(
         self, table: QTextTable, head: str, unfinished: str, theme: Theme, parse: Callable[[str], list[Token]]
     ) -> None:
-        """`head`: its first two lines; `unfinished`: its last one as far as it is there, which is written."""
+        """`head` is the source of its first two lines, `unfinished` that of the incomplete row at its end."""
         self.table = table
         self.pending = unfinished
-        """The source of the last row."""
-        self.places: list[int] = []
-        """Where formulas stand in the rows that the last text brought."""
+        """The source of the incomplete last row."""
+        self.formula_positions: list[int] = []
+        """The positions of formulas in the rows that the last `append` wrote."""
         self._head = head
         self._theme = theme
         self._parse = parse
 
     @property
-    def certain_end(self) -> int:
-        """Where in the document the row begins that is written again; the table's end, where there is none."""
+    def stable_end(self) -> int:
+        """The position of the row that will be written again; the end of the table if there is none."""
         if not self.pending:
             return self.table.lastPosition() + 1
         return self.table.cellAt(self.table.rows() - 1, 0).firstPosition()
 
     def append(self, text: str) -> str | None:
-        """Take what comes next; return what follows the table once it has ended, else None."""
+        """Append source text; return the text after the table once it has ended, else None."""
         if self.pending:
             self.table.removeRows(self.table.rows() - 1, 1)
-        source, self.pending, self.places = self.pending + text, "", []
+        source, self.pending, self.formula_positions = self.pending + text, "", []
         while source:
             line, end, rest = source.partition("\n")
             cells = self._cells(line)
             if cells is None:
                 return source
             self.table.appendRows(1)
-            self.places += write_row(self.table, self.table.rows() - 1, cells, self._theme, _NOT_QUOTED)
+            self.formula_positions += write_row(self.table, self.table.rows() - 1, cells, self._theme, quote_depth=0)
             if not end:
                 self.pending = line
             source = rest
         return None
 
     def _cells(self, line: str) -> Sequence[Cell] | None:
-        """Return the cells of a line; None where it is no row of the table."""
+        """Return the cells of a line, or None if it is not a row of the table."""
         tokens = self._parse(f"{self._head}{line}")
         if not tokens or tokens[0].type != "table_open" or tokens[-1].type != "table_close":
             return None

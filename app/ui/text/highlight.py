@@ -1,4 +1,4 @@
-"""Code in colours, by Pygments. Independent of documents."""
+"""Syntax highlighting with Pygments, in colours that can be read. Independent of documents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pygments.styles import get_style_by_name
 from pygments.util import ClassNotFound
 from PySide6.QtGui import QColor
 
-_LONGEST = 100_000
-"""Characters of code that are highlighted."""
-_READABLE = 4.5
-_STEPS = 20
+_MAX_CHARS = 100_000
+"""Longer code is not highlighted."""
+_READABLE_CONTRAST = 4.5
+_NUM_STEPS = 20
 
 
 class Piece(NamedTuple):
-    """A stretch of code that looks the same; `colour` is None where the text's own is meant."""
+    """A run of code in one format; `colour` None means the colour of the text."""
 
     text: str
     colour: str | None = None
@@ -28,9 +28,9 @@ class Piece(NamedTuple):
     is_italic: bool = False
 
 
-def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[Piece]:
-    """Yield `code` in pieces as they are found; in one where its language is none known, or it is very long."""
-    if not language or len(code) > _LONGEST:
+def pieces(code: str, language: str, style_name: str, background: str) -> Iterator[Piece]:
+    """Yield `code` in highlighted pieces, or in one plain piece if its language is unknown or it is very long."""
+    if not language or len(code) > _MAX_CHARS:
         yield Piece(code)
         return
     lexer = _lexer(language)
@@ -39,21 +39,21 @@ def pieces(code: str, language: str, style_name: str, ground: str) -> Iterator[P
         return
     style = get_style_by_name(style_name)
     last = Piece("")
-    # Some lexers take for a line only what has a line end.
+    # Some lexers recognise a line only by its line end.
     for kind, text in lex(f"{code}\n", lexer):
         if last.text:
             yield last
-        look = style.style_for_token(kind)
-        colour = readable(f"#{look['color']}", ground) if look["color"] else None
-        last = Piece(text) if text.isspace() else Piece(text, colour, bool(look["bold"]), bool(look["italic"]))
+        format_ = style.style_for_token(kind)
+        colour = readable(f"#{format_['color']}", background) if format_["color"] else None
+        last = Piece(text) if text.isspace() else Piece(text, colour, bool(format_["bold"]), bool(format_["italic"]))
     if rest := last.text.removesuffix("\n"):
         yield last._replace(text=rest)
 
 
-def highlighted(code: str, language: str, style_name: str, ground: str) -> list[Piece]:
-    """Return `code` in pieces, to be read on `ground`."""
-    found = list(pieces(code, language, style_name, ground))
-    # Some lexers take one character for another: then the code stands as it is.
+def highlighted(code: str, language: str, style_name: str, background: str) -> list[Piece]:
+    """Return `code` in highlighted pieces that are readable on `background`."""
+    found = list(pieces(code, language, style_name, background))
+    # A few lexers change characters; then the code stays plain.
     return found if "".join(piece.text for piece in found) == code else [Piece(code)]
 
 
@@ -66,28 +66,28 @@ def _lexer(language: str) -> Lexer | None:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the ratio of two colours' luminances, from 1 to 21."""
+    """Return the contrast ratio of two colours after WCAG 2, from 1 to 21."""
     darker, lighter = sorted((_luminance(QColor(one)), _luminance(QColor(other))))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @lru_cache(maxsize=512)
-def readable(colour: str, ground: str) -> str:
-    """Return `colour`, as much darker or lighter as text in it must be to be read on `ground`."""
-    end = max(("#000000", "#ffffff"), key=lambda candidate: contrast(candidate, ground))
-    mixed = (_mixed(colour, end, step / _STEPS) for step in range(_STEPS + 1))
-    return next((candidate for candidate in mixed if contrast(candidate, ground) >= _READABLE), end)
+def readable(colour: str, background: str) -> str:
+    """Return `colour`, made darker or lighter until text in it is readable on `background`."""
+    end = max(("#000000", "#ffffff"), key=lambda candidate: contrast(candidate, background))
+    mixed = (_mixed(colour, end, step / _NUM_STEPS) for step in range(_NUM_STEPS + 1))
+    return next((candidate for candidate in mixed if contrast(candidate, background) >= _READABLE_CONTRAST), end)
 
 
 def _luminance(colour: QColor) -> float:
     red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (colour.redF(), colour.greenF(), colour.blueF())
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in (colour.redF(), colour.greenF(), colour.blueF())
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _mixed(one: str, other: str, share: float) -> str:
     a, b = QColor(one), QColor(other)
-    parts = ((a.red(), b.red()), (a.green(), b.green()), (a.blue(), b.blue()))
-    return QColor(*(round(x + (y - x) * share) for x, y in parts)).name()
+    channels = ((a.red(), b.red()), (a.green(), b.green()), (a.blue(), b.blue()))
+    return QColor(*(round(x + (y - x) * share) for x, y in channels)).name()

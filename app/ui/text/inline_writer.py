@@ -1,4 +1,4 @@
-"""The words of a block, with their looks, into a text document: HTML as text, images by their words."""
+"""Writes the inline content of a block into a text document: HTML as text, images as their descriptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.ui.text.formulas import insert_formula
 from app.ui.text.text_formats import TextFormats, changed
 
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)")
-"""Characters without a space; Qt's layout takes seconds for some ten thousand of them."""
+"""Text without a space; for tens of thousands of characters Qt's layout would take seconds."""
 _LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
 _TAG = re.compile(r"\s*</?[A-Za-z][^<>]*>")
 _TAG_AT_END = re.compile(r"</?[A-Za-z][^<>]*>\s*\Z")
@@ -22,15 +22,15 @@ _LINE_SEPARATOR = "\u2028"
 
 
 class InlineWriter:
-    """Writes at a cursor, and remembers where formulas stand."""
+    """Writes at a cursor and collects the positions of formulas."""
 
     def __init__(self, cursor: QTextCursor, formats: TextFormats) -> None:
         self._cursor = cursor
         self._formats = formats
-        self.formula_places: list[int] = []
+        self.formula_positions: list[int] = []
 
     def write(self, token: Token, base: QTextCharFormat) -> None:
-        """Write what stands in a block."""
+        """Write the content of an inline token; `base` is the format of its plain text."""
         formats = [base]
         for number, child in enumerate(token.children or []):
             match child.type:
@@ -64,28 +64,28 @@ class InlineWriter:
                 case _:
                     pass
 
-    def formula(self, token: Token, look: QTextCharFormat) -> bool:
-        """Write a formula; return whether it is a picture. One that is no LaTeX is text."""
+    def formula(self, token: Token, format_: QTextCharFormat) -> bool:
+        """Write a formula; return False if it is not valid LaTeX and was written as code."""
         is_inline = token.type == markdown_math.INLINE
-        place = self._cursor.position()
-        if insert_formula(self._cursor, token.content, look, is_inline=is_inline):
-            self.formula_places.append(place)
+        position = self._cursor.position()
+        if insert_formula(self._cursor, token.content, format_, is_inline=is_inline):
+            self.formula_positions.append(position)
             return True
-        self.insert(markdown_math.as_written(token), self._formats.code_inline(look))
+        self.insert(markdown_math.as_written(token), self._formats.code_inline(format_))
         return False
 
     def insert(self, text: str, format_: QTextCharFormat) -> None:
-        """Write text that looks one way."""
-        self._cursor.insertText(broken(text).translate(PARAGRAPH_ENDS), format_)
+        """Write text in one format."""
+        self._cursor.insertText(breakable(text).translate(PARAGRAPH_ENDS), format_)
 
     def insert_more(self, text: str, format_: QTextCharFormat) -> None:
-        """Write text that goes on from what stands before the cursor: a run without a space may have begun there."""
+        """Write text that continues the text before the cursor, where a run without a space may have begun."""
         run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
         before = "" if run is None else run[0]
-        self._cursor.insertText(broken(before + text)[len(before) :].translate(PARAGRAPH_ENDS), format_)
+        self._cursor.insertText(breakable(before + text)[len(before) :].translate(PARAGRAPH_ENDS), format_)
 
     def _is_between_wide(self, token: Token, number: int) -> bool:
-        """Whether a line ends between characters of a script that has no spaces."""
+        """Return whether a line ends between characters of a script without spaces."""
         following = (token.children or [])[number + 1 : number + 2]
         after = following[0].content[:1] if following else ""
         before = self._cursor.block().text()[-1:]
@@ -93,7 +93,7 @@ class InlineWriter:
 
 
 def _is_beside_tag(token: Token, number: int) -> bool:
-    """Whether a line ends where HTML does, which is text: in lines it can be read."""
+    """Return whether a line ends next to an HTML tag; such line breaks are kept to keep HTML readable."""
     before, after = (
         each[0].content if each and each[0].type == "text" else ""
         for each in ((token.children or [])[max(number - 1, 0) : number], (token.children or [])[number + 1 :])
@@ -101,6 +101,6 @@ def _is_beside_tag(token: Token, number: int) -> bool:
     return _TAG_AT_END.search(before) is not None or _TAG.match(after) is not None
 
 
-def broken(text: str) -> str:
-    """Let Qt break runs without a space: a zero-width space after every thousand characters of one."""
+def breakable(text: str) -> str:
+    """Insert a zero-width space after every thousand characters without a space, where Qt can break the line."""
     return text if len(text) <= 1_000 else _LONG_RUN.sub("\\g<0>\u200b", text)

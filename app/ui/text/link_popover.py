@@ -1,4 +1,4 @@
-"""Links of a text: each shows its whole address, Open and Copy before it is followed."""
+"""The links of a text. A popover shows the whole address of a link before it is opened."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 _SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _WIDTH_PX = 420
 _LINE_PX = 19
-_MOST_LINES = 6
-_CHARS_A_LINE = 42
+_MAX_LINES = 6
+_CHARS_PER_LINE = 42
 
 
 class LinkPopover(QFrame):
-    """Asks whether a link is to be opened."""
+    """Shows an address with the buttons Open and Copy."""
 
     closed = Signal()
 
@@ -36,7 +36,7 @@ class LinkPopover(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(self.tr("Link"))
         self._url = url
-        # As it is sent: letters of other scripts that look like ours show as what they are.
+        # In the encoded form letters of other scripts can't pass for Latin ones.
         self.address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         field = QPlainTextEdit(self.address)
         field.setObjectName("field")
@@ -44,7 +44,7 @@ class LinkPopover(QFrame):
         field.setAccessibleName(self.tr("Where the link leads"))
         field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         field.setTabChangesFocus(True)
-        num_lines = min(_MOST_LINES, 1 + len(self.address) // _CHARS_A_LINE)
+        num_lines = min(_MAX_LINES, 1 + len(self.address) // _CHARS_PER_LINE)
         field.setFixedHeight(num_lines * _LINE_PX + 20)
         self.copy_button = QPushButton(self.tr("Copy"))
         self.copy_button.clicked.connect(self._copy)
@@ -67,13 +67,13 @@ class LinkPopover(QFrame):
             column.addWidget(why)
         column.addLayout(row)
 
-    def show_at(self, place: QPoint) -> None:
-        """Open below a place on the screen, and within it."""
+    def show_at(self, point: QPoint) -> None:
+        """Open below a point of the screen; above it if there is no room below."""
         self.adjustSize()
-        screen = QGuiApplication.screenAt(place) or QGuiApplication.primaryScreen()
+        screen = QGuiApplication.screenAt(point) or QGuiApplication.primaryScreen()
         room = screen.availableGeometry()
-        x = min(max(place.x(), room.left()), room.right() - self.width())
-        y = place.y() if place.y() + self.height() <= room.bottom() else place.y() - self.height() - 24
+        x = min(max(point.x(), room.left()), room.right() - self.width())
+        y = point.y() if point.y() + self.height() <= room.bottom() else point.y() - self.height() - 24
         self.move(x, max(y, room.top()))
         self.show()
         (self.open_button if is_safe(self._url) else self.copy_button).setFocus(Qt.FocusReason.PopupFocusReason)
@@ -88,12 +88,12 @@ class LinkPopover(QFrame):
 
 
 def is_safe(url: QUrl) -> bool:
-    """Whether an address is one that the system may be handed."""
+    """Return whether the system may open an address."""
     return url.scheme().lower() in _SAFE_SCHEMES
 
 
 class Link(NamedTuple):
-    """A link in a document: where it is, and where it leads."""
+    """The positions of a link in a document, and its address."""
 
     start: int
     end: int
@@ -101,7 +101,7 @@ class Link(NamedTuple):
 
 
 def links_in(document: QTextDocument) -> list[Link]:
-    """Return the links of a document."""
+    """Return the links of a document in order."""
     links: list[Link] = []
     block = document.begin()
     while block.isValid():
@@ -109,7 +109,7 @@ def links_in(document: QTextDocument) -> list[Link]:
             address = run.format.anchorHref()
             start = block.position() + run.start
             if address and links and links[-1][1:] == (start, address):
-                # It looks another way from here on.
+                # The same link continues in another format.
                 links[-1] = links[-1]._replace(end=start + run.length)
             elif address:
                 links.append(Link(start, start + run.length, address))
@@ -118,23 +118,23 @@ def links_in(document: QTextDocument) -> list[Link]:
 
 
 class TextLinks:
-    """Asks about a text's links; it opens none."""
+    """Shows the popover for the links of a text, by click or one after another by key."""
 
     def __init__(self, text: QTextBrowser) -> None:
         self._text = text
-        self._number = -1
-        """Of the link that was asked about last, by the key."""
+        self._index = -1
+        """The index of the link that the key showed last."""
         self.popover: LinkPopover | None = None
         text.setOpenLinks(False)
         text.anchorClicked.connect(self._on_clicked)
 
-    def walk(self) -> bool:
-        """Show where the next link leads, the first one after the last; return whether there is any."""
+    def show_next(self) -> bool:
+        """Show the popover of the next link, after the last one the first; return whether there is any link."""
         text, links = self._text, links_in(self._text.document())
         if not links:
             return False
-        self._number = (self._number + 1) % len(links)
-        link = links[self._number]
+        self._index = (self._index + 1) % len(links)
+        link = links[self._index]
         cursor = QTextCursor(text.document())
         cursor.setPosition(link.start)
         cursor.setPosition(link.end, QTextCursor.MoveMode.KeepAnchor)
@@ -145,6 +145,6 @@ class TextLinks:
     def _on_clicked(self, url: QUrl) -> None:
         self._show(url, QCursor.pos() + QPoint(0, 12))
 
-    def _show(self, url: QUrl, place: QPoint) -> None:
+    def _show(self, url: QUrl, point: QPoint) -> None:
         self.popover = LinkPopover(url, self._text)
-        self.popover.show_at(place)
+        self.popover.show_at(point)

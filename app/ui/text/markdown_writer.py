@@ -1,6 +1,6 @@
-"""Parsed Markdown, block by block, into a text document; it decides how things look and parses nothing.
+"""Writes parsed Markdown into a text document, block by block.
 
-HTML is shown as text, images by their words: nothing is fetched, nothing is run.
+HTML is shown as text and images as their descriptions: nothing is fetched, nothing is run.
 """
 
 from __future__ import annotations
@@ -14,71 +14,78 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QTextBlockFormat, QTextCursor, QTextLength, QTextTable
 
 from app.model import markdown_math
-from app.ui.text.block_writer import BLOCK_GAP_PX, BULLET_LEVEL, TIGHT_GAP_PX, BlockWriter
+from app.ui.text.block_writer import BLOCK_GAP_PX, TIGHT_GAP_PX, BlockWriter
 from app.ui.text.code_blocks import CodeSpan, insert_code
 from app.ui.text.highlight import highlighted
 from app.ui.text.inline_writer import InlineWriter
 from app.ui.text.tables import write_table
-from app.ui.text.text_formats import TextFormats
+from app.ui.text.text_formats import BULLET_LEVEL, TextFormats
 from app.ui.theme import TEXT_PX, Theme
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
 SHORT_CODE = 1_500
-"""Characters of code that are coloured at once."""
+"""Code of up to this many characters is highlighted at once."""
 
 _BOX = re.compile(r"\[([ xX])\]\s")
 _UNCHECKED, _CHECKED = "☐", "☑"
 
 
 class Lines(NamedTuple):
-    """The source that tokens tell the lines of."""
+    """The source lines that the `map` of tokens refers to."""
 
     lines: Sequence[str] = ()
     before: str = ""
     """The line before the first of them."""
 
     def is_after_blank(self, token: Token) -> bool:
-        """Whether what a token begins with has an empty line above it."""
+        """Return whether there is an empty line above a token."""
         number = token.map[0] if token.map else 0
         above = self.lines[number - 1] if 0 < number <= len(self.lines) else self.before
         return not above.strip(" \t>")
 
 
 class MarkdownWriter:
-    """Writes parsed blocks at a cursor. `is_fresh`: the cursor stands in an empty block that the next one may use."""
+    """Writes parsed blocks at a cursor, and collects the code, tables and formulas in them."""
 
     def __init__(
-        self, cursor: QTextCursor, theme: Theme, *, is_fresh: bool, source: Lines | None = None, next_number: int = 0
+        self,
+        cursor: QTextCursor,
+        theme: Theme,
+        *,
+        in_empty_block: bool,
+        source: Lines | None = None,
+        next_number: int = 0,
     ) -> None:
-        """`next_number`: that of the first item, where it goes on with a list; 0: it goes on with none."""
+        """`in_empty_block`: the cursor is in an empty block that the next block may use.
+
+        `next_number` is the number of the first item if it continues a list, else 0.
+        """
         self._source = source or Lines()
-        self.goes_on = False
+        self.continues_paragraph = False
         """Whether the first paragraph is the rest of the one above."""
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
-        self._blocks = BlockWriter(cursor, self._formats, is_fresh=is_fresh, next_number=next_number)
-        self._words = InlineWriter(cursor, self._formats)
+        self._blocks = BlockWriter(cursor, self._formats, in_empty_block=in_empty_block, next_number=next_number)
+        self._inline = InlineWriter(cursor, self._formats)
         self._pending_note = ""
         self.spans: list[CodeSpan] = []
-        """The code that was written."""
         self.tables: list[QTextTable] = []
-        self.uncoloured: list[CodeSpan] = []
-        """Of it, what is too long to be coloured while somebody waits."""
+        self.long_spans: list[CodeSpan] = []
+        """Those of `spans` that are too long to be highlighted at once."""
 
     @property
-    def is_fresh(self) -> bool:
-        return self._blocks.is_fresh
+    def in_empty_block(self) -> bool:
+        return self._blocks.in_empty_block
 
     @property
     def next_number(self) -> int:
-        """The number of the next item of the outermost list that is open."""
+        """The number of the next item of the outermost open list, or 0."""
         return self._blocks.next_number
 
     @property
-    def formula_places(self) -> list[int]:
-        """Where formulas stand."""
-        return self._words.formula_places
+    def formula_positions(self) -> list[int]:
+        return self._inline.formula_positions
 
     @property
     def cursor(self) -> QTextCursor:
@@ -90,26 +97,26 @@ class MarkdownWriter:
             index = self._write_block(tokens, index)
 
     def end(self) -> None:
-        """Leave no empty line below what ends in a frame."""
+        """Finish writing: shrink the empty line below a table at the end."""
         if self._cursor.position() > 0:
-            self._blocks.leave_fresh_block()
+            self._blocks.shrink_empty_block()
 
     def write_plain(self, text: str) -> None:
-        """Write text as it is, a block a line; the first line goes on where the cursor stands."""
-        look = self._formats.text(is_quoted=False)
-        if self.is_fresh:
+        """Write plain text, one block for each line; the first line continues at the cursor."""
+        format_ = self._formats.text(is_quoted=False)
+        if self.in_empty_block:
             self._blocks.begin(top_px=0)
-        # What is inserted with a line break in it repeats the format of its block.
-        self._words.insert_more(text, look)
+        # At each line break Qt begins a block with the format of the current one.
+        self._inline.insert_more(text, format_)
 
     def begin_code(self, language: str) -> CodeSpan:
-        """Begin a frame of code; its first line is still empty."""
+        """Begin a code frame with an empty first line."""
         span = CodeSpan(self._blocks.begin_code(), language, "")
         self.spans.append(span)
         return span
 
     def _write_block(self, tokens: list[Token], index: int) -> int:
-        """Write the block that begins at `index`; return where the next one does."""
+        """Write the block that begins at `index`; return the index of the next one."""
         token, blocks = tokens[index], self._blocks
         match token.type:
             case "heading_open":
@@ -149,30 +156,30 @@ class MarkdownWriter:
     def _heading(self, tag: str, inline: Token) -> None:
         px = _HEADING_PX.get(tag, TEXT_PX)
         self._blocks.begin(top_px=BLOCK_GAP_PX + 6, line_px=round(px * 1.4))
-        self._words.write(inline, self._formats.heading(px, is_quoted=bool(self._blocks.quote_depth)))
+        self._inline.write(inline, self._formats.heading(px, is_quoted=bool(self._blocks.quote_depth)))
         self._blocks.mirror_margins()
 
     def _paragraph(self, inline: Token) -> None:
         blocks = self._blocks
         box = _box(inline) if blocks.begins_item else ""
-        if self.goes_on:
+        if self.continues_paragraph:
             blocks.begin(top_px=0)
-            self.goes_on = False
+            self.continues_paragraph = False
         else:
             blocks.begin_paragraph(is_after_blank=self._source.is_after_blank(inline))
-        look = blocks.look
+        text_format = blocks.text_format
         if box:
-            # The box stands where a bullet would.
+            # The box replaces the bullet.
             format_ = self._cursor.blockFormat()
             format_.clearProperty(BULLET_LEVEL)
-            format_.setTextIndent(-QFontMetricsF(look.font()).horizontalAdvance(box))
+            format_.setTextIndent(-QFontMetricsF(text_format.font()).horizontalAdvance(box))
             self._cursor.setBlockFormat(format_)
-            self._words.insert(box, look)
+            self._inline.insert(box, text_format)
         if self._pending_note:
-            self._words.insert(self._pending_note, self._formats.note_mark(look))
-            self._words.insert("\u2002", look)
+            self._inline.insert(self._pending_note, self._formats.note_mark(text_format))
+            self._inline.insert("\u2002", text_format)
             self._pending_note = ""
-        self._words.write(inline, look)
+        self._inline.write(inline, text_format)
         blocks.mirror_margins()
 
     def _rule(self) -> None:
@@ -182,20 +189,20 @@ class MarkdownWriter:
             QTextBlockFormat.Property.BlockTrailingHorizontalRulerWidth,
             QTextLength(QTextLength.Type.PercentageLength, 100),
         )
-        # Of a rule it is the line that has this colour.
+        # Qt draws the rule itself in the background colour.
         format_.setBackground(QBrush(QColor(self._theme.line)))
         self._cursor.setBlockFormat(format_)
 
     def _display(self, token: Token) -> None:
-        """A formula on a line of its own."""
+        """Write a formula on a line of its own."""
         self._blocks.begin(top_px=BLOCK_GAP_PX)
-        look = self._blocks.look
-        if self._words.formula(token, look):
+        text_format = self._blocks.text_format
+        if self._inline.formula(token, text_format):
             format_ = self._cursor.blockFormat()
             format_.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             self._cursor.setBlockFormat(format_)
         if token.info:
-            self._words.insert(token.info, look)
+            self._inline.insert(token.info, text_format)
 
     def _code(self, code: str, language: str) -> None:
         span = self.begin_code(language)
@@ -206,28 +213,28 @@ class MarkdownWriter:
                 insert_code(self._cursor, piece.text, self._formats.piece(piece))
         else:
             insert_code(self._cursor, span.code, self._formats.code())
-            self.uncoloured.append(span)
+            self.long_spans.append(span)
 
     def _table(self, tokens: list[Token]) -> None:
         if not any(token.type == "tr_open" for token in tokens):
             return
         blocks = self._blocks
-        blocks.leave_fresh_block()
-        table, places = write_table(
+        blocks.shrink_empty_block()
+        table, formula_positions = write_table(
             self._cursor,
             tokens,
             self._theme,
             inset_px=blocks.inset_px,
             top_px=blocks.gap_px(BLOCK_GAP_PX),
-            quote=blocks.quote,
+            quote_depth=blocks.quote_depth,
         )
         self.tables.append(table)
-        self._words.formula_places += places
-        blocks.is_fresh = True
+        self._inline.formula_positions += formula_positions
+        blocks.in_empty_block = True
 
 
 def _box(inline: Token) -> str:
-    """Take the box away with which an item of a task list begins; return it as a character that is read out."""
+    """Remove the check box from a task list item; return it as a character that screen readers read."""
     first = inline.children[0] if inline.children else None
     found = _BOX.match(first.content) if first is not None and first.type == "text" else None
     if first is None or found is None:
@@ -237,7 +244,7 @@ def _box(inline: Token) -> str:
 
 
 def language_of(fence: Token) -> str:
-    """Return the language that is named where code begins."""
+    """Return the language of a code fence, or an empty text."""
     return next(iter(fence.info.split()), "")
 
 

@@ -1,4 +1,4 @@
-"""The text of one message: as tall as its content, selectable, read by screen readers; it fetches nothing."""
+"""The widget for the text of one message: as tall as its content, selectable, accessible. It loads nothing."""
 
 from __future__ import annotations
 
@@ -24,43 +24,43 @@ from app.model.thoughts import Thought, may_become_thought, may_end_thought, spl
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
 from app.ui.text.code_frames import Frames
-from app.ui.text.document_text import copied_text, raw_place, source_place
+from app.ui.text.document_text import copied_text, raw_position, source_position
 from app.ui.text.link_popover import TextLinks
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, paint_document
 from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
-_MOST_CHARS = 200_000
-"""Beyond them the layout takes seconds."""
+_MAX_CHARS = 200_000
+"""The layout of a longer text would take seconds."""
 
 
 @dataclass(frozen=True)
-class ShownPart:
-    """What is laid out of a text, and what must be known to lay out more of it."""
+class VisibleText:
+    """The part of a message's text that is laid out: without the thought before the answer, up to `_MAX_CHARS`."""
 
     text: str = ""
-    """With a line below it that tells of the rest, where it is cut."""
+    """If it is cut, it ends with a line that says so."""
     thought: Thought | None = None
-    """What the model thought before it; it is no part of it."""
+    """The model's thought before the answer."""
     is_cut: bool = False
-    goes_on: bool = False
-    """Whether what follows is appended to it, whatever it may be."""
+    can_append: bool = False
+    """Whether further text can simply be appended."""
 
     @property
     def start(self) -> int:
-        """Where in the whole text it begins."""
+        """Its position in the whole text."""
         return 0 if self.thought is None else self.thought.answer_start
 
     @property
     def end(self) -> int:
-        """Where it ends at the latest."""
-        return self.start + _MOST_CHARS
+        """Its largest possible end in the whole text."""
+        return self.start + _MAX_CHARS
 
     def appended(self, before: str, text: str) -> tuple[str, bool]:
-        """Return what is laid out of `text`, which follows `before`, and whether it is cut.
+        """Return the visible part of `text`, which follows `before`, and whether it is cut.
 
-        Where the part was cut already, that is the line below it that takes the last one's place.
+        If the text was cut before, that part replaces the line at its end.
         """
         room = self.end - len(before)
         if self.is_cut:
@@ -68,43 +68,42 @@ class ShownPart:
         is_cut = len(text) > room
         return (f"{text[:room]}\n\n{_rest(len(text) - room)}" if is_cut else text), is_cut
 
-    def may_be_other(self, whole: str, num_new: int) -> bool:
-        """Whether the last characters may have made a thought of what stands before them."""
+    def may_end_thought(self, whole: str, num_new: int) -> bool:
+        """Return whether the last `num_new` characters may turn the text before them into a thought."""
         return self.thought is None and may_end_thought(whole, num_new)
 
 
-def part_as_written(whole: str) -> ShownPart:
-    """Return what is laid out of a text that is shown as it was written."""
-    text, is_cut = ShownPart().appended("", whole)
-    return ShownPart(text, None, is_cut, goes_on=True)
+def _visible_source(whole: str) -> VisibleText:
+    """Return the visible part of a text that is shown as plain text."""
+    text, is_cut = VisibleText().appended("", whole)
+    return VisibleText(text, None, is_cut, can_append=True)
 
 
-def part_as_meant(whole: str, *, grows: bool) -> ShownPart:
-    """Return what is laid out of an answer: not what was thought before it, nor what may yet become a thought."""
+def _visible_answer(whole: str, *, grows: bool) -> VisibleText:
+    """Return the visible part of an answer; nothing yet if it grows and may become a thought."""
     thought = split_thought(whole)
     may_be_mark = may_become_thought(whole)
-    part = ShownPart(thought=thought)
-    shown = "" if may_be_mark and grows else whole[part.start :]
-    text, is_cut = ShownPart().appended("", shown)
-    return ShownPart(text, thought, is_cut, goes_on=not may_be_mark and (thought is None or bool(shown)))
+    start = VisibleText(thought=thought).start
+    shown = "" if may_be_mark and grows else whole[start:]
+    text, is_cut = VisibleText().appended("", shown)
+    return VisibleText(text, thought, is_cut, can_append=not may_be_mark and (thought is None or bool(shown)))
 
 
 def _rest(num_chars: int) -> str:
-    words = QCoreApplication.translate(
+    text = QCoreApplication.translate(
         "MessageText", "… and {count} characters more. Copy and Export have the whole text."
     )
-    return words.format(count=counted(num_chars))
+    return text.format(count=counted(num_chars))
 
 
 class MessageText(QTextBrowser):
-    """Shows Markdown, or plain text for what a person wrote."""
+    """Shows Markdown, or plain text such as a message of the user."""
 
     token_chosen = Signal(int, int)
-    """A token's index, and the id of the one that is to stand there."""
+    """A token's index, and the id of the alternative that the user chose for it."""
     tab_stops_changed = Signal()
-    """There are more frames in it, or fewer."""
     key_pressed = Signal(QKeyEvent)
-    """A key that is not for moving in or copying from the text."""
+    """A key that does not move the cursor or copy."""
 
     def __init__(self, theme: Theme, *, is_markdown: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -113,7 +112,7 @@ class MessageText(QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        # There is a cursor in it, so that one can say where to go on.
+        # The text cursor marks the position for “Go on from here”.
         self.setTextInteractionFlags(self.textInteractionFlags() | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         self.viewport().setAutoFillBackground(False)
         self._theme = theme
@@ -124,67 +123,67 @@ class MessageText(QTextBrowser):
         self._content = ""
         self._has_caret = False
         self._is_raw = False
-        self._part = ShownPart()
+        self._visible = VisibleText()
         self._is_fitting = False
         self._is_cursor_placed = False
         self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
-        # As wide as it will be in most windows, so that it is as high from the start as it will be.
+        # The usual width, so that the first height is mostly right.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
-        # What is wider than the page scrolls in its frame; the page never does.
-        self.horizontalScrollBar().rangeChanged.connect(self._hold_still)
+        # Wide content scrolls in its own frame, never the whole text.
+        self.horizontalScrollBar().rangeChanged.connect(self._prevent_scrolling)
         self._fit()
 
     @property
     def content(self) -> str:
-        """The text as it was written."""
+        """The source of the text."""
         return self._content
 
     @property
     def frames(self) -> Frames:
-        """What stands around its code and its tables."""
+        """The frames around its code and tables."""
         return self._frames
 
     @property
     def thought(self) -> Thought | None:
-        """What the model thought before the answer; it is no part of what is shown here."""
-        return self._part.thought
+        """The model's thought before the answer, which is not shown here."""
+        return self._visible.thought
 
     @property
     def shown_start(self) -> int:
-        """Where in the content begins what is shown."""
-        return self._part.start
+        """The position in the content at which the visible text begins."""
+        return self._visible.start
 
     def set_text(self, text: str, *, is_raw: bool = False) -> None:
-        """Show another text, as what is meant or as it was written; of a very long one its beginning."""
+        """Show a new text; `is_raw` shows Markdown as its source. Of a very long text only the beginning is shown."""
         self._content = text
         self._is_raw = is_raw
         self._show_content()
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Show more text at the end; what stands there is not laid out again."""
-        part, before = self._part, self._content
+        """Append text; the text above is not laid out again."""
+        visible, before = self._visible, self._content
         self._content += text
-        if not part.goes_on or (self._is_meant and part.may_be_other(self._content, len(text))):
+        if not visible.can_append or (self._is_rendered and visible.may_end_thought(self._content, len(text))):
             self._show_content()
             return
-        more, is_cut = part.appended(before, text)
-        if part.is_cut:
-            self._markdown.write_last_block(more)
+        more, is_cut = visible.appended(before, text)
+        if visible.is_cut:
+            self._markdown.replace_last_block(more)
         else:
             self._markdown.append(more)
-        self._part = replace(part, is_cut=is_cut)
+        self._visible = replace(visible, is_cut=is_cut)
         self._fit()
 
     @property
-    def source_place(self) -> int:
-        """How many characters of the content stand before the cursor; 0 where nobody has put it anywhere."""
+    def source_position(self) -> int:
+        """The position of the text cursor in the content; 0 until the user has placed it."""
         if not self._is_cursor_placed:
             return 0
-        if self._is_meant:
-            return source_place(self.textCursor(), self._content, self.shown_start)
-        return raw_place(self.textCursor(), self._content)
+        if self._is_rendered:
+            return source_position(self.textCursor(), self._content, self.shown_start)
+        return raw_position(self.textCursor(), self._content)
 
     def position_at(self, y: int, ancestor: QWidget) -> int:
         """Return the position in the document of the line `y` pixels below the top of an ancestor widget."""
@@ -198,47 +197,47 @@ class MessageText(QTextBrowser):
 
     @property
     def tokens(self) -> TokenReader | None:
-        """What shows the tokens; None while they are not shown."""
+        """The token reader; None while tokens are not shown."""
         return self._tokens
 
     def show_tokens(self, pieces: Sequence[TokenPiece] | None, *, can_fork: bool = False) -> None:
-        """Tint these tokens, which are what is shown; None: tint none."""
+        """Mark the tokens of the visible text; None ends this mode."""
         if pieces is not None:
             if self._tokens is None:
                 self._tokens = TokenReader(self, self._theme)
                 self._tokens.chosen.connect(self.token_chosen)
-            self._tokens.show(self._content[: self._part.end], pieces, can_fork=can_fork)
+            self._tokens.show(self._content[: self._visible.end], pieces, can_fork=can_fork)
         elif self._tokens is not None:
             self._tokens.end()
             self._tokens = None
 
     def show_more_tokens(self, pieces: Sequence[TokenPiece]) -> None:
-        """Tint those that have come, too, where tokens are tinted; the first of them are shown already."""
+        """Mark the tokens that were added at the end of `pieces`, if tokens are shown."""
         if self._tokens is not None:
-            self._tokens.grow(self._content[: self._part.end], pieces)
+            self._tokens.grow(self._content[: self._visible.end], pieces)
 
     @property
     def is_raw(self) -> bool:
-        """Whether the text is shown as it was written."""
+        """Whether Markdown is shown as its source."""
         return self._is_raw
 
     @property
-    def _is_meant(self) -> bool:
+    def _is_rendered(self) -> bool:
         return self._is_markdown and not self._is_raw
 
     def _show_content(self) -> None:
         self._is_cursor_placed = False
-        whole = self._content
-        part = self._part = part_as_meant(whole, grows=self._has_caret) if self._is_meant else part_as_written(whole)
-        if self._is_meant:
-            self._markdown.set_source(part.text)
+        if self._is_rendered:
+            self._visible = _visible_answer(self._content, grows=self._has_caret)
+            self._markdown.set_source(self._visible.text)
         else:
-            self._markdown.set_plain(part.text)
-        self._describe()
+            self._visible = _visible_source(self._content)
+            self._markdown.set_plain(self._visible.text)
+        self._describe_formulas()
         self._fit()
 
-    def _describe(self) -> None:
-        """Tell who reads the text aloud what the formulas are, which are pictures in it."""
+    def _describe_formulas(self) -> None:
+        """Give screen readers the sources of the formulas, which are pictures in the document."""
         formulas = "; ".join(self._markdown.formulas)
         self.setAccessibleDescription(
             self.tr("With the formulas {formulas}").format(formulas=formulas) if formulas else ""
@@ -253,12 +252,12 @@ class MessageText(QTextBrowser):
         self._show_content()
 
     def set_caret(self, shown: bool) -> None:
-        """Show a thin caret at the end: more is to come."""
+        """Show or hide the caret at the end, which marks a streaming answer."""
         if shown != self._has_caret:
             self._has_caret = shown
-            if not shown and self._part.goes_on:
+            if not shown and self._visible.can_append:
                 self._markdown.finish()
-                self._describe()
+                self._describe_formulas()
             elif not shown:
                 self._show_content()
             self.viewport().update()
@@ -267,16 +266,16 @@ class MessageText(QTextBrowser):
         if self._is_fitting:
             return
         self._is_fitting = True
-        is_other = self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
-        # An answer that has no word yet is as high as its first line will be.
+        have_stops_changed = self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
+        # An empty answer is as high as one line.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
         if height != self.height():
             self.setFixedHeight(height)
         self._is_fitting = False
-        if is_other:
+        if have_stops_changed:
             self.tab_stops_changed.emit()
 
-    def _hold_still(self, _minimum: int, maximum: int) -> None:
+    def _prevent_scrolling(self, _minimum: int, maximum: int) -> None:
         if maximum:
             self.horizontalScrollBar().setRange(0, 0)
 
@@ -324,7 +323,7 @@ class MessageText(QTextBrowser):
         if ev.matches(QKeySequence.StandardKey.Copy) and not self.textCursor().hasSelection():
             self.key_pressed.emit(ev)
             return
-        # Keys that would scroll belong to the page around: this text is never taller than itself.
+        # Keys that scroll are for the transcript: this widget is as tall as its content.
         if ev.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home, Qt.Key.Key_End} and is_plain:
             ev.ignore()
             return
@@ -349,12 +348,12 @@ class MessageText(QTextBrowser):
 
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:
-        """Scroll a frame sideways; up and down is the page's."""
-        e.setAccepted(self._frames.turn(e))
+        """Scroll a frame sideways; vertical scrolling is left to the transcript."""
+        e.setAccepted(self._frames.scroll_by_wheel(e))
 
     @override
     def event(self, e: QEvent) -> bool:
-        # Tab leaves a message for its actions instead of going from link to link.
+        # Tab goes to the message's actions, not from link to link.
         if e.type() == QEvent.Type.ShortcutOverride:
             e.ignore()
             return False
@@ -362,5 +361,5 @@ class MessageText(QTextBrowser):
 
     @override
     def loadResource(self, type: int, name: QUrl | str) -> Any:
-        """Load nothing, from nowhere: an image in an answer must not read a file or tell a server that it is shown."""
+        """Load nothing: an image in an answer must not read a file or send a request to a server."""
         return None

@@ -1,4 +1,4 @@
-"""Tables in a message: written into its document, fitted to the page and scrolled sideways."""
+"""Tables in a message: written into its document, fitted to the page, and scrolled if they are wider."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 from app.model.direction import is_right_to_left
 from app.ui.text.document_text import is_mirrored
 from app.ui.text.inline_writer import InlineWriter
-from app.ui.text.text_formats import TextFormats
+from app.ui.text.text_formats import QUOTE_DEPTH, TextFormats
 from app.ui.theme import LINE_PX, Theme, scaled
 
-_BAR_PX = 10
-_STEP_PX = 24
-INSET = QTextFormat.Property.UserProperty.value + 20
-"""A table's property: how far in it stands, in pixels, while it is not scrolled."""
 PADDING_PX = 5
 LIFT_PX = 2
-"""A line is higher than its letters, and they stand at its foot: so much higher they are in the middle of a cell."""
-MARGIN_PX = 8
+"""Qt puts extra line height above the letters; raising the text by this centres it in its cell."""
+_MARGIN_PX = 8
 """Below a table."""
+_INSET = QTextFormat.Property.UserProperty.value + 20
+"""Table property: its indentation in pixels when it is not scrolled."""
 _NARROW_PX = 140
-"""A column is not made narrower than this for want of room, where it has so much to say."""
+"""A table scrolls rather than making columns with long text narrower than this."""
 _WIDE_PX = 260
-"""A column of a table that scrolls is no wider, where its words allow it."""
+"""The maximum column width of a table that scrolls, unless a word is longer."""
+_BAR_PX = 10
+_STEP_PX = 24
 _BAR_ROOM_PX = 15
 Cell: TypeAlias = tuple[Token, Any]
-"""What stands in it, and where it stands."""
+"""The inline token of a cell, and its alignment."""
 
 
 class SideScroll:
-    """A scroll bar at a frame's lower edge, which is there only while something is hidden."""
+    """A scroll bar at the lower edge of a frame, shown while part of the content is hidden."""
 
     def __init__(self, viewport: QWidget, name: str, scrolled: Callable[[int], None]) -> None:
         self._viewport = viewport
@@ -62,9 +62,9 @@ class SideScroll:
         return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
 
     def show(self, frame: QRect, hidden_px: int, page_px: int, *, begins_at_end: bool = False) -> None:
-        """Stand at the lower edge of `frame`, of whose content so much is out of sight.
+        """Show the bar at the lower edge of `frame` if `hidden_px` of its content do not fit.
 
-        `begins_at_end`: it is read from the right, and stays there while it grows.
+        `begins_at_end`: the content is read from the right, and stays at the right while it grows.
         """
         if hidden_px <= 0 and self._bar is None:
             return
@@ -94,7 +94,7 @@ class SideScroll:
 
 
 class TableFrame:
-    """One table: how wide it is, and what of it shows."""
+    """The width of one table, and the part of it that is visible."""
 
     def __init__(self, viewport: QWidget, theme: Theme) -> None:
         self.rect = QRect()
@@ -102,10 +102,10 @@ class TableFrame:
         self._theme = theme
         self._table: QTextTable | None = None
         self._size = (0, 0)
-        """Its rows and its characters, when it was measured."""
+        """Its number of rows and of characters when it was measured."""
         self._inset_px = 0.0
         self._left_px = 0.0
-        """Where it begins while it is not scrolled."""
+        """Its left edge when it is not scrolled."""
         self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
         name = QCoreApplication.translate("TableFrame", "Scroll the table sideways")
@@ -117,25 +117,25 @@ class TableFrame:
 
     @property
     def inner(self) -> QRect | None:
-        """Where the table shows; None where all of it does."""
+        """The visible rectangle of the table; None if all of it is visible."""
         return None if self.bar is None else self.rect.adjusted(1, 0, -1, 0)
 
     def show(self, table: QTextTable, width_px: int) -> None:
-        """Give this table its width on a page that is `width_px` wide."""
+        """Fit a table into a page that is `width_px` wide."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
         if table is not self._table or size != self._size:
-            # A table that grows gets other rows at its end alone.
+            # A growing table changes only at its end.
             first = max(0, self._size[0] - 1) if table is self._table and size[0] >= self._size[0] else 0
             self._widths = _widths(table, first, self._widths if first else ())
             self._table, self._size = table, size
-            self._inset_px = table.format().doubleProperty(INSET)
+            self._inset_px = table.format().doubleProperty(_INSET)
             self._is_mirrored = is_mirrored(table)
             self._left_px = 0.0 if self._is_mirrored else self._inset_px
         format_ = table.format().toTableFormat()
         paddings = 2 * format_.cellPadding() + format_.border()
         room = width_px - self._inset_px
         least = sum(max(least, min(most, _NARROW_PX)) + paddings for least, most in self._widths)
-        # Qt lays a cell out in whole pixels, the part of one that is left over is lost.
+        # Qt rounds cell widths down to whole pixels.
         fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
         is_other = constraints != list(format_.columnWidthConstraints())
@@ -143,7 +143,7 @@ class TableFrame:
         if is_other or is_right != bool(format_.alignment() & Qt.AlignmentFlag.AlignRight):
             format_.setColumnWidthConstraints(constraints)
             format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
-            format_.setBottomMargin(MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
+            format_.setBottomMargin(_MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
             table.setFormat(format_)
         bounds = _bounds(table, paddings / 2)
         shown_px = min(room, bounds.width())
@@ -167,7 +167,7 @@ class TableFrame:
         self._theme = theme
 
     def paint(self, painter: QPainter, _visible: QRect) -> None:
-        """Draw the edges at which a table goes on out of sight."""
+        """Draw a line at each edge where the table continues."""
         bar = self.bar
         if bar is None:
             return
@@ -179,7 +179,7 @@ class TableFrame:
 
 
 def _bounds(table: QTextTable, padding: float) -> QRectF:
-    """Return where a table is; Qt's own answer is where its first cell's text is."""
+    """Return the rectangle of a table; Qt's own is that of the first cell's text."""
     layout = table.document().documentLayout()
     first = layout.blockBoundingRect(table.cellAt(0, 0).firstCursorPosition().block())
     row = table.rows() - 1
@@ -191,7 +191,7 @@ def _bounds(table: QTextTable, padding: float) -> QRectF:
 
 
 def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return how narrow and how wide each column can be; `known`: the same of the rows before the first."""
+    """Return the minimum and maximum width of each column; `known` are those of the rows before `first`."""
     widths = list(known) or [(0.0, 0.0)] * table.columns()
     for row in range(first, table.rows()):
         for column, (least, most) in enumerate(widths):
@@ -201,58 +201,58 @@ def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]])
 
 
 def write_table(
-    cursor: QTextCursor, tokens: list[Token], theme: Theme, *, inset_px: int, top_px: int, quote: tuple[int, int]
+    cursor: QTextCursor, tokens: list[Token], theme: Theme, *, inset_px: int, top_px: int, quote_depth: int
 ) -> tuple[QTextTable, list[int]]:
-    """Write a table and put the cursor behind it; return it, and where formulas stand in it.
+    """Write a table and move the cursor after it; return the table and the positions of formulas in it.
 
-    Where its head is read from right to left, so are its columns.
-    `quote` is a property that says how deep a block is quoted, and how deep.
+    The columns run from right to left if the header does.
     """
     rows = rows_of(tokens)
     mirrored = is_right_to_left(" ".join(inline.content for inline, _ in rows[0]))
-    table = cursor.insertTable(len(rows), max(map(len, rows)), _format(theme, inset_px, top_px, is_mirrored=mirrored))
-    places: list[int] = []
+    format_ = _table_format(theme, inset_px, top_px, is_mirrored=mirrored)
+    table = cursor.insertTable(len(rows), max(map(len, rows)), format_)
+    formula_positions: list[int] = []
     for row, cells in enumerate(rows):
-        places += write_row(table, row, cells, theme, quote)
+        formula_positions += write_row(table, row, cells, theme, quote_depth=quote_depth)
     cursor.setPosition(table.lastPosition() + 1)
-    return table, places
+    return table, formula_positions
 
 
-def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, quote: tuple[int, int]) -> list[int]:
-    """Write a row, which is empty; return where formulas stand in it."""
+def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, *, quote_depth: int) -> list[int]:
+    """Write the cells of an empty row; return the positions of formulas in it."""
     formats = TextFormats(theme)
-    places: list[int] = []
+    formula_positions: list[int] = []
     mirrored = is_mirrored(table)
-    # Qt has no such tables: in the document the columns stand as they are seen.
+    # Qt cannot mirror tables, so the document has the cells of a row in visual order.
     for column, (inline, align) in enumerate(reversed(cells) if mirrored else cells):
         cell = table.cellAt(row, column)
-        look = formats.text(is_quoted=bool(quote[1]))
-        ground = cell.format().toTableCellFormat()
-        ground.setTopPadding(PADDING_PX - LIFT_PX)
-        ground.setBottomPadding(PADDING_PX + LIFT_PX)
+        text_format = formats.text(is_quoted=bool(quote_depth))
+        cell_format = cell.format().toTableCellFormat()
+        cell_format.setTopPadding(PADDING_PX - LIFT_PX)
+        cell_format.setBottomPadding(PADDING_PX + LIFT_PX)
         if row == 0:
-            look.setFontWeight(QFont.Weight.DemiBold)
-            ground.setBackground(QBrush(QColor(theme.sunken)))
-        cell.setFormat(ground)
+            text_format.setFontWeight(QFont.Weight.DemiBold)
+            cell_format.setBackground(QBrush(QColor(theme.sunken)))
+        cell.setFormat(cell_format)
         block = QTextBlockFormat()
-        block.setAlignment(_from_right(align) if mirrored else align)
+        block.setAlignment(_mirrored_alignment(align) if mirrored else align)
         block.setLineHeight(scaled(LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
-        block.setProperty(*quote)
-        inside = cell.firstCursorPosition()
-        inside.setBlockFormat(block)
-        words = InlineWriter(inside, formats)
-        words.write(inline, look)
-        places += words.formula_places
-    return places
+        block.setProperty(QUOTE_DEPTH, quote_depth)
+        cursor = cell.firstCursorPosition()
+        cursor.setBlockFormat(block)
+        writer = InlineWriter(cursor, formats)
+        writer.write(inline, text_format)
+        formula_positions += writer.formula_positions
+    return formula_positions
 
 
-def _from_right(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:
-    """Where a cell's words stand in a column that begins at the right, be they from left to right or figures."""
+def _mirrored_alignment(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:
+    """Return the alignment of a cell in a mirrored table; even left-to-right text and numbers are at the right."""
     is_centred = align == Qt.AlignmentFlag.AlignHCenter
     return align if is_centred else Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
 
 
-def _format(theme: Theme, inset_px: int, top_px: int, *, is_mirrored: bool) -> QTextTableFormat:
+def _table_format(theme: Theme, inset_px: int, top_px: int, *, is_mirrored: bool) -> QTextTableFormat:
     format_ = QTextTableFormat()
     format_.setBorderCollapse(True)
     format_.setBorder(1)
@@ -264,15 +264,15 @@ def _format(theme: Theme, inset_px: int, top_px: int, *, is_mirrored: bool) -> Q
         format_.setRightMargin(inset_px)
     else:
         format_.setLeftMargin(inset_px)
-    format_.setProperty(INSET, float(inset_px))
+    format_.setProperty(_INSET, float(inset_px))
     format_.setTopMargin(top_px)
-    format_.setBottomMargin(MARGIN_PX)
+    format_.setBottomMargin(_MARGIN_PX)
     format_.setHeaderRowCount(1)
     return format_
 
 
 def rows_of(tokens: list[Token]) -> list[list[Cell]]:
-    """Return the cells of a parsed table, row by row."""
+    """Return the cells of a parsed table by row."""
     alignments = {
         "text-align:right": Qt.AlignmentFlag.AlignRight,
         "text-align:center": Qt.AlignmentFlag.AlignHCenter,

@@ -1,18 +1,23 @@
-"""How each kind of text looks in an answer, as Qt's character formats; it knows no document."""
+"""The character formats of an answer's text, and the properties of its blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat
+from PySide6.QtGui import QBrush, QColor, QFont, QTextCharFormat, QTextFormat
 
 from app.ui.parts.labels import as_tool_tip
 from app.ui.text.highlight import Piece
 from app.ui.theme import Theme, code_font, text_font
 
+QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
+"""Block property: the number of quotes around the block. TextOrnaments paints their bars."""
+BULLET_LEVEL = QUOTE_DEPTH + 1
+"""Block property: the number of lists around a block that begins with a bullet. TextOrnaments paints it."""
+
 
 class TextFormats:
-    """The formats in a theme's colours."""
+    """Creates character formats in a theme's colours."""
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
@@ -38,7 +43,7 @@ class TextFormats:
         return format_
 
     def piece(self, piece: Piece) -> QTextCharFormat:
-        """Code in its colour."""
+        """Return the format of a highlighted piece of code."""
         format_ = self.code()
         if piece.colour is not None:
             format_.setForeground(QColor(piece.colour))
@@ -54,7 +59,7 @@ class TextFormats:
         return format_
 
     def note_mark(self, base: QTextCharFormat) -> QTextCharFormat:
-        """The small number that refers to a footnote."""
+        """Return the format of a footnote's number."""
         format_ = QTextCharFormat(base)
         format_.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
         format_.setForeground(QColor(self._theme.accent))

@@ -1,4 +1,4 @@
-"""A message's text on the screen: its document, its cursor, bullets and the bars of quotes."""
+"""Paints a message's text: its document, the text cursor, the caret of streaming, bullets and quote bars."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit
 
-from app.ui.text.block_writer import BULLET_LEVEL, QUOTE_DEPTH, QUOTE_INDENT_PX
+from app.ui.text.block_writer import QUOTE_INDENT_PX
 from app.ui.text.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.text.tables import LIFT_PX, PADDING_PX
+from app.ui.text.text_formats import BULLET_LEVEL, QUOTE_DEPTH
 from app.ui.theme import Theme
 
 _CARET_PX = 2
@@ -28,22 +29,22 @@ _BULLET_GAP_PX = 9
 
 
 def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
-    """Paint what is visible as Qt does, with the document's own colours."""
+    """Paint the visible part of the document with its highlights and its selection."""
     context = QAbstractTextDocumentLayout.PaintContext()
     context.palette = text.palette()
     context.clip = QRectF(visible)
     context.cursorPosition = -1
-    selections = [_painted(lit.cursor, lit.format) for lit in text.extraSelections()]  # pyright: ignore[reportAttributeAccessIssue]
+    selections = [_selection(extra.cursor, extra.format) for extra in text.extraSelections()]  # pyright: ignore[reportAttributeAccessIssue]
     if text.textCursor().hasSelection():
-        look = QTextCharFormat()
-        look.setBackground(text.palette().brush(QPalette.ColorRole.Highlight))
-        look.setForeground(text.palette().brush(QPalette.ColorRole.HighlightedText))
-        selections.append(_painted(text.textCursor(), look))
+        format_ = QTextCharFormat()
+        format_.setBackground(text.palette().brush(QPalette.ColorRole.Highlight))
+        format_.setForeground(text.palette().brush(QPalette.ColorRole.HighlightedText))
+        selections.append(_selection(text.textCursor(), format_))
     context.selections = selections
     layout, first = text.document().documentLayout(), text.document().firstBlock()
     painter.save()
     if first.length() == 1 and first.next().isValid() and QTextCursor(first.next()).currentTable() is not None:
-        # Qt's own, above a table that begins a text: nobody wrote it, and selected it would be a spot of colour.
+        # Clip the empty block that Qt needs above a table at the top: selected, it would be a spot of colour.
         below = round(layout.blockBoundingRect(first).bottom())
         painter.setClipRect(visible.adjusted(0, max(below - visible.top(), 0), 0, 0), Qt.ClipOperation.IntersectClip)
     layout.draw(painter, context)
@@ -51,37 +52,37 @@ def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
 
 
 def paint_cursor(painter: QPainter, text: QTextEdit, theme: Theme) -> None:
-    """Paint where in the text somebody is."""
-    place = text.cursorRect()
-    painter.fillRect(place.left(), place.top() + 2, 1, place.height() - 4, QColor(theme.text))
+    """Paint the text cursor."""
+    rect = text.cursorRect()
+    painter.fillRect(rect.left(), rect.top() + 2, 1, rect.height() - 4, QColor(theme.text))
 
 
 def paint_caret(painter: QPainter, text: QTextEdit, theme: Theme) -> None:
-    """Paint a thin mark at the end: more is to come."""
+    """Paint the caret at the end of a streaming answer."""
     cursor = QTextCursor(text.document())
     cursor.movePosition(QTextCursor.MoveOperation.End)
     if cursor.block().length() == 1 and cursor.position() > 0:
-        # Below a frame; what grows is its end.
+        # The last block is the filler below a frame; the frame's end is what grows.
         cursor.setPosition(cursor.position() - 1)
-    place = text.cursorRect(cursor)
-    painter.fillRect(place.left() + 1, place.top() + 3, _CARET_PX, 16, QColor(theme.accent))
+    rect = text.cursorRect(cursor)
+    painter.fillRect(rect.left() + 1, rect.top() + 3, _CARET_PX, 16, QColor(theme.accent))
 
 
-def _painted(cursor: QTextCursor, look: QTextCharFormat) -> QAbstractTextDocumentLayout.Selection:
+def _selection(cursor: QTextCursor, format_: QTextCharFormat) -> QAbstractTextDocumentLayout.Selection:
     selection = QAbstractTextDocumentLayout.Selection()
     selection.cursor = cursor
-    selection.format = look
+    selection.format = format_
     return selection
 
 
 class TextOrnaments:
-    """Finds in a document where they belong."""
+    """Paints the bullets and quote bars of a document."""
 
     def __init__(self, text: QTextEdit) -> None:
         self._text = text
 
     def paint(self, painter: QPainter, visible: QRect, theme: Theme) -> None:
-        """Draw those that are visible."""
+        """Paint the visible bullets and bars."""
         for bar in self.quote_bars(visible):
             if bar.intersects(visible):
                 painter.fillRect(bar, QColor(theme.control_line))
@@ -93,9 +94,9 @@ class TextOrnaments:
                 painter.drawEllipse(bullet)
 
     def quote_bars(self, visible: QRect | None = None) -> list[QRect]:
-        """One bar for each quote, beside all that stands in it; at the right where it is read from there.
+        """Return a bar for each quote, beside its blocks: at the right if they are right-to-left.
 
-        `visible`: only what stands there is looked at.
+        `visible` limits the result to the blocks in that part of the document.
         """
         bars: list[QRect] = []
         num_open = 0
@@ -118,15 +119,15 @@ class TextOrnaments:
                     x = QUOTE_INDENT_PX * level + 4
                     left = self._text.viewport().width() - x - _BAR_PX if is_mirrored else x
                     bars.append(QRect(QPoint(left, top), QPoint(left + _BAR_PX - 1, bottom)))
-                # Those that end here are out of the way of the ones that go on.
+                # Keep the bars that continue at the end of the list.
                 if depth < num_open:
-                    going_on = open_bars[:depth]
-                    bars = [bar for bar in bars if not any(bar is other for other in going_on)] + going_on
+                    continuing = open_bars[:depth]
+                    bars = [bar for bar in bars if not any(bar is other for other in continuing)] + continuing
             num_open = depth
         return bars
 
     def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool, QColor]]:
-        """Where bullets are, whether each is filled (every second level has rings), and the colour of its words."""
+        """Return the rectangle of each bullet, whether it is filled, and its colour. Every second level has rings."""
         bullets: list[tuple[QRectF, bool, QColor]] = []
         for block in self._blocks(visible):
             level = block.blockFormat().intProperty(BULLET_LEVEL)
@@ -135,16 +136,16 @@ class TextOrnaments:
                 text = line.naturalTextRect().translated(block.layout().position())
                 is_mirrored = block.textDirection() == Qt.LayoutDirection.RightToLeft
                 x = text.right() + _BULLET_GAP_PX if is_mirrored else text.left() - _BULLET_GAP_PX - _BULLET_PX
-                # In the middle of the small letters.
+                # Centred on the lower-case letters.
                 middle = (
                     block.layout().position().y() + line.y() + line.ascent() - self._text.fontMetrics().xHeight() / 2
                 )
-                place = QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX)
-                bullets.append((place, level % 2 == 1, block.charFormat().foreground().color()))
+                rect = QRectF(x, middle - _BULLET_PX / 2, _BULLET_PX, _BULLET_PX)
+                bullets.append((rect, level % 2 == 1, block.charFormat().foreground().color()))
         return bullets
 
     def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:
-        """The blocks of the document that reach into a part of it."""
+        """Yield the blocks that intersect `visible`; None means all."""
         layout = self._text.document().documentLayout()
         block = self._text.document().begin()
         if visible is not None:

@@ -1,4 +1,4 @@
-"""What else could have stood at a token's place: a bar and a percentage each, the chosen one marked."""
+"""A popover with the alternatives of a token and their probabilities."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from app.ui.parts.labels import balanced_width_px
 from app.ui.theme import SMALL_PX, Theme, code_font, icon, scaled, text_font
 
 _WIDTH_PX = 296
-_WIDEST_PX = 400
+_MAX_WIDTH_PX = 400
 _MARGIN_PX = 6
 _BORDER_PX = 1
 _ROW_PX = 30
 _LINE_PX = 34
-"""A line of text, and a little: so far above its place it is above the token."""
+"""The distance that moves the popover from below a token to above it."""
 _GAP_PX = 6
 _BAR_PX = 64
 _PERCENT_PX = 60
@@ -31,10 +31,10 @@ _SIGNS = str.maketrans({" ": "␣", "\n": "↵", "\t": "⇥", "\r": "␍"})
 
 
 class TokenPopover(QFrame):
-    """Floats beside a token; it never takes the focus."""
+    """Appears beside a token without taking the focus."""
 
     chosen = Signal(int)
-    """The id of another token that is to stand here."""
+    """The id of the alternative that the user chose."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.ToolTip)
@@ -60,11 +60,11 @@ class TokenPopover(QFrame):
 
     @property
     def marked_id(self) -> int | None:
-        """The token that Enter takes; None on the one that stands there."""
+        """The id of the alternative that Enter chooses; None if the token itself is marked."""
         return None if not self._rows or self._marked == self._own else self._rows[self._marked].alternative.id
 
-    def show_token(self, piece: TokenPiece, text: str, place: QPoint, *, can_fork: bool) -> None:
-        """List what could stand at the place of a token that spells `text`."""
+    def show_token(self, piece: TokenPiece, text: str, point: QPoint, *, can_fork: bool) -> None:
+        """List the alternatives of a token with this text, below a point of the screen."""
         for row in self._rows:
             self._column.removeWidget(row)
             row.hide()
@@ -72,29 +72,29 @@ class TokenPopover(QFrame):
         self._rows.clear()
         for number, choice in enumerate(piece.choices):
             is_own = choice.id == piece.id
-            words = text if is_own and not choice.text else choice.text
-            row = AlternativeRow(choice, shown_token(words), self._theme, is_own=is_own)
+            row_text = text if is_own and not choice.text else choice.text
+            row = AlternativeRow(choice, visible_token(row_text), self._theme, is_own=is_own)
             row.clicked.connect(partial(self._choose, number))
             self._column.insertWidget(number, row)
             row.show()
             self._rows.append(row)
             if is_own:
                 self._own = number
-        self._hint.setText(self._words(piece, can_fork=can_fork and len(self._rows) > 1))
+        self._hint.setText(self._hint_text(piece, can_fork=can_fork and len(self._rows) > 1))
         self.mark(self._own)
         self.ensurePolished()
         self._hint.ensurePolished()
-        has_words = bool(self._hint.text())
-        self._hint.setVisible(has_words)
-        least, most = scaled(_WIDTH_PX), scaled(_WIDEST_PX)
-        width = balanced_width_px(self._words_height, least, most) if has_words else least
-        words_px = self._words_height(width) if has_words else 0
-        self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + words_px)
-        self._move_to(place)
+        has_hint = bool(self._hint.text())
+        self._hint.setVisible(has_hint)
+        min_px, max_px = scaled(_WIDTH_PX), scaled(_MAX_WIDTH_PX)
+        width = balanced_width_px(self._hint_height, min_px, max_px) if has_hint else min_px
+        hint_px = self._hint_height(width) if has_hint else 0
+        self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + hint_px)
+        self._move_to(point)
         self.show()
 
     def mark(self, number: int) -> None:
-        """Mark a row for Enter."""
+        """Mark the row that Enter chooses."""
         self._marked = min(max(number, 0), len(self._rows) - 1)
         for index, row in enumerate(self._rows):
             row.set_marked(index == self._marked)
@@ -102,15 +102,16 @@ class TokenPopover(QFrame):
     def step(self, step: int) -> None:
         self.mark(self._marked + step)
 
-    def said(self) -> str:
-        """What a screen reader says of the marked row."""
+    @property
+    def description(self) -> str:
+        """The accessible text of the marked row."""
         return self._rows[self._marked].accessibleName() if self._rows else ""
 
     def _choose(self, number: int, _checked: bool = False) -> None:
         if number != self._own:
             self.chosen.emit(self._rows[number].alternative.id)
 
-    def _words(self, piece: TokenPiece, *, can_fork: bool) -> str:
+    def _hint_text(self, piece: TokenPiece, *, can_fork: bool) -> str:
         origins = {
             ORIGINS["forced"]: self.tr("Forced: nothing else could stand here, or a hook put it here."),
             ORIGINS["healed"]: self.tr("Healed: it begins with the end of the text before it."),
@@ -119,43 +120,43 @@ class TokenPopover(QFrame):
             ORIGINS["given"]: self.tr("It was there before the model went on."),
             ORIGINS["recut"]: self.tr("The answer ended inside a token: its end was cut anew."),
         }
-        words = [origins[piece.origin]] if piece.origin in origins else []
+        hints = [origins[piece.origin]] if piece.origin in origins else []
         if not piece.alternatives:
-            words.append(self.tr("No alternatives are known. Answers asked for in this mode have them."))
+            hints.append(self.tr("No alternatives are known. Answers asked for in this mode have them."))
         elif can_fork:
-            words.append(self.tr("↑ ↓ and Enter, or a click, go on from another one."))
-        return "\n".join(words)
+            hints.append(self.tr("↑ ↓ and Enter, or a click, go on from another one."))
+        return "\n".join(hints)
 
-    def _words_height(self, width: int) -> int:
+    def _hint_height(self, width: int) -> int:
         return self._hint.heightForWidth(width - 2 * (_MARGIN_PX + _BORDER_PX))
 
-    def _move_to(self, place: QPoint) -> None:
-        screen = QGuiApplication.screenAt(place) or QGuiApplication.primaryScreen()
+    def _move_to(self, point: QPoint) -> None:
+        screen = QGuiApplication.screenAt(point) or QGuiApplication.primaryScreen()
         room = screen.availableGeometry()
-        x = min(max(place.x(), room.left()), room.right() - self.width())
-        is_below = place.y() + self.height() <= room.bottom()
-        self.move(x, place.y() if is_below else max(room.top(), place.y() - self.height() - scaled(_LINE_PX)))
+        x = min(max(point.x(), room.left()), room.right() - self.width())
+        is_below = point.y() + self.height() <= room.bottom()
+        self.move(x, point.y() if is_below else max(room.top(), point.y() - self.height() - scaled(_LINE_PX)))
 
 
 class AlternativeRow(QAbstractButton):
-    """One token that could stand there."""
+    """The row of one alternative; `is_own` marks the token that is in the answer."""
 
-    def __init__(self, alternative: Alternative, words: str, theme: Theme, *, is_own: bool) -> None:
+    def __init__(self, alternative: Alternative, text: str, theme: Theme, *, is_own: bool) -> None:
         super().__init__()
         self.alternative = alternative
-        self._words = words or self.tr("end here")
+        self._text = text or self.tr("end here")
         self._theme = theme
         self._is_own = is_own
         self._is_marked = False
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setFixedHeight(scaled(_ROW_PX))
-        name = self.tr("{token}, {percent}").format(token=self._words, percent=self._percent)
+        name = self.tr("{token}, {percent}").format(token=self._text, percent=self._percent)
         self.setAccessibleName(self.tr("{row}, chosen").format(row=name) if is_own else name)
         self.setCursor(Qt.CursorShape.ArrowCursor if is_own else Qt.CursorShape.PointingHandCursor)
 
     @property
     def share(self) -> float:
-        """How likely it was, from 0 to 1."""
+        """Its probability, from 0 to 1."""
         return 0.0 if self.alternative.logprob is None else math.exp(min(0.0, self.alternative.logprob))
 
     @property
@@ -193,11 +194,11 @@ class AlternativeRow(QAbstractButton):
             painter.drawRoundedRect(self.rect(), 6, 6)
         if self._is_own:
             icon("check", self._theme.accent).paint(painter, 6, (self.height() - 16) // 2, 16, 16)
-        words = self.rect().adjusted(28, 0, -_BAR_PX - scaled(_PERCENT_PX) - _GAP_PX, 0)
+        text_box = self.rect().adjusted(28, 0, -_BAR_PX - scaled(_PERCENT_PX) - _GAP_PX, 0)
         painter.setPen(QColor(self._theme.text))
         painter.setFont(code_font())
-        shown = painter.fontMetrics().elidedText(self._words, Qt.TextElideMode.ElideRight, words.width())
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, shown)
+        elided = painter.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, text_box.width())
+        painter.drawText(text_box, Qt.AlignmentFlag.AlignVCenter, elided)
         bar = QRectF(self.width() - _BAR_PX - scaled(_PERCENT_PX), self.height() / 2 - 3, _BAR_PX, 6)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(self._theme.line))
@@ -212,6 +213,6 @@ class AlternativeRow(QAbstractButton):
         painter.end()
 
 
-def shown_token(text: str) -> str:
-    """Return a token's text with signs for what can't be seen."""
+def visible_token(text: str) -> str:
+    """Return a token's text with signs for spaces and line ends."""
     return text.translate(_SIGNS)

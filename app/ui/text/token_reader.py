@@ -1,4 +1,4 @@
-"""Reading an answer token by token: its tint, the popover at the pointer or at the token that the keys are on."""
+"""The tokens mode of a message's text: a popover at the token under the mouse, or walked to by key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from app.ui.theme import Theme
 
 _HOVER_MS = 250
 _LEAVE_MS = 400
-"""Time to go from a token into its popover."""
+"""Time to move the mouse from a token into its popover."""
 
 
 class TokenReader(QObject):
-    """What the tokens mode adds to a message's text."""
+    """Adds the tokens mode to a text widget, of which it is an event filter."""
 
     chosen = Signal(int, int)
-    """A token's index, and the id of the one that is to stand there."""
+    """A token's index, and the id of the alternative that the user chose for it."""
 
     def __init__(self, text: QTextEdit, theme: Theme) -> None:
         super().__init__(text)
@@ -44,7 +44,7 @@ class TokenReader(QObject):
 
     @property
     def current(self) -> int | None:
-        """The token that the popover is about."""
+        """The index of the token in the popover."""
         return self._current
 
     @property
@@ -56,21 +56,21 @@ class TokenReader(QObject):
         return self._tint.pieces if self._tint is not None else ()
 
     def show(self, content: str, pieces: Sequence[TokenPiece], *, can_fork: bool) -> None:
-        """Tint these tokens of a text that is shown as it was written."""
-        looked_at = None if self._current is None else self.pieces[self._current]
+        """Mark the tokens of a text that is shown as plain text."""
+        before = None if self._current is None else self.pieces[self._current]
         is_same_text = content.startswith(self._content)
         self._content = content
         self._can_fork = can_fork
         self._tint = TokenTint(self._text.document(), content, pieces)
-        number = next((at for at, piece in enumerate(self.pieces) if _is_same(piece, looked_at)), None)
-        if is_same_text and number is not None:
-            # An answer has ended while somebody looks at one of its tokens.
-            self._show(number)
+        index = next((at for at, piece in enumerate(self.pieces) if _is_same(piece, before)), None)
+        if is_same_text and index is not None:
+            # The answer has ended while the popover was open.
+            self._show(index)
         else:
             self.close()
 
     def grow(self, content: str, pieces: Sequence[TokenPiece]) -> None:
-        """Tint what the text has grown by; the first of `pieces` are those that are tinted already."""
+        """Mark the tokens that were added at the end of `pieces`; `content` is the whole text."""
         self._content = content
         if self._tint is not None:
             self._tint.grow(content, pieces)
@@ -87,7 +87,7 @@ class TokenReader(QObject):
             self._tint.paint(painter, visible, self._theme, self._current)
 
     def close(self) -> None:
-        """Show no popover."""
+        """Close the popover."""
         self._current = self._hovered = None
         self._hover.stop()
         if self._popover is not None:
@@ -95,7 +95,7 @@ class TokenReader(QObject):
         self._text.viewport().update()
 
     def end(self) -> None:
-        """Add nothing more to the text."""
+        """Leave the tokens mode."""
         self.close()
         for watched in (self._text, self._text.viewport()):
             watched.removeEventFilter(self)
@@ -107,12 +107,12 @@ class TokenReader(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         match event.type():
             case QEvent.Type.ShortcutOverride if isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
-                # While there is something to close, Esc stops no answer.
-                is_ours = self._current is not None
-                event.setAccepted(is_ours)
-                return is_ours
+                # With an open popover, Esc closes it and does not stop the answer.
+                is_open = self._current is not None
+                event.setAccepted(is_open)
+                return is_open
             case QEvent.Type.KeyPress if isinstance(event, QKeyEvent) and watched is self._text:
-                return self._take_key(event)
+                return self._handle_key(event)
             case QEvent.Type.FocusOut if watched is self._text:
                 self.close()
             case QEvent.Type.MouseMove if isinstance(event, QMouseEvent) and watched is not self._text:
@@ -123,8 +123,8 @@ class TokenReader(QObject):
                 pass
         return super().eventFilter(watched, event)
 
-    def _take_key(self, event: QKeyEvent) -> bool:
-        """Walk by Left and Right, mark by Up and Down, take by Enter, leave by Esc; return whether it was for this."""
+    def _handle_key(self, event: QKeyEvent) -> bool:
+        """Handle the keys: Left and Right walk, Up and Down mark, Enter chooses, Esc closes."""
         if self._tint is None or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             return False
         key = event.key()
@@ -135,7 +135,7 @@ class TokenReader(QObject):
             return False
         if key in {Qt.Key.Key_Up, Qt.Key.Key_Down}:
             self._popover.step(1 if key == Qt.Key.Key_Down else -1)
-            self._announce(self._popover.said())
+            self._announce(self._popover.description)
         elif key in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             if self._popover.marked_id is not None:
                 self._choose(self._popover.marked_id)
@@ -145,13 +145,13 @@ class TokenReader(QObject):
             return False
         return True
 
-    def hover(self, place: QPoint) -> None:
-        """The pointer is at a place of the text."""
+    def hover(self, point: QPoint) -> None:
+        """React to the mouse at a point of the viewport."""
         index = None
         if self._tint is not None:
-            position = self._text.cursorForPosition(place).position()
+            position = self._text.cursorForPosition(point).position()
             near = (self._tint.index_at(position), self._tint.index_at(position - 1))
-            index = next((n for n in near if n is not None and self._tint.rect(n).contains(place)), None)
+            index = next((n for n in near if n is not None and self._tint.rect(n).contains(point)), None)
         if index != self._hovered:
             self._hovered = index
             self._hover.start()
@@ -159,7 +159,6 @@ class TokenReader(QObject):
             self._leave.start()
 
     def _on_left(self) -> None:
-        """The pointer has left the text."""
         self._hovered = None
         self._hover.stop()
         if self._current is not None:
@@ -183,7 +182,7 @@ class TokenReader(QObject):
         else:
             index = min(max(self._current + step, 0), len(self.pieces) - 1)
         self._show(index)
-        self._announce(self._popover.said() if self._popover is not None else "")
+        self._announce(self._popover.description if self._popover is not None else "")
 
     def _show(self, index: int) -> None:
         if self._tint is None or index >= len(self.pieces):
@@ -193,11 +192,11 @@ class TokenReader(QObject):
             self._popover.chosen.connect(self._choose)
         self._current = index
         piece = self.pieces[index]
-        place = self._tint.rect(index).bottomLeft().toPoint() + QPoint(0, 4)
+        point = self._tint.rect(index).bottomLeft().toPoint() + QPoint(0, 4)
         self._popover.show_token(
             piece,
             self._content[piece.start : piece.end],
-            self._text.viewport().mapToGlobal(place),
+            self._text.viewport().mapToGlobal(point),
             can_fork=self._can_fork,
         )
         self._text.viewport().update()
@@ -208,10 +207,10 @@ class TokenReader(QObject):
             self.close()
             self.chosen.emit(index, token_id)
 
-    def _announce(self, words: str) -> None:
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._text, words))
+    def _announce(self, text: str) -> None:
+        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._text, text))
 
 
 def _is_same(piece: TokenPiece, other: TokenPiece | None) -> bool:
-    """Whether two tokens are the same at the same place; numbered they may be otherwise."""
+    """Return whether two tokens are the same at the same position; their indexes may differ."""
     return other is not None and (piece.id, piece.start, piece.end) == (other.id, other.start, other.end)

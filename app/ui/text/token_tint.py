@@ -1,4 +1,4 @@
-"""The tokens of an answer in its document: lines and marks below them, and a legend."""
+"""Lines and marks below the tokens of an answer, and their legend. A stronger line is a more surprising token."""
 
 from __future__ import annotations
 
@@ -14,65 +14,63 @@ from typing_extensions import override
 
 from app.model.message import ORIGINS
 from app.model.token_pieces import TokenPiece
-from app.ui.text.document_text import CharacterPlaces, float_x
+from app.ui.text.document_text import CharacterPositions, cursor_x
 from app.ui.theme import Theme
 
-_THINNEST_PX, _THICKEST_PX = 1.5, 4.5
-_FAINTEST = 70
-"""Of 255: how dark the line below the most expected token is."""
+_MIN_LINE_PX, _MAX_LINE_PX = 1.5, 4.5
+_MIN_ALPHA = 70
+"""The alpha value (of 255) of the line below the most expected token."""
 _NUM_STRENGTHS = 24
-"""As many as can be told apart, and more."""
 _MARK_PX = 5.0
-_LEAST_PX = 4.0
-"""A token that is no more than a line's end is as wide."""
+_MIN_WIDTH_PX = 4.0
+"""The width of a token that is only a line end."""
 
 MARKED_ORIGINS = tuple(ORIGINS[name] for name in ("forced", "healed", "draft", "chosen"))
-"""Origins that have a mark of their own."""
 _MARGIN_PX = 4
 _LINE_WIDTH_PX = 44
 
 
 class TokenTint:
-    """The tokens of one message that is shown as it was written; it may grow."""
+    """The lines and marks of one growing message that is shown as plain text."""
 
     def __init__(self, document: QTextDocument, text: str, pieces: Sequence[TokenPiece]) -> None:
         self.pieces: list[TokenPiece] = []
-        """Those that are shown."""
+        """The tokens that are in the document."""
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._strengths: list[int | None] = []
         self._document = document
-        self._places = CharacterPlaces(document)
+        self._positions = CharacterPositions(document)
         self.grow(text, pieces)
 
     def grow(self, text: str, pieces: Sequence[TokenPiece]) -> None:
-        """Take in what the text has grown by; the first of `pieces` are those that are here already."""
-        places = self._places
-        places.follow(text)
+        """Add the tokens at the end of `pieces` that are new; `text` is the whole source."""
+        positions = self._positions
+        positions.extend(text)
         for piece in itertools.islice(pieces, len(self.pieces), None):
-            if piece.end > places.num_chars:
+            if piece.end > positions.num_chars:
                 break
             self.pieces.append(piece)
             self._strengths.append(_strength(piece))
-            self._starts.append(places[piece.start])
-            self._ends.append(places[piece.end])
+            self._starts.append(positions[piece.start])
+            self._ends.append(positions[piece.end])
 
     def index_at(self, position: int) -> int | None:
-        """Return which token the character at a place in the document belongs to."""
+        """Return the index of the token at a document position, or None."""
         index = bisect.bisect_right(self._starts, position) - 1
         return index if index >= 0 and position < self._ends[index] else None
 
     def position(self, index: int) -> int:
-        """Return where a token begins in the document."""
+        """Return the document position of a token."""
         return self._starts[index]
 
     def rect(self, index: int) -> QRectF:
-        """Return where a token is, of one that stands on several lines its first part."""
+        """Return the rectangle of a token, or of its first line."""
         block = self._document.findBlock(self._starts[index])
-        return next((part.rect for part in self._parts_in(block) if part.number == index), QRectF())
+        return next((box.rect for box in self._boxes_in(block) if box.token == index), QRectF())
 
     def paint(self, painter: QPainter, visible: QRect, theme: Theme, current: int | None) -> None:
-        """Draw the lines and marks of what is visible."""
+        """Draw the visible lines and marks, and a frame around the token with the index `current`."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         pens = _pens(theme)
         layout = self._document.documentLayout()
@@ -80,22 +78,22 @@ class TokenTint:
             max(0, layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit))
         )
         while block.isValid() and layout.blockBoundingRect(block).top() <= visible.bottom():
-            for part in self._parts_in(block, visible):
-                piece, strength = self.pieces[part.number], self._strengths[part.number]
+            for box in self._boxes_in(block, visible):
+                piece, strength = self.pieces[box.token], self._strengths[box.token]
                 if strength is not None:
                     height, colour = pens[strength]
-                    left, width = part.left + 0.5, max(1.0, part.right - part.left - 1.5)
-                    painter.fillRect(QRectF(left, part.bottom - height, width, height), colour)
+                    left, width = box.left + 0.5, max(1.0, box.right - box.left - 1.5)
+                    painter.fillRect(QRectF(left, box.bottom - height, width, height), colour)
                 if piece.origin in MARKED_ORIGINS:
-                    paint_mark(painter, QPointF(part.left + 0.5, part.bottom - _MARK_PX), piece.origin, theme)
-                if part.number == current:
+                    _paint_mark(painter, QPointF(box.left + 0.5, box.bottom - _MARK_PX), piece.origin, theme)
+                if box.token == current:
                     painter.setPen(QPen(QColor(theme.accent), 2))
                     painter.setBrush(Qt.BrushStyle.NoBrush)
-                    painter.drawRoundedRect(part.rect.adjusted(-1, 1, 1, 0), 4, 4)
+                    painter.drawRoundedRect(box.rect.adjusted(-1, 1, 1, 0), 4, 4)
             block = block.next()
 
-    def _parts_in(self, block: QTextBlock, visible: QRect | None = None) -> Iterator[_Part]:
-        """Where the tokens of a block are, line by line; of those that are visible if it is said what is."""
+    def _boxes_in(self, block: QTextBlock, visible: QRect | None = None) -> Iterator[_Box]:
+        """Yield the boxes of the tokens in a block, line by line; `visible` None means all lines."""
         begin, layout = block.position(), block.layout()
         x, y = layout.position().x(), layout.position().y()
         for number in range(layout.lineCount()):
@@ -110,20 +108,21 @@ class TokenTint:
             before, before_x = -1, 0.0
             while index < len(self._starts) and (self._starts[index] < end or (is_last and self._starts[index] == end)):
                 first, last = max(self._starts[index], start), min(self._ends[index], end)
-                # Mostly a token begins where the one before it ends.
-                left = before_x if first == before else float_x(line.cursorToX(first - begin))
-                right = float_x(line.cursorToX(last - begin))
+                # Most tokens begin at the end of the token before.
+                left = before_x if first == before else cursor_x(line, first - begin)
+                right = cursor_x(line, last - begin)
                 before, before_x = last, right
                 if left > right:
                     left, right = right, left
-                yield _Part(index, x + left, x + max(left + _LEAST_PX, right), top, bottom)
+                yield _Box(index, x + left, x + max(left + _MIN_WIDTH_PX, right), top, bottom)
                 index += 1
 
 
-class _Part(NamedTuple):
-    """What of a token stands on one line."""
+class _Box(NamedTuple):
+    """The part of a token that is on one line."""
 
-    number: int
+    token: int
+    """The token's index."""
     left: float
     right: float
     top: float
@@ -135,27 +134,27 @@ class _Part(NamedTuple):
 
 
 def _strength(piece: TokenPiece) -> int | None:
-    """How strong the line below a token is; None: it has none."""
+    """Return the strength of the line below a token; None means no line."""
     surprise = piece.surprise
     return None if surprise is None else round(surprise * _NUM_STRENGTHS)
 
 
 def _pens(theme: Theme) -> list[tuple[float, QColor]]:
-    """How high lines of each strength are, and their colour."""
+    """Return the height and the colour of the line of each strength."""
     pens: list[tuple[float, QColor]] = []
     for strength in range(_NUM_STRENGTHS + 1):
-        part = strength / _NUM_STRENGTHS
+        share = strength / _NUM_STRENGTHS
         colour = QColor(theme.warning)
-        colour.setAlpha(round(_FAINTEST + (255 - _FAINTEST) * part))
-        pens.append((_THINNEST_PX + (_THICKEST_PX - _THINNEST_PX) * part, colour))
+        colour.setAlpha(round(_MIN_ALPHA + (255 - _MIN_ALPHA) * share))
+        pens.append((_MIN_LINE_PX + (_MAX_LINE_PX - _MIN_LINE_PX) * share, colour))
     return pens
 
 
-def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> None:
-    """Draw the small mark of where a token came from; each has a shape of its own."""
+def _paint_mark(painter: QPainter, corner: QPointF, origin: str, theme: Theme) -> None:
+    """Draw the mark of a token's origin; each origin has its own shape."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(theme.information))
-    box = QRectF(place.x(), place.y(), _MARK_PX, _MARK_PX)
+    box = QRectF(corner.x(), corner.y(), _MARK_PX, _MARK_PX)
     if origin == ORIGINS["forced"]:
         painter.drawRect(box)
     elif origin == ORIGINS["healed"]:
@@ -172,7 +171,7 @@ def paint_mark(painter: QPainter, place: QPointF, origin: str, theme: Theme) -> 
 
 
 class TokenLegend(QFrame):
-    """Lies at the upper edge of what scrolls, which begins below it while it is there."""
+    """The legend at the upper edge of a scroll area, whose content moves below it."""
 
     def __init__(self, theme: Theme, over: QAbstractScrollArea) -> None:
         super().__init__(over)
@@ -183,7 +182,7 @@ class TokenLegend(QFrame):
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 4, 10, 4)
         row.setSpacing(6)
-        for origin, words in (
+        for origin, text in (
             ("", self.tr("expected – surprising")),
             (ORIGINS["forced"], self.tr("forced")),
             (ORIGINS["healed"], self.tr("healed")),
@@ -192,7 +191,7 @@ class TokenLegend(QFrame):
         ):
             sample = _Sample(origin, theme)
             self._samples.append(sample)
-            label = QLabel(words)
+            label = QLabel(text)
             label.setObjectName("quiet")
             row.addWidget(sample)
             row.addWidget(label)
@@ -226,7 +225,7 @@ class TokenLegend(QFrame):
 
 
 class _Sample(QWidget):
-    """A line from faint to strong, or one mark."""
+    """A sample of the lines from faint to strong, or of one mark."""
 
     def __init__(self, origin: str, theme: Theme) -> None:
         super().__init__()
@@ -243,7 +242,7 @@ class _Sample(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._origin:
-            paint_mark(painter, QPointF(1.5, 5), self._origin, self.theme)
+            _paint_mark(painter, QPointF(1.5, 5), self._origin, self.theme)
         else:
             painter.setPen(Qt.PenStyle.NoPen)
             for number, (alpha, height) in enumerate(((70, 1.5), (130, 2.5), (190, 3.5), (255, 4.5))):

@@ -277,12 +277,12 @@ def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_it
     cursor.setPosition(half)
     ask_at(text.cursorRect(cursor).center(), QContextMenuEvent.Reason.Mouse)
     assert menu.isVisible()
-    assert abs(text.source_place - half) <= 1
+    assert abs(text.source_position - half) <= 1
     assert person.window.focusWidget() is text
     menu.close()
     ask_at(QPoint(1, 1), QContextMenuEvent.Reason.Keyboard)
     assert menu.isVisible()
-    assert abs(text.source_place - half) <= 1
+    assert abs(text.source_position - half) <= 1
     menu.close()
     text.selectAll()
     ask_at(QPoint(1, 1), QContextMenuEvent.Reason.Mouse)

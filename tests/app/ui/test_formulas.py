@@ -187,8 +187,8 @@ def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: 
     whole.set_source(source)
     _wait(qtbot)
     assert _all_of(grown.document) == _all_of(whole.document)
-    assert grown.formula_places == whole.formula_places
-    assert len(grown.formula_places) == 6
+    assert grown.formula_positions == whole.formula_positions
+    assert len(grown.formula_positions) == 6
 
 
 def test_formulas_are_told_to_who_reads_aloud(text: MessageText, qtbot: QtBot) -> None:

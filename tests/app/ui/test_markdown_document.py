@@ -314,7 +314,7 @@ def test_links_are_walked_one_after_the_other(qtbot: QtBot) -> None:
     text.set_text("[one **bold**](https://one.org), [two](https://two.org)")
     seen: list[str] = []
     for _ in range(3):
-        text.links.walk()
+        text.links.show_next()
         assert text.links.popover is not None
         seen.append(text.links.popover.address)
         text.links.popover.close()

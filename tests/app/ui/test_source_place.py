@@ -46,6 +46,6 @@ def test_the_cursor_is_as_far_in_the_source_as_in_what_is_shown(text: MessageTex
             found = later
         found.setPosition(found.selectionStart())
         text.setTextCursor(found)
-        assert source[: text.source_place] == source[: source.rindex("END")].rstrip("*") or is_raw
+        assert source[: text.source_position] == source[: source.rindex("END")].rstrip("*") or is_raw
         if is_raw:
-            assert text.source_place == source.rindex("END")
+            assert text.source_position == source.rindex("END")

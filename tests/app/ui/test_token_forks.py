@@ -132,7 +132,7 @@ def test_going_on_from_the_cursor_keeps_what_stands_before_it(person: Person) ->
     cursor.setPosition(found.selectionStart() + 2)
     view.text.setTextCursor(cursor)
     view.text.setFocus()
-    kept = answer.text[: view.text.source_place]
+    kept = answer.text[: view.text.source_position]
     assert kept.endswith(words[4][:2])
     person.bot.keyClick(view.text, Qt.Key.Key_G)
     fork = _fork_of(person, answer)

@@ -16,7 +16,7 @@ from app.model.message import Alternative, Message, Record
 from app.model.token_pieces import token_pieces
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import DisplayModes, ShownMessage
-from app.ui.text.token_popover import shown_token
+from app.ui.text.token_popover import visible_token
 from app.ui.text.token_tint import TokenTint
 from app.ui.theme import theme
 
@@ -238,7 +238,7 @@ def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
 
 
 def test_signs_stand_for_what_cannot_be_seen() -> None:
-    assert shown_token(" a\n\t") == "␣a↵⇥"
+    assert visible_token(" a\n\t") == "␣a↵⇥"
 
 
 def test_another_text_in_the_document_has_no_tokens(qapp: QApplication) -> None:
