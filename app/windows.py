@@ -37,7 +37,7 @@ class Windows(QObject):
         places = program.settings.windows
         self._make(places[0] if places else None)
         if program.settings.last_conversation is not None:
-            self._open[0][1].open_conversation(program.settings.last_conversation)
+            self._open[0][1].shown.open_conversation(program.settings.last_conversation)
 
     @property
     def all(self) -> list[MainWindow]:
@@ -53,7 +53,7 @@ class Windows(QObject):
         for place in self._program.settings.windows[1:]:
             window, controller = self._make(place)
             if place.conversation is not None:
-                controller.open_conversation(place.conversation)
+                controller.shown.open_conversation(place.conversation)
             window.show()
 
     def open(self, conversation_id: int | None) -> MainWindow:
@@ -62,7 +62,7 @@ class Windows(QObject):
         last = self._open[-2][0].geometry()
         window.setGeometry(last.translated(_BESIDE_PX, _BESIDE_PX))
         if conversation_id is not None:
-            controller.open_conversation(conversation_id)
+            controller.shown.open_conversation(conversation_id)
         window.show()
         window.activateWindow()
         return window
@@ -109,8 +109,8 @@ class Windows(QObject):
         before, self._open = self._open, []
         for old, old_controller in before:
             window, controller = self._make(_place(old, old_controller))
-            if old_controller.conversation is not None:
-                controller.open_conversation(old_controller.conversation.id)
+            if old_controller.shown.conversation is not None:
+                controller.shown.open_conversation(old_controller.shown.conversation.id)
             window.show()
             if old.findChild(QDialog, "settings") is not None:
                 window.action("settings").trigger()
@@ -119,7 +119,7 @@ class Windows(QObject):
 
 
 def _place(window: MainWindow, controller: Controller) -> WindowPlace:
-    conversation = controller.conversation
+    conversation = controller.shown.conversation
     shape = window.normalGeometry() if window.isMaximized() else window.geometry()
     return WindowPlace(
         x=shape.x(),

@@ -1,4 +1,4 @@
-"""How an answer begins that goes on from inside another one: at a token that a person chose, or at a place."""
+"""Answers that continue from inside another one: with another token at some position, or from a text position."""
 
 from __future__ import annotations
 
@@ -6,26 +6,97 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from app.model.message import ORIGINS, Figures, Message, Record, without_tokens
+from app.conversation.preparation import Preparation
+from app.conversation.shown_conversation import ShownConversation
+from app.model.message import ORIGINS, Figures, Message, MessageId, Record, without_tokens
 from app.model.token_pieces import token_pieces, with_first_tokens
+from app.notices import Notice
+from app.program import Program
 
 _REPLACEMENT = "\ufffd"
-"""Stands for bytes that are no whole character."""
+"""Stands for bytes that are not a whole character."""
 
 
 class Beginning(NamedTuple):
-    """The text that an answer begins with, and what is known of its tokens."""
+    """The text that a new answer begins with, and the record of its tokens."""
 
     text: str
     record: Record
     is_whole: bool = False
-    """Whether it ends there: the token that was chosen says so."""
+    """Whether the answer ends there, because the chosen token ends a turn."""
+
+
+class TokenForks:
+    """Adds such answers beside the one they begin with; the controller owns it."""
+
+    def __init__(self, program: Program, preparation: Preparation, shown: ShownConversation) -> None:
+        self._program = program
+        self._preparation = preparation
+        self._shown = shown
+
+    def fork_at_token(self, message_id: MessageId, token_index: int, token_id: int) -> None:
+        """Add an answer that has another token at `token_index` and the same tokens before it."""
+        message = self._shown.message(message_id)
+        beginning = None if self._is_by_another_model(message) else at_token(message, token_index, token_id)
+        if beginning is None:
+            self._program.notices.post(
+                Notice(
+                    "The answer can't go on from this token: another model wrote it, or it stands inside a character. "
+                    "Nothing was changed. Load the model that wrote it, or choose at the token before."
+                )
+            )
+        else:
+            self._add(message, beginning, "Fork at token")
+
+    def fork_at_position(self, message_id: MessageId, num_chars: int) -> None:
+        """Add an answer that begins with the first characters of this one and continues in another way."""
+        message = self._shown.message(message_id)
+        beginning = at_position(message, num_chars)
+        if beginning is None:
+            self._program.notices.post(Notice("Put the cursor into an answer, behind the words that are to stay."))
+        else:
+            self._add(message, beginning, "Go on from here")
+
+    def beginning_at(self, message_id: MessageId, num_chars: int) -> Message | None:
+        """Return the answer that `fork_at_position` would continue, before its continuation; None if it adds none."""
+        message = self._shown.message(message_id)
+        beginning = at_position(message, num_chars)
+        if beginning is None or not self._can_fork(message):
+            return None
+        record = self._preparation.going_on(self._known(message, beginning))
+        return Message(id=0, parent_id=message.parent_id, role="assistant", text=beginning.text, record=record)
+
+    def _is_by_another_model(self, message: Message) -> bool:
+        return message.record is None or message.record.model != self._program.session.name
+
+    def _can_fork(self, message: Message) -> bool:
+        is_streaming = self._shown.is_streaming(message.id)
+        return message.role == "assistant" and message.parent_id is not None and not is_streaming
+
+    def _known(self, message: Message, beginning: Beginning) -> Record:
+        """Return the record of a beginning; without its tokens if another model wrote them."""
+        return without_tokens(beginning.record) if self._is_by_another_model(message) else beginning.record
+
+    def _add(self, message: Message, beginning: Beginning, name: str) -> None:
+        if not self._can_fork(message):
+            return
+        assert message.parent_id is not None
+        known = self._known(message, beginning)
+        opened = self._shown.require_open()
+        with self._program.notices.report_store_errors(), self._shown.step(name):
+            if beginning.is_whole:
+                opened.add(message.parent_id, "assistant", beginning.text, record=known)
+            else:
+                record = self._preparation.going_on(known)
+                added = opened.add(message.parent_id, "assistant", beginning.text, state="streaming", record=record)
+                self._program.answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
+            self._shown.announce_growth()
 
 
 def at_token(message: Message, token_index: int, token_id: int) -> Beginning | None:
-    """Return the beginning with another token at a place; None where that can't be.
+    """Return the beginning of an answer with another token at `token_index`; None if that is not possible.
 
-    It can't inside a character: what its first tokens spell is no text yet, and another one may not go on from them.
+    It is not possible inside a character: the tokens before spell no text yet, and another token may not complete it.
     """
     record = message.record
     pieces = token_pieces(message)
@@ -38,7 +109,7 @@ def at_token(message: Message, token_index: int, token_id: int) -> Beginning | N
     kept = with_first_tokens(record, token_index)
     if not chosen.text:
         return Beginning(message.text[: piece.start], structs.replace(_unended(kept), reason="eos"), is_whole=True)
-    # The first bytes of a character show when the model has written the others.
+    # The first bytes of a character are shown once the model has written the others.
     shown = chosen.text.rstrip(_REPLACEMENT)
     if _REPLACEMENT in shown:
         return None
@@ -57,8 +128,8 @@ def at_token(message: Message, token_index: int, token_id: int) -> Beginning | N
     )
 
 
-def at_place(message: Message, num_chars: int) -> Beginning | None:
-    """Return the first characters of an answer as the beginning of another one; None where there are none."""
+def at_position(message: Message, num_chars: int) -> Beginning | None:
+    """Return the first characters of an answer as the beginning of another one; None if they are blank."""
     text = message.text[:num_chars]
     if not text.strip():
         return None
@@ -69,7 +140,7 @@ def at_place(message: Message, num_chars: int) -> Beginning | None:
 
 
 def _begins_inside(message: Message, token_index: int) -> bool:
-    """Whether a token goes on with a character that the one before it began."""
+    """Whether a token continues a character that the token before it began."""
     chars = message.record.token_chars if message.record is not None else ()
     if token_index > 0 and chars[token_index - 1] == 0:
         return True

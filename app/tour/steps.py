@@ -46,8 +46,8 @@ def load(visitor: Visitor) -> dict[str, Any]:
 
 def ask(visitor: Visitor) -> dict[str, Any]:
     visitor.ask(QUESTION)
-    visitor.wait("the first words", lambda: bool(visitor.controller.path[-1].text))
-    first_words = visitor.controller.path[-1].text
+    visitor.wait("the first words", lambda: bool(visitor.controller.shown.path[-1].text))
+    first_words = visitor.controller.shown.path[-1].text
     visitor.picture("streaming")
     answer = visitor.finished_answer()
     expect(answer.text.startswith(first_words), "the first words changed later")
@@ -55,10 +55,10 @@ def ask(visitor: Visitor) -> dict[str, Any]:
 
 
 def regenerate(visitor: Visitor) -> dict[str, Any]:
-    old = visitor.controller.path[-1]
+    old = visitor.controller.shown.path[-1]
     visitor.press(visitor.view_of(old), "R")
     answer = visitor.finished_answer()
-    versions = visitor.controller.siblings(answer.id)
+    versions = visitor.controller.shown.siblings(answer.id)
     expect(answer.id != old.id and old.id in versions, "the old answer is gone")
     figures = figures_of(answer)
     expect(figures["read_tokens"] == 1, f"{figures['read_tokens']} tokens were read again")
@@ -67,7 +67,7 @@ def regenerate(visitor: Visitor) -> dict[str, Any]:
 
 def regenerate_with(visitor: Visitor) -> dict[str, Any]:
     """Regenerate an answer with more creative sampling, once."""
-    old = visitor.controller.path[-1]
+    old = visitor.controller.shown.path[-1]
     asking = visitor.controller.preparation.asking
     visitor.press(visitor.view_of(old), "W")
     menu = visitor.opened(QMenu)
@@ -75,7 +75,7 @@ def regenerate_with(visitor: Visitor) -> dict[str, Any]:
     visitor.choose(menu, "Creative")
     answer = visitor.finished_answer()
     expect(visitor.controller.preparation.asking == asking, "the sampling of the next answers changed too")
-    return {**figures_of(answer), "versions": len(visitor.controller.siblings(answer.id))}
+    return {**figures_of(answer), "versions": len(visitor.controller.shown.siblings(answer.id))}
 
 
 def ask_on(visitor: Visitor) -> dict[str, Any]:
@@ -86,15 +86,15 @@ def ask_on(visitor: Visitor) -> dict[str, Any]:
 
 
 def edit(visitor: Visitor) -> dict[str, Any]:
-    question = next(message for message in visitor.controller.path if message.text == FOLLOW_UP)
+    question = next(message for message in visitor.controller.shown.path if message.text == FOLLOW_UP)
     visitor.press(visitor.view_of(question), "E")
     editor = visitor.window.focusWidget()
     visitor.type_over(editor, EDITED)
     visitor.picture("editing")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     answer = visitor.finished_answer()
-    edited = visitor.controller.path[-2]
-    versions = visitor.controller.siblings(edited.id)
+    edited = visitor.controller.shown.path[-2]
+    versions = visitor.controller.shown.siblings(edited.id)
     expect(edited.text == EDITED, "the new version is not shown")
     expect(question.id in versions, "the old question is gone")
     figures = figures_of(answer)
@@ -103,29 +103,29 @@ def edit(visitor: Visitor) -> dict[str, Any]:
 
 
 def switch_back(visitor: Visitor) -> dict[str, Any]:
-    edited = visitor.controller.path[-2]
+    edited = visitor.controller.shown.path[-2]
     visitor.view_of(edited).text.setFocus(Qt.FocusReason.TabFocusReason)
     visitor.press_key_of("previous_sibling")
-    texts = [message.text for message in visitor.controller.path]
+    texts = [message.text for message in visitor.controller.shown.path]
     expect(FOLLOW_UP in texts and EDITED not in texts, "the first version did not come back")
     return {"messages": len(texts)}
 
 
 def fork(visitor: Visitor) -> dict[str, Any]:
-    answer = next(message for message in visitor.controller.path if message.role == "assistant")
+    answer = next(message for message in visitor.controller.shown.path if message.role == "assistant")
     visitor.press(visitor.view_of(answer), "F")
-    expect(visitor.controller.path[-1].id == answer.id, "the new conversation does not end where it was forked")
+    expect(visitor.controller.shown.path[-1].id == answer.id, "the new conversation does not end where it was forked")
     visitor.ask(EDITED)
     forked = visitor.finished_answer()
     return {**figures_of(forked), "conversations": len(visitor.controller.program.conversations.all)}
 
 
 def compare(visitor: Visitor) -> dict[str, Any]:
-    answer = visitor.controller.path[-1]
+    answer = visitor.controller.shown.path[-1]
     visitor.press(visitor.view_of(answer), "D")
     compared = visitor.opened(CompareWindow)
     shown = (compared.panes.left.toPlainText(), compared.panes.right.toPlainText())
-    texts = [visitor.controller.message(version).text for version in visitor.controller.siblings(answer.id)]
+    texts = [visitor.controller.shown.message(version).text for version in visitor.controller.shown.siblings(answer.id)]
     expect(list(shown) == texts[-2:], "the window does not compare the two newest versions")
     while not compared.panes.num_differences and compared.left_choice.currentIndex():
         # Both answers are equal: go back to a version that differs.
@@ -146,7 +146,7 @@ def go_by_tree(visitor: Visitor) -> dict[str, Any]:
     visitor.wait("the tree", lambda: dock.view.layout_shown is not None)
     visitor.settle()
     layout = dock.view.layout_shown
-    opened = visitor.controller.opened
+    opened = visitor.controller.shown.opened
     if layout is None or opened is None:
         raise UnexpectedError("there is no tree")
     question = next(message for message in opened.tree.messages if message.text == EDITED)
@@ -154,11 +154,11 @@ def go_by_tree(visitor: Visitor) -> dict[str, Any]:
     place = dock.view.rect_of(layout[answer.id]).center()
     QTest.mouseMove(dock.view.viewport(), place)
     visitor.wait("the cost", lambda: visitor.controller.costs.get(answer.id) is not None)
-    shown = [message.id for message in visitor.controller.path]
+    shown = [message.id for message in visitor.controller.shown.path]
     visitor.picture("cost before a click")
     expect(answer.id not in shown, "the branch changed before a click")
     QTest.mouseDClick(dock.view.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, place)
-    expect(visitor.controller.path[-1].id == answer.id, "the tree did not open the branch")
+    expect(visitor.controller.shown.path[-1].id == answer.id, "the tree did not open the branch")
     cost = visitor.controller.costs.get(answer.id)
     return {
         "messages": len(list(opened.tree.messages)),
@@ -169,45 +169,45 @@ def go_by_tree(visitor: Visitor) -> dict[str, Any]:
 def ask_for_three(visitor: Visitor) -> dict[str, Any]:
     """Ask for three more answers at once, and watch them."""
     visitor.click(visitor.find(QToolButton, "Show or hide the tree"))
-    answer = visitor.controller.path[-1]
+    answer = visitor.controller.shown.path[-1]
     visitor.press(visitor.view_of(answer), "W")
     visitor.choose(visitor.opened(QMenu), "3 answers")
     page = visitor.window.side_by_side
     expect(page.isVisible() and len(page.message_ids) == 3, "the answers are not side by side")
     controller = visitor.controller
-    visitor.wait("their first words", lambda: all(controller.message(one).text for one in page.message_ids))
+    visitor.wait("their first words", lambda: all(controller.shown.message(one).text for one in page.message_ids))
     visitor.picture("three at once")
-    visitor.wait("the answers", lambda: not any(controller.is_streaming(one) for one in page.message_ids))
-    return {"answers": len(page.message_ids), "versions": len(controller.siblings(answer.id))}
+    visitor.wait("the answers", lambda: not any(controller.shown.is_streaming(one) for one in page.message_ids))
+    return {"answers": len(page.message_ids), "versions": len(controller.shown.siblings(answer.id))}
 
 
 def keep_one(visitor: Visitor) -> dict[str, Any]:
     second = visitor.window.side_by_side.message_ids[1]
-    before = visitor.controller.siblings(second)
+    before = visitor.controller.shown.siblings(second)
     number = list(before).index(second) + 1
     visitor.click(visitor.find(QPushButton, f"Keep only Version {number} of {len(before)}"))
     expect(not visitor.window.side_by_side.isVisible(), "the answers are still side by side")
-    expect(visitor.controller.path[-1].id == second, "the answer that was kept is not shown")
-    after = visitor.controller.siblings(second)
+    expect(visitor.controller.shown.path[-1].id == second, "the answer that was kept is not shown")
+    after = visitor.controller.shown.siblings(second)
     expect(len(after) == len(before) - 2, "the other two answers are still there")
     return {"versions": len(after)}
 
 
 def undo_and_redo(visitor: Visitor) -> dict[str, Any]:
-    kept = visitor.controller.path[-1].id
-    after = list(visitor.controller.siblings(kept))
+    kept = visitor.controller.shown.path[-1].id
+    after = list(visitor.controller.shown.siblings(kept))
     visitor.press_key_of("undo")
-    expect(len(visitor.controller.siblings(kept)) == len(after) + 2, "undo did not restore the other two answers")
+    expect(len(visitor.controller.shown.siblings(kept)) == len(after) + 2, "undo did not restore the other two answers")
     visitor.picture("undone")
     visitor.press_key_of("redo")
-    expect(list(visitor.controller.siblings(kept)) == after, "redo did not remove them again")
+    expect(list(visitor.controller.shown.siblings(kept)) == after, "redo did not remove them again")
     return {"versions": len(after)}
 
 
 def fork_at_a_token(visitor: Visitor) -> dict[str, Any]:
     """Go to an uncertain token and fork the answer with one of its alternatives."""
     visitor.press_key_of("tokens")
-    visitor.press(visitor.view_of(visitor.controller.path[-1]), "R")
+    visitor.press(visitor.view_of(visitor.controller.shown.path[-1]), "R")
     answer = visitor.finished_answer()
     text = visitor.view_of(answer).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
@@ -219,7 +219,9 @@ def fork_at_a_token(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("alternatives")
     QTest.keyClick(text, Qt.Key.Key_Return)
     forked = visitor.finished_answer()
-    expect(forked.id != answer.id and answer.id in visitor.controller.siblings(forked.id), "the answer did not fork")
+    expect(
+        forked.id != answer.id and answer.id in visitor.controller.shown.siblings(forked.id), "the answer did not fork"
+    )
     expect(forked.text.startswith(before), "the text before the token changed")
     figures = figures_of(forked)
     visitor.picture("forked at a token")
@@ -276,7 +278,7 @@ def search_everything(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("searching")
     found = search.list.chosen
     QTest.keyClick(search.field, Qt.Key.Key_Return)
-    shown = [message.id for message in visitor.controller.path]
+    shown = [message.id for message in visitor.controller.shown.path]
     expect(found is not None and found.message.id in shown, "the search result is not shown")
     return {"hits": search.list.model().rowCount()}
 
@@ -293,7 +295,7 @@ def open_with_palette(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("palette searched")
     expect(bool(shown) and shown[0].text == first.name, f"{first.name!r} is not the best match")
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
-    expect(visitor.controller.path[1].text == QUESTION, "the first conversation did not open")
+    expect(visitor.controller.shown.path[1].text == QUESTION, "the first conversation did not open")
     return {"conversation": first.name}
 
 
@@ -338,7 +340,7 @@ def attach_a_file(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("attached")
     visitor.ask("What is in my notes?")
     answer = visitor.finished_answer()
-    expect(_NOTES.strip() in visitor.controller.path[-2].text, "the file was not sent")
+    expect(_NOTES.strip() in visitor.controller.shown.path[-2].text, "the file was not sent")
     return figures_of(answer)
 
 
@@ -354,7 +356,7 @@ def export(visitor: Visitor) -> dict[str, Any]:
     QTest.keyClick(sheet, Qt.Key.Key_Return)
     visitor.wait("the export", lambda: not sheet.is_working)
     text = (visitor.out / "transcript.md").read_text(encoding="utf-8")
-    for message in visitor.controller.path:
+    for message in visitor.controller.shown.path:
         expect(message.text.strip() in text, f"the transcript lacks {message.text[:40]!r}")
     return {"characters": len(text)}
 
@@ -381,7 +383,7 @@ def change_the_theme(visitor: Visitor) -> dict[str, Any]:
 
 
 def _all_costs_are_known(visitor: Visitor) -> bool:
-    said = [one for one in visitor.window.tree_dock.view.in_sight() if visitor.controller.message(one).text]
+    said = [one for one in visitor.window.tree_dock.view.in_sight() if visitor.controller.shown.message(one).text]
     return bool(said) and all(visitor.controller.costs.get(one) is not None for one in said)
 
 

@@ -135,8 +135,8 @@ class Visitor:
 
     def finished_answer(self) -> Message:
         """Wait until the last message is a complete answer and shown, and return it."""
-        self.wait("the answer", lambda: self.controller.streaming_message is None)
-        answer = self.controller.path[-1]
+        self.wait("the answer", lambda: self.controller.shown.streaming_message is None)
+        answer = self.controller.shown.path[-1]
         expect(answer.role == "assistant" and answer.state == "complete", f"the answer ended as {answer.state}")
         expect(bool(answer.text.strip()), "the answer is empty")
         self.settle()

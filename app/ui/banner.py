@@ -238,13 +238,13 @@ class NoticeCommands(QObject):
             source.refused.connect(self._on_refused)
         transcript.edit_given_up.connect(self._on_edit_given_up)
         transcript.edit_begun.connect(self._on_edit_begun)
-        controller.branch_changed.connect(self._withdraw_edits_elsewhere)
-        controller.history_changed.connect(partial(banner.withdraw, Undo))
+        controller.shown.branch_changed.connect(self._withdraw_edits_elsewhere)
+        controller.shown.history_changed.connect(partial(banner.withdraw, Undo))
         controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
         banner.action_asked.connect(self._act)
 
     def _on_notice(self, notice: Notice) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         if notice.is_for(None if conversation is None else conversation.id):
             self._banner.show_notice(notice)
 
@@ -260,7 +260,7 @@ class NoticeCommands(QObject):
 
     def _withdraw_edits_elsewhere(self) -> None:
         action = self._banner.action
-        if isinstance(action, EditAgain) and not self._controller.has(action.message_id):
+        if isinstance(action, EditAgain) and not self._controller.shown.has(action.message_id):
             self._banner.dismiss()
 
     def _withdraw_undone_archiving(self) -> None:
@@ -286,7 +286,7 @@ class NoticeCommands(QObject):
             case ShowFile(path):
                 self._show_folder(path if path.is_dir() else path.parent)
             case ShowConversation(conversation_id):
-                self._controller.open_conversation(conversation_id)
+                self._controller.shown.open_conversation(conversation_id)
             case EditAgain(message_id):
                 self._message_commands.edit(message_id)
             case _:
@@ -311,7 +311,7 @@ class Announcements(QObject):
         controller.program.notices.posted.connect(self._on_notice)
 
     def _on_ended(self, message: Message) -> None:
-        if self._controller.opened is None or not self._controller.has(message.id):
+        if self._controller.shown.opened is None or not self._controller.shown.has(message.id):
             return
         error = worded(message.record.error or "") if message.record is not None else ""
         match message.state:
@@ -326,7 +326,7 @@ class Announcements(QObject):
         self._announce(text)
 
     def _on_notice(self, notice: Notice) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         if notice.is_for(None if conversation is None else conversation.id):
             self._announce(notice.text, is_urgent=notice.kind == "danger")
 

@@ -239,13 +239,13 @@ class PaletteCommands(QObject):
                 yield Choice(label(action), key_of(action), mark, action.trigger, is_checked=action.isChecked())
 
     def _pinned(self) -> Iterator[Choice]:
-        opened = self._controller.opened
+        opened = self._controller.shown.opened
         for message in () if opened is None else opened.pinned:
-            go = partial(self._controller.go_to, message.id)
+            go = partial(self._controller.shown.go_to, message.id)
             yield Choice(called(message), self.tr("Pinned branch"), "pin", go, _BEHIND_ACTIONS)
 
     def _conversations(self) -> Iterator[Choice]:
-        kind, open_it = self.tr("Conversation"), self._controller.open_conversation
+        kind, open_it = self.tr("Conversation"), self._controller.shown.open_conversation
         for one in self._controller.program.conversations.all:
             yield Choice(one.name, one.folder or kind, "leaf", partial(open_it, one.id), _BEHIND_ACTIONS)
 

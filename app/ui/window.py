@@ -231,12 +231,12 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         controller = self._controller
-        controller.branch_changed.connect(self._show_branch)
-        controller.message_changed.connect(self._show_streaming)
+        controller.shown.branch_changed.connect(self._show_branch)
+        controller.shown.message_changed.connect(self._show_streaming)
         controller.program.conversations.changed.connect(self._show_title)
         controller.program.settings_changed.connect(self._on_settings)
         controller.program.session.changed.connect(self._show_model)
-        self.sidebar.conversation_chosen.connect(controller.open_conversation)
+        self.sidebar.conversation_chosen.connect(controller.shown.open_conversation)
         self.sidebar.menu_asked.connect(self._conversation_commands.show_menu)
         self.sidebar.section_menu_asked.connect(self._conversation_commands.show_section_menu)
         self.sidebar.moved.connect(self._conversation_commands.move)
@@ -262,7 +262,7 @@ class MainWindow(QMainWindow):
         for title in ("Edit", "Message"):
             self._menus.menu(title).aboutToShow.connect(partial(self._tree_commands.update, self._menus))
         self._menus.menu("Message").aboutToShow.connect(partial(self._tree_commands.count, self._menus))
-        controller.history_changed.connect(partial(self._tree_commands.update, self._menus))
+        controller.shown.history_changed.connect(partial(self._tree_commands.update, self._menus))
         models = self._menus.menu("Models")
         models.aboutToShow.connect(partial(self._program_commands.fill_models_menu, self._menus))
         models.aboutToShow.connect(partial(self._menus.draw_icons, models))
@@ -276,7 +276,7 @@ class MainWindow(QMainWindow):
         self._show_streaming()
 
     def _show_page(self) -> None:
-        if self._controller.conversation is None:
+        if self._controller.shown.conversation is None:
             self._pages.setCurrentWidget(self.welcome)
         else:
             versions = self._side_by_side.made
@@ -295,7 +295,7 @@ class MainWindow(QMainWindow):
             self.composer.text.setFocus()
 
     def _show_title(self) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         name = conversation.name if conversation is not None else self.tr("New conversation")
         self.header.show_title(name)
         self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
@@ -303,7 +303,7 @@ class MainWindow(QMainWindow):
         self.dialogs.update(self._menus)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
-        streaming = self._controller.streaming_message is not None
+        streaming = self._controller.shown.streaming_message is not None
         self.composer.set_streaming(streaming)
         self._menus["stop"].setEnabled(streaming)
 

@@ -3253,8 +3253,8 @@ die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, 
         <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die bleiben sollen.</translation>
     </message>
     <message>
-        <source>So it is with {troubles} more.</source>
-        <translation>So ist es noch bei {troubles} weiteren.</translation>
+        <source>So it is with {problems} more.</source>
+        <translation>So ist es noch bei {problems} weiteren.</translation>
     </message>
     <message>
         <source>That conversation was thrown away meanwhile. Nothing was written.</source>

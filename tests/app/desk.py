@@ -192,14 +192,14 @@ class Desk:
         self.link.chunk(request, text[:2])
         self.link.chunk(request, text[2:])
         self.link.finished(request, text)
-        return self.controller.path[-1]
+        return self.controller.shown.path[-1]
 
     def stored(self, message: Message) -> Message:
         """A message as the store has it now."""
-        assert self.controller.conversation is not None
+        assert self.controller.shown.conversation is not None
         return next(
-            stored for stored in self.store.messages(self.controller.conversation.id) if stored.id == message.id
+            stored for stored in self.store.messages(self.controller.shown.conversation.id) if stored.id == message.id
         )
 
     def by_text(self, text: str) -> Message:
-        return next(message for message in self.controller.path if message.text == text)
+        return next(message for message in self.controller.shown.path if message.text == text)

@@ -75,9 +75,9 @@ def _latencies(application: Application, model: str, questions: Sequence[str]) -
     for number in range(_NUM_ROUNDS + 1):
         latencies.clear()
         for question in questions:
-            controller.new_conversation()
+            controller.shown.new_conversation()
             controller.send(question)
-            _wait_until(lambda: controller.streaming_message is None)
+            _wait_until(lambda: controller.shown.streaming_message is None)
         if number:
             p95.append(statistics.quantiles(latencies, n=20)[-1])
             medians.append(statistics.median(latencies))

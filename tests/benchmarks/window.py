@@ -102,7 +102,7 @@ def _opening() -> Row:
         times: list[float] = []
         for _ in range(_ROUNDS):
             bough.show(_SHORT)
-            times.append(_ms_to_paint(bough.page, lambda: bough.desk.controller.open_conversation(_LONG)))
+            times.append(_ms_to_paint(bough.page, lambda: bough.desk.controller.shown.open_conversation(_LONG)))
             bough.settle()
         markdown = bough.markdown()
     with _browser() as browser:
@@ -113,7 +113,7 @@ def _opening() -> Row:
 def _switching() -> Row:
     with _bough(5000) as bough:
         bough.show(_LONG)
-        question = bough.desk.controller.path[1]
+        question = bough.desk.controller.shown.path[1]
         assert question.parent_id is not None
         bough.desk.store.add(_LONG, question.parent_id, "user", "Another question")
         bough.show(_SHORT)
@@ -180,7 +180,7 @@ class _Bough:
         self.page = self.window.transcript.viewport()
 
     def show(self, conversation_id: int) -> None:
-        self.desk.controller.open_conversation(conversation_id)
+        self.desk.controller.shown.open_conversation(conversation_id)
         self.settle()
 
     def settle(self) -> None:
@@ -208,7 +208,7 @@ class _Bough:
         self.settle()
 
     def markdown(self) -> str:
-        return to_markdown("", self.desk.controller.path)
+        return to_markdown("", self.desk.controller.shown.path)
 
 
 @contextlib.contextmanager
@@ -358,7 +358,7 @@ def _tell_memory(num_messages: int) -> None:
     _ = make_qt_application([])
     with _bough(num_messages) as bough:
         bough.show(_LONG)
-        message: Message = bough.desk.controller.path[-1]
+        message: Message = bough.desk.controller.shown.path[-1]
         assert message.text
         print(psutil.Process().memory_info().rss / 1e6)
 

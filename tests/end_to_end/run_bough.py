@@ -35,12 +35,12 @@ def main() -> int:
                 bough.controller.send(question)
 
     def on_text(_message_id: int, _text: str) -> None:
-        if len(bough.controller.path[-1].text) > 2000:
+        if len(bough.controller.shown.path[-1].text) > 2000:
             say("streaming")
 
     bough.session.changed.connect(on_session)
-    bough.controller.reading.connect(lambda *_: say("reading"))  # pyright: ignore[reportUnknownLambdaType]
-    bough.controller.text_appended.connect(on_text)
+    bough.controller.shown.reading.connect(lambda *_: say("reading"))  # pyright: ignore[reportUnknownLambdaType]
+    bough.controller.shown.text_appended.connect(on_text)
     return qt_application.exec()
 
 

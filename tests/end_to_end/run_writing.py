@@ -34,7 +34,7 @@ def main() -> int:
         print(json.dumps(what), flush=True)
 
     def ask() -> None:
-        controller.new_conversation()
+        controller.shown.new_conversation()
         text = f"Question {next(numbers)} of {os.getpid()}"
         controller.send(text)
         say("said", text)
@@ -43,8 +43,8 @@ def main() -> int:
         say("worker", bough.link.pid)
         if bough.session.state != "ready":
             return
-        path = controller.path
-        if path and controller.can_continue(path[-1]) and len(path[-1].text) < _LONG:
+        path = controller.shown.path
+        if path and controller.shown.can_continue(path[-1]) and len(path[-1].text) < _LONG:
             lengths[path[-1].id] = len(path[-1].text)
             controller.continue_answer(path[-1].id)
             say("goes_on", path[-1].id, path[-1].text)

@@ -52,13 +52,13 @@ class _Talk:
         return self.answer()
 
     def answer(self) -> Message:
-        self.wait(lambda: self.controller.streaming_message is None)
-        return self.controller.path[-1]
+        self.wait(lambda: self.controller.shown.streaming_message is None)
+        return self.controller.shown.path[-1]
 
     def grown(self, num_characters: int) -> Message:
         """The visible answer, once it has at least so many characters."""
-        self.wait(lambda: len(self.controller.path[-1].text) >= num_characters)
-        return self.controller.path[-1]
+        self.wait(lambda: len(self.controller.shown.path[-1].text) >= num_characters)
+        return self.controller.shown.path[-1]
 
     def stored(self, message_id: int) -> Message:
         store = Store(self.application.store.path)
@@ -74,18 +74,18 @@ def test_edit_regenerate_and_fork_with_a_real_worker(open_bough: OpenBough, qtbo
     assert (first.text, first.state) == (_SAYING, "complete")
     controller.regenerate(first.id)
     second = talk.answer()
-    assert controller.siblings(second.id) == [first.id, second.id]
+    assert controller.shown.siblings(second.id) == [first.id, second.id]
     assert second.record is not None
     assert second.record.figures.read_tokens == 1
-    controller.edit(controller.path[1].id, "u2")
+    controller.edit(controller.shown.path[1].id, "u2")
     third = talk.answer()
-    assert labels(controller.path) == f"u2-{_SAYING}"
-    controller.choose_sibling(controller.path[1].id, -1)
-    assert labels(controller.path) == f"u1-{_SAYING}"
-    assert controller.path[-1].id == second.id
+    assert labels(controller.shown.path) == f"u2-{_SAYING}"
+    controller.shown.choose_sibling(controller.shown.path[1].id, -1)
+    assert labels(controller.shown.path) == f"u1-{_SAYING}"
+    assert controller.shown.path[-1].id == second.id
     controller.fork(second.id)
     fourth = talk.ask("u3")
-    assert labels(controller.path) == f"u1-{_SAYING}-u3-{_SAYING}"
+    assert labels(controller.shown.path) == f"u1-{_SAYING}-u3-{_SAYING}"
     for message in (first, second, third, fourth):
         assert talk.stored(message.id) == message
 
@@ -133,21 +133,21 @@ def test_two_conversations_stream_each_into_its_own_message(
     controller = talk.controller
     controller.send("u1")
     first = talk.grown(10)
-    one = controller.conversation
-    controller.new_conversation()
+    one = controller.shown.conversation
+    controller.shown.new_conversation()
     controller.send("u2")
-    second = controller.path[-1]
-    two = controller.conversation
+    second = controller.shown.path[-1]
+    two = controller.shown.conversation
     assert one is not None
     assert two is not None
-    controller.open_conversation(one.id)
+    controller.shown.open_conversation(one.id)
     talk.grown(len(first.text) + 10)
-    assert controller.is_streaming(first.id)
-    controller.open_conversation(two.id)
+    assert controller.shown.is_streaming(first.id)
+    controller.shown.open_conversation(two.id)
     talk.answer()
-    assert len(controller.path[-1].text) == 1500
-    controller.open_conversation(one.id)
-    assert len(controller.path[-1].text) == 1500
+    assert len(controller.shown.path[-1].text) == 1500
+    controller.shown.open_conversation(one.id)
+    assert len(controller.shown.path[-1].text) == 1500
     for message_id in (first.id, second.id):
         assert talk.stored(message_id).text == "ab" * 750
 
@@ -159,15 +159,15 @@ def test_a_deleted_conversation_streams_no_longer_and_comes_back_with_what_it_ha
     controller = talk.controller
     controller.send("u1")
     seen = talk.grown(50)
-    assert controller.conversation is not None
-    controller.program.conversations.delete(controller.conversation.id)
+    assert controller.shown.conversation is not None
+    controller.program.conversations.delete(controller.shown.conversation.id)
     # The worker is free for another conversation at once.
     controller.send("u2")
     talk.grown(10)
     controller.stop()
     talk.answer()
     controller.undo_delete()
-    answer = controller.path[-1]
+    answer = controller.shown.path[-1]
     assert (answer.id, answer.state) == (seen.id, "stopped")
     assert answer.text.startswith(seen.text)
 
@@ -182,7 +182,7 @@ def test_loading_another_model_while_an_answer_streams_keeps_the_answer_and_uses
     talk.controller.send("u2")
     answer = talk.answer()
     assert (answer.text, answer.state) == (_SAYING, "complete")
-    stopped = talk.controller.path[2]
+    stopped = talk.controller.shown.path[2]
     assert stopped.state == "stopped"
     assert stopped.text.startswith(seen.text)
     assert answer.record is not None
@@ -209,7 +209,7 @@ def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Pa
     talk = _Talk(open_bough(model=str(fox_model)), qtbot)
     answer = talk.ask(text)
     assert (answer.text, answer.state) == (_SAYING, "complete")
-    assert talk.stored(talk.controller.path[1].id).text == text.replace("\ud83d", "\ufffd")
+    assert talk.stored(talk.controller.shown.path[1].id).text == text.replace("\ud83d", "\ufffd")
 
 
 def test_what_was_not_sent_is_there_when_bough_is_opened_again(
@@ -222,7 +222,7 @@ def test_what_was_not_sent_is_there_when_bough_is_opened_again(
     assert second.window.composer.text.content == "Half a thought,\nin two lines"
     talk = _Talk(second, qtbot)
     second.window.composer.send()
-    qtbot.waitUntil(lambda: talk.controller.path[-1].text == _SAYING, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: talk.controller.shown.path[-1].text == _SAYING, timeout=PATIENCE_MS)
     second.window.close()
     assert open_bough(model=str(fox_model)).window.composer.text.content == ""
 
@@ -238,16 +238,16 @@ def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_a
     session.load(str(fox_model))
     text = "ten million! " * 770_000
     controller.send(text)
-    qtbot.waitUntil(lambda: controller.streaming_message is None, timeout=PATIENCE_MS)
-    question, answer = controller.path[1:]
+    qtbot.waitUntil(lambda: controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+    question, answer = controller.shown.path[1:]
     assert (question.text, answer.state) == (text, "failed")
     assert answer.record is not None
     assert "the model's context holds 4,096" in str(answer.record.error)
-    assert controller.conversation is not None
-    assert store.messages(controller.conversation.id)[-2:] == [question, answer]
-    controller.new_conversation()
+    assert controller.shown.conversation is not None
+    assert store.messages(controller.shown.conversation.id)[-2:] == [question, answer]
+    controller.shown.new_conversation()
     controller.send("u1")
-    qtbot.waitUntil(lambda: controller.path[-1].text == _SAYING, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: controller.shown.path[-1].text == _SAYING, timeout=PATIENCE_MS)
     link.stop()
     answers.interrupt_all("")
     store.close()
@@ -260,26 +260,26 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     one.controller.send("u1")
     one.grown(10)
     two = _Talk(open_bough(), qtbot)
-    two.controller.open_conversation(1)
-    assert two.controller.path[-1].state == "streaming"
+    two.controller.shown.open_conversation(1)
+    assert two.controller.shown.path[-1].state == "streaming"
     one.controller.stop()
     one.answer()
     for talk in (one, two):
         set_sampling(talk.controller.program, Sampling(temperature=0.0, max_tokens=100))
-    two.controller.open_conversation(1)
-    assert two.controller.path[-1] == one.controller.path[-1]
-    two.controller.regenerate(two.controller.path[-1].id)
+    two.controller.shown.open_conversation(1)
+    assert two.controller.shown.path[-1] == one.controller.shown.path[-1]
+    two.controller.regenerate(two.controller.shown.path[-1].id)
     one.controller.send("u2")
     for talk in (one, two):
         talk.answer()
     two.controller.program.conversations.delete(1)
     one.controller.send("u3")
     one.answer()
-    assert [message.text for message in one.controller.path if message.role == "user"] == ["u1", "u2", "u3"]
+    assert [message.text for message in one.controller.shown.path if message.role == "user"] == ["u1", "u2", "u3"]
     # What was written in came out of the trash again, with the branches of both.
-    two.controller.open_conversation(1)
-    (first, second) = two.controller.siblings(two.controller.path[2].id)
-    assert {first, second} == {one.controller.path[2].id, two.controller.path[2].id}
+    two.controller.shown.open_conversation(1)
+    (first, second) = two.controller.shown.siblings(two.controller.shown.path[2].id)
+    assert {first, second} == {one.controller.shown.path[2].id, two.controller.shown.path[2].id}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -291,7 +291,7 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
     controller = talk.controller
 
     def any_message(*roles: str) -> int | None:
-        ids = [message.id for message in controller.path if message.role in roles]
+        ids = [message.id for message in controller.shown.path if message.role in roles]
         return draw.choice(ids) if ids else None
 
     def on_any(act: Callable[[int], object], *roles: str) -> None:
@@ -301,7 +301,7 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
 
     def open_any() -> None:
         if controller.program.conversations.all:
-            controller.open_conversation(draw.choice(controller.program.conversations.all).id)
+            controller.shown.open_conversation(draw.choice(controller.program.conversations.all).id)
 
     def delete_any() -> None:
         if controller.program.conversations.all:
@@ -321,8 +321,8 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
         lambda: on_any(lambda message_id: controller.edit(message_id, f"e{draw.random()}"), "user", "assistant"),
         lambda: on_any(controller.continue_answer, "assistant"),
         lambda: on_any(controller.fork, "user", "assistant"),
-        lambda: on_any(lambda message_id: controller.choose_sibling(message_id, -1), "user", "assistant"),
-        controller.new_conversation,
+        lambda: on_any(lambda message_id: controller.shown.choose_sibling(message_id, -1), "user", "assistant"),
+        controller.shown.new_conversation,
         open_any,
         delete_any,
         controller.undo_delete,
@@ -333,9 +333,9 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
     talk.wait(lambda: store.interrupt_streaming("") == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
     num_answers = 0
     for conversation in controller.program.conversations.all:
-        controller.open_conversation(conversation.id)
+        controller.shown.open_conversation(conversation.id)
         stored = {message.id: message for message in store.messages(conversation.id)}
-        for message in controller.path:
+        for message in controller.shown.path:
             assert stored[message.id] == message
             assert message.state in {"complete", "stopped", "cut"}
         for message in stored.values():

@@ -16,8 +16,8 @@ def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
 
     def ended() -> Message:
-        qtbot.waitUntil(lambda: controller.streaming_message is None, timeout=PATIENCE_MS)
-        return controller.path[-1]
+        qtbot.waitUntil(lambda: controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+        return controller.shown.path[-1]
 
     controller.send("What is a branch?")
     cut = ended()
@@ -43,13 +43,13 @@ def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot
         constraint=Constraint(kind="regex", value="(branch|leaf){3} end"),
         top_logprobs=2,
     )
-    conversation = controller.conversation
+    conversation = controller.shown.conversation
     assert conversation is not None
-    question = store.add(conversation.id, controller.path[-1].id, "user", "u2")
+    question = store.add(conversation.id, controller.shown.path[-1].id, "user", "u2")
     answer = store.add(conversation.id, question.id, "assistant", "", state="streaming", record=asked)
     ends: list[Message] = []
     application.answers.ended.connect(ends.append)
-    application.answers.ask([answer], [*controller.path, question], conversation.id)
+    application.answers.ask([answer], [*controller.shown.path, question], conversation.id)
     qtbot.waitUntil(lambda: bool(ends), timeout=PATIENCE_MS)
     stored = store.messages(conversation.id)[-1]
     assert stored == ends[0]

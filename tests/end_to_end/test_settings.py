@@ -75,8 +75,8 @@ class _Person:
 
     def ask(self, text: str) -> Message:
         self.controller.send(text)
-        self.wait(lambda: self.controller.streaming_message is None)
-        return self.controller.path[-1]
+        self.wait(lambda: self.controller.shown.streaming_message is None)
+        return self.controller.shown.path[-1]
 
     def kept(self) -> tuple[int, int]:
         """Tokens in memory and on disk, as the worker tells."""
@@ -190,9 +190,9 @@ def test_settings_hold_at_the_next_start_and_what_was_read_comes_back_from_disk(
         chosen,
         "drop_oldest",
     )
-    again.controller.regenerate(again.controller.path[-1].id)
-    again.wait(lambda: again.controller.streaming_message is None)
-    assert _read_tokens(again.controller.path[-1]) == 1
+    again.controller.regenerate(again.controller.shown.path[-1].id)
+    again.wait(lambda: again.controller.shown.streaming_message is None)
+    assert _read_tokens(again.controller.shown.path[-1]) == 1
     settings = again.open_settings()
     assert settings.memory_page.keeping == chosen
     assert (settings.memory_page.memory.chosen, settings.memory_page.disk.chosen) == (1, 1)
@@ -224,7 +224,7 @@ def test_no_more_lies_on_disk_than_a_small_limit_allows(open_bough: OpenBough, q
     save_settings(tmp_path / "settings.json", settings)
     person = _Person(open_bough(), qtbot)
     for number in range(5):
-        person.controller.new_conversation()
+        person.controller.shown.new_conversation()
         person.ask(f"{number} is a number. " * 12)
     assert person.session.info is not None
     assert person.kept()[0] * person.session.info.kv_bytes_per_token > limit_bytes
@@ -286,7 +286,7 @@ def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_mes
     person = _Person(open_bough(model=str(fox_model), max_tokens=64), qtbot)
     answer = person.ask("u1")
     while answer.state == "complete":
-        answer = person.ask(f"question {len(person.controller.path)}")
+        answer = person.ask(f"question {len(person.controller.shown.path)}")
     assert answer.state == "failed"
     assert answer.record is not None
     assert "context" in str(answer.record.error)
@@ -299,7 +299,7 @@ def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_mes
     figures = _figures(answer)
     assert 0 < figures.prompt_tokens < 256
     assert figures.kept_tokens + figures.read_tokens == figures.prompt_tokens
-    num_before = len(person.controller.path) - 1
+    num_before = len(person.controller.shown.path) - 1
     assert 0 < figures.left_out_messages < num_before
     view = person.window.transcript.view(answer.id)
     assert view is not None
@@ -313,7 +313,7 @@ def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_mes
     assert all(later.kept_tokens >= earlier.prompt_tokens for earlier, later in same)
     person.window.close()
     again = _Person(open_bough(), qtbot)
-    assert answer in again.controller.path
+    assert answer in again.controller.shown.path
     view = again.window.transcript.view(answer.id)
     assert view is not None
     person.wait(lambda: f"did not see the {figures.left_out_messages} oldest messages" in _texts(view))
@@ -342,13 +342,13 @@ def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
     # What is read from now on is kept again, and comes back.
     following = person.ask("u2")
     assert following.text == _SAYING
-    assert person.controller.path[2] == answer
+    assert person.controller.shown.path[2] == answer
     person.wait_for_disk()
     person.window.close()
     again = _Person(open_bough(), qtbot)
     again.controller.regenerate(following.id)
-    again.wait(lambda: again.controller.streaming_message is None)
-    assert _read_tokens(again.controller.path[-1]) == 1
+    again.wait(lambda: again.controller.shown.streaming_message is None)
+    assert _read_tokens(again.controller.shown.path[-1]) == 1
 
 
 def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
@@ -356,10 +356,10 @@ def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
 ) -> None:
     person = _Person(open_bough(model=str(endless_model), max_tokens=400), qtbot)
     person.controller.send("u1")
-    first = person.controller.path[-1]
-    person.wait(lambda: len(person.controller.path[-1].text) > 20)
+    first = person.controller.shown.path[-1]
+    person.wait(lambda: len(person.controller.shown.path[-1].text) > 20)
     person.controller.program.empty_kept_files()
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     second = person.ask("u2")
     assert (second.state, len(second.text)) == ("cut", 400)
     person.ready()

@@ -37,7 +37,7 @@ def _refuses(application: Application, said: str) -> None:
     assert said in banner.label.text()
     unsent: list[str] = []
     controller.unsent.connect(unsent.append)
-    controller.new_conversation()
+    controller.shown.new_conversation()
     controller.send("u9")
     assert unsent == ["u9"]
     assert "Nothing can be changed now." in banner.label.text()
@@ -64,8 +64,8 @@ def test_a_store_that_can_t_be_used_is_shown_as_far_as_it_can_be_read(
     application = open_bough()
     controller = application.controller
     assert [conversation.name for conversation in controller.program.conversations.all] == ["planted"]
-    controller.open_conversation(1)
-    assert labels(controller.path) == "u1-a1"
+    controller.shown.open_conversation(1)
+    assert labels(controller.shown.path) == "u1-a1"
     _refuses(application, said)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.close()
@@ -81,8 +81,8 @@ def test_a_locked_store_is_told_and_opens_once_it_is_free(open_bough: OpenBough,
         other.execute("ROLLBACK")
     application = open_bough()
     assert not application.store.why_read_only
-    application.controller.open_conversation(1)
-    assert labels(application.controller.path) == "u1-a1"
+    application.controller.shown.open_conversation(1)
+    assert labels(application.controller.shown.path) == "u1-a1"
 
 
 def test_what_was_thrown_away_and_deleted_is_in_no_file_any_more(
@@ -92,8 +92,8 @@ def test_what_was_thrown_away_and_deleted_is_in_no_file_any_more(
     controller = application.controller
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     controller.send("zqxjkvwpf?")
-    qtbot.waitUntil(lambda: controller.streaming_message is None, timeout=PATIENCE_MS)
-    conversation = controller.conversation
+    qtbot.waitUntil(lambda: controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+    conversation = controller.shown.conversation
     assert conversation is not None
     # What is read is written to disk once nobody asks anything.
     qtbot.waitUntil(lambda: controller.program.kept_files.num_bytes > 0, timeout=PATIENCE_MS)

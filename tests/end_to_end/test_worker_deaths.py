@@ -57,8 +57,8 @@ class _Deaths:
         self.bot.waitUntil(lambda: self.application.session.state == "ready", timeout=PATIENCE_MS)
 
     def answer(self) -> Message:
-        self.bot.waitUntil(lambda: self.controller.streaming_message is None, timeout=PATIENCE_MS)
-        return self.controller.path[-1]
+        self.bot.waitUntil(lambda: self.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+        return self.controller.shown.path[-1]
 
     # --- moments -------------------------------------------------------------------------------------------
 
@@ -74,11 +74,11 @@ class _Deaths:
     def while_reading(self) -> None:
         num = self.num_noticed + 1
         self.controller.send("How do I fork a message? " * self.draw.randrange(100, 200))
-        with self.bot.waitSignal(self.controller.reading, timeout=PATIENCE_MS):
+        with self.bot.waitSignal(self.controller.shown.reading, timeout=PATIENCE_MS):
             pass
         self.kill()
         self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
-        assert self.controller.path[-1].state == "stopped"
+        assert self.controller.shown.path[-1].state == "stopped"
 
     def while_streaming(self) -> None:
         num, num_pieces = self.num_noticed + 1, self.draw.randrange(1, 12)
@@ -89,11 +89,11 @@ class _Deaths:
             if len(pieces) == num_pieces:
                 self.kill()
 
-        self.controller.text_appended.connect(take)
+        self.controller.shown.text_appended.connect(take)
         self.controller.send("What is a branch, and how do I fork a message?")
         self.bot.waitUntil(lambda: self.num_noticed == num, timeout=PATIENCE_MS)
-        self.controller.text_appended.disconnect(take)
-        answer = self.controller.path[-1]
+        self.controller.shown.text_appended.disconnect(take)
+        answer = self.controller.shown.path[-1]
         assert (answer.state, answer.text) == ("stopped", "".join(pieces))
         assert answer.record is not None
         assert "SIGKILL" in str(answer.record.error)
@@ -109,9 +109,9 @@ class _Deaths:
             assert whole.text.startswith(answer.text)
 
     def check_store(self, message: Message) -> None:
-        assert self.controller.conversation is not None
+        assert self.controller.shown.conversation is not None
         other = Store(self.application.store.path)
-        assert message in other.messages(self.controller.conversation.id)
+        assert message in other.messages(self.controller.shown.conversation.id)
         other.close()
 
 
@@ -122,9 +122,9 @@ def test_fifty_workers_die_at_any_moment_and_the_next_message_works(open_bough: 
     moments = [deaths.while_idle, *[deaths.while_loading] * 3, deaths.while_reading, deaths.while_streaming]
     num_files = 0
     while deaths.num_noticed < _NUM_DEATHS:
-        deaths.controller.new_conversation()
+        deaths.controller.shown.new_conversation()
         deaths.draw.choice(moments)()
-        deaths.controller.new_conversation()
+        deaths.controller.shown.new_conversation()
         deaths.controller.send("What is a branch?")
         answer = deaths.answer()
         assert answer.state == "complete"
@@ -153,11 +153,11 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     assert "died 3 times in a row with the model 'guide'" in notices[-1].text
     assert "Choose another model" in notices[-1].text
     controller.send("What is a branch?")
-    assert controller.path[-1].state == "failed"
+    assert controller.shown.path[-1].state == "failed"
     controller.program.load_model("guide")
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
-    controller.regenerate(controller.path[-1].id)
-    qtbot.waitUntil(lambda: controller.path[-1].state == "complete", timeout=PATIENCE_MS)
+    controller.regenerate(controller.shown.path[-1].id)
+    qtbot.waitUntil(lambda: controller.shown.path[-1].state == "complete", timeout=PATIENCE_MS)
 
 
 @pytest.mark.parametrize("moment", ["loading", "idle", "streaming"])
@@ -171,17 +171,17 @@ def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
     if moment == "streaming":
         controller.send("Say a and b.")
         controller.send("And then?")
-        qtbot.waitUntil(lambda: len(controller.path[2].text) > 100, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: len(controller.shown.path[2].text) > 100, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: application.link.pid is not None, timeout=PATIENCE_MS)
     pid = application.link.pid
     assert pid is not None
     worker = psutil.Process(pid)
-    seen = controller.path
+    seen = controller.shown.path
     application.window.close()
     assert not worker.is_running()
     if moment == "streaming":
         again = open_bough()
-        answer, waiting = again.controller.path[2], again.controller.path[4]
+        answer, waiting = again.controller.shown.path[2], again.controller.shown.path[4]
         assert answer.text.startswith(seen[2].text)
         assert set(answer.text) == {"a", "b"}
         assert (answer.state, waiting.state) == ("stopped", "stopped")
@@ -197,14 +197,14 @@ def test_closing_the_window_ends_a_worker_that_hears_nothing_any_more(
     controller = application.controller
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     controller.send("Say a and b.")
-    qtbot.waitUntil(lambda: len(controller.path[2].text) > 100, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: len(controller.shown.path[2].text) > 100, timeout=PATIENCE_MS)
     assert application.link.pid is not None
     worker = psutil.Process(application.link.pid)
     worker.suspend()
-    seen = controller.path[2]
+    seen = controller.shown.path[2]
     application.window.close()
     assert not worker.is_running()
-    answer = open_bough().controller.path[2]
+    answer = open_bough().controller.shown.path[2]
     assert answer.text.startswith(seen.text)
     assert answer.state == "stopped"
     assert answer.record is not None

@@ -24,15 +24,15 @@ def streaming(stage: Stage) -> QWidget:
 def reading(stage: Stage) -> QWidget:
     stage.open("stopped")
     stage.let_worker_rest()
-    stage.controller.regenerate(stage.controller.path[-1].id)
-    stage.view(stage.controller.path[-1]).show_reading(1_204, 3_880, 1_000)
+    stage.controller.regenerate(stage.controller.shown.path[-1].id)
+    stage.view(stage.controller.shown.path[-1]).show_reading(1_204, 3_880, 1_000)
     return stage.window
 
 
 def waiting(stage: Stage) -> QWidget:
     """An answer that waits for that of another conversation."""
     _begin(stage, "What is a branch?")
-    stage.controller.new_conversation()
+    stage.controller.shown.new_conversation()
     stage.controller.send("What is a fork?")
     stage.shown(PrefillProgress)
     return stage.window
@@ -92,16 +92,16 @@ def system_prompt(stage: Stage) -> QWidget:
 
 def regenerate_with(stage: Stage) -> QWidget:
     stage.open("stopped")
-    stage.press(stage.controller.path[-1], "W")
+    stage.press(stage.controller.shown.path[-1], "W")
     stage.shown(QMenu)
     return stage.window
 
 
 def _begin(stage: Stage, question: str) -> None:
     """Let the worker rest in the middle of an answer; where it was faster than that, of another one."""
-    while stage.controller.streaming_message is None:
+    while stage.controller.shown.streaming_message is None:
         stage.wake_worker()
-        stage.controller.new_conversation()
+        stage.controller.shown.new_conversation()
         stage.controller.send(question)
-        stage.wait(lambda: bool(stage.controller.path[-1].text))
+        stage.wait(lambda: bool(stage.controller.shown.path[-1].text))
         stage.let_worker_rest()

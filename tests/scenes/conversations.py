@@ -33,7 +33,7 @@ def math(stage: Stage) -> QWidget:
 
 def thought(stage: Stage) -> QWidget:
     stage.open("thought")
-    answer = stage.controller.path[-1]
+    answer = stage.controller.shown.path[-1]
     thought = stage.view(answer).thought
     if thought is not None and not thought.is_open:
         stage.press(answer, "T")
@@ -42,7 +42,7 @@ def thought(stage: Stage) -> QWidget:
 
 def editing(stage: Stage) -> QWidget:
     stage.open("versions")
-    stage.press(stage.controller.path[1], "E")
+    stage.press(stage.controller.shown.path[1], "E")
     return stage.window
 
 
@@ -63,7 +63,7 @@ def tokens(stage: Stage) -> QWidget:
     """The popover at a token that was not the likeliest."""
     stage.open("tokens")
     stage.act("tokens")
-    answer = stage.controller.path[-1]
+    answer = stage.controller.shown.path[-1]
     for _ in range(5):
         stage.press(answer, Qt.Key.Key_Right)
     stage.press(answer, Qt.Key.Key_Down)
@@ -78,7 +78,7 @@ def message_menu(stage: Stage) -> QWidget:
 def going_on(stage: Stage) -> QWidget:
     """What it costs to go on from the cursor in an answer, said where that is chosen."""
     stage.open("thought")
-    text = stage.view(stage.controller.path[-1]).text
+    text = stage.view(stage.controller.shown.path[-1]).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
     cursor = text.textCursor()
     cursor.setPosition(30)

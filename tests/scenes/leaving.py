@@ -49,7 +49,7 @@ def importing(stage: Stage) -> QWidget:
 def trash(stage: Stage) -> QWidget:
     """A conversation that was deleted, a branch that was pruned; both are back when it is played again."""
     stage.open("versions")
-    stage.controller.prune(stage.controller.path[-1].id)
+    stage.controller.prune(stage.controller.shown.path[-1].id)
     stage.application.program.conversations.delete(stage.planted["Trip plans"])
     sheet = stage.window.dialogs.show_trash()
     stage.wait(lambda: sheet.list.count() >= 2)
@@ -65,7 +65,7 @@ def backups(stage: Stage) -> QWidget:
 def running_again(stage: Stage) -> QWidget:
     """An answer of the guide's that came again."""
     stage.controller.send("What is a branch?")
-    stage.wait(lambda: stage.controller.streaming_message is None)
+    stage.wait(lambda: stage.controller.shown.streaming_message is None)
     sheet = stage.window.dialogs.show_replay()
     assert sheet is not None
     stage.wait(lambda: sheet.is_over)

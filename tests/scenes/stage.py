@@ -64,7 +64,7 @@ class Stage:
 
     def open(self, name: str) -> None:
         """Open a planted conversation."""
-        self.controller.open_conversation(self.planted[name])
+        self.controller.shown.open_conversation(self.planted[name])
         self.settle()
 
     def act(self, action: str) -> None:
@@ -150,11 +150,11 @@ class Stage:
         # Where there is no window manager, nobody else says so.
         window.activateWindow()
         # What was done to a planted conversation is taken back, and what lies ready in it.
-        if self.controller.conversation is not None:
+        if self.controller.shown.conversation is not None:
             while self.controller.to_undo:
                 self.controller.undo()
             self.controller.preparation.put_back(Unsent())
         self.application.program.preferences.change(recent_drafts=())
-        self.controller.new_conversation()
+        self.controller.shown.new_conversation()
         self.controller.preparation.ask_as_others_do()
         self.settle()

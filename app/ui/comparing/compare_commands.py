@@ -41,7 +41,7 @@ class CompareCommands(QObject):
 
     def compare(self, message_id: MessageId) -> None:
         """Compare a message with the version before it, the first with the next; a branch where there is none."""
-        siblings = list(self._controller.siblings(message_id))
+        siblings = list(self._controller.shown.siblings(message_id))
         if len(siblings) < 2:
             self.compare_with_branch(message_id)
             return
@@ -52,7 +52,7 @@ class CompareCommands(QObject):
 
     def compare_messages(self, one: MessageId, other: MessageId) -> None:
         """Compare two messages, wherever they stand."""
-        siblings = list(self._controller.siblings(one))
+        siblings = list(self._controller.shown.siblings(one))
         if other in siblings:
             sides = [self._version(sibling, number, len(siblings)) for number, sibling in enumerate(siblings, 1)]
             self._open(sides, siblings.index(one), siblings.index(other))
@@ -61,7 +61,7 @@ class CompareCommands(QObject):
 
     def compare_with_branch(self, message_id: MessageId) -> None:
         """Compare the branch that a message lies on with the visible one, from where they part."""
-        opened = self._controller.opened
+        opened = self._controller.shown.opened
         if opened is None:
             return
         branch, visible = opened.branch_through(message_id), opened.path
@@ -89,18 +89,18 @@ class CompareCommands(QObject):
 
     def _version(self, message_id: MessageId, number: int, count: int) -> _Side:
         title = self.tr("Version {number} of {count}").format(number=number, count=count)
-        return self._titled(title, message_id), self._controller.message(message_id).text
+        return self._titled(title, message_id), self._controller.shown.message(message_id).text
 
     def _message(self, message_id: MessageId) -> _Side:
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         return self._titled(role_in_words(message), message_id), message.text
 
     def _titled(self, title: str, message_id: MessageId) -> str:
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         model = message.record.model if message.record is not None else ""
         parts = (title, message.name, model_label(model) if model else "", when(message.created_ms))
         return " · ".join(part for part in parts if part)
 
     def _text(self, messages: list[Message]) -> str:
-        said = [self._controller.message(message.id) for message in messages]
+        said = [self._controller.shown.message(message.id) for message in messages]
         return "\n\n".join(f"{role_in_words(message)}\n{message.text}" for message in said)

@@ -76,9 +76,9 @@ class SideBySide(QWidget):
         column.addWidget(self._area, 1)
         self._ticker = QTimer(self, singleShot=True, interval=_TICK_MS)
         self._ticker.timeout.connect(self._render)
-        controller.text_appended.connect(self._on_text)
-        controller.message_changed.connect(self._on_changed)
-        controller.branch_changed.connect(self._on_branch)
+        controller.shown.text_appended.connect(self._on_text)
+        controller.shown.message_changed.connect(self._on_changed)
+        controller.shown.branch_changed.connect(self._on_branch)
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
@@ -95,9 +95,9 @@ class SideBySide(QWidget):
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
         """Show siblings, all or some of them, the first with the focus; each has its number among all."""
         self._clear()
-        first = self._controller.message(message_ids[0])
-        asked = self._controller.message(first.parent_id).text if first.parent_id is not None else ""
-        versions = list(self._controller.siblings(message_ids[0]))
+        first = self._controller.shown.message(message_ids[0])
+        asked = self._controller.shown.message(first.parent_id).text if first.parent_id is not None else ""
+        versions = list(self._controller.shown.siblings(message_ids[0]))
         are_all = len(message_ids) == len(versions)
         title = self.tr("Answers to “{}”").format(" ".join(asked.split()))
         some = self.tr("{} of {} versions").format(len(message_ids), len(versions))
@@ -107,7 +107,7 @@ class SideBySide(QWidget):
             card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
-            num_pruned = self._controller.num_below(*(other for other in message_ids if other != message_id))
+            num_pruned = self._controller.shown.subtree_size(*(other for other in message_ids if other != message_id))
             what = self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned)
             if not are_all:
                 card.keep_button.setText(self.tr("Keep only this of {}").format(len(message_ids)))
@@ -123,21 +123,21 @@ class SideBySide(QWidget):
         self.closed.emit(is_chosen)
 
     def _go_on(self, message_id: MessageId) -> None:
-        self._controller.go_to(message_id)
+        self._controller.shown.go_to(message_id)
         self.close_page(is_chosen=True)
 
     def _keep(self, message_id: MessageId) -> None:
         others = [other for other in self._cards if other != message_id]
-        self._controller.go_to(message_id)
+        self._controller.shown.go_to(message_id)
         self._controller.prune(*others)
         self.close_page(is_chosen=True)
 
     def _shown(self, message_id: MessageId) -> ShownMessage:
         return ShownMessage(
-            message=self._controller.message(message_id),
+            message=self._controller.shown.message(message_id),
             siblings=(message_id,),
             actions=(),
-            is_streaming=self._controller.is_streaming(message_id),
+            is_streaming=self._controller.shown.is_streaming(message_id),
             is_last=False,
         )
 
@@ -185,7 +185,7 @@ class SideBySide(QWidget):
         if not self._cards:
             return
         first = next(iter(self._cards))
-        if not self._controller.has(first) or not set(self._cards) <= set(self._controller.siblings(first)):
+        if not self._controller.shown.has(first) or not set(self._cards) <= set(self._controller.shown.siblings(first)):
             self.close_page()
 
     @override

@@ -77,8 +77,8 @@ class ComposerCommands(QObject):
         composer.format_button.clicked.connect(self._choose_format)
         composer.sampling_button.clicked.connect(self._set_asking)
         controller.unsent.connect(self._give_back)
-        controller.branch_changed.connect(self._measure)
-        controller.message_changed.connect(self._measure)
+        controller.shown.branch_changed.connect(self._measure)
+        controller.shown.message_changed.connect(self._measure)
         self._preparation.shown.connect(self._show_unsent)
         self._preparation.asking_changed.connect(self._show_asking)
         self._program.session.changed.connect(self._show_gauge)
@@ -127,19 +127,19 @@ class ComposerCommands(QObject):
         self._show_system_prompt()
 
     def _questions(self) -> Sequence[str]:
-        return [message.text for message in self._controller.path if message.role == "user"]
+        return [message.text for message in self._controller.shown.path if message.role == "user"]
 
     # --- the meter -----------------------------------------------------------------------------------------
 
     def _path(self) -> list[Message]:
-        path = self._controller.path
+        path = self._controller.shown.path
         prompt = self._preparation.unsent.system_prompt
-        if self._controller.conversation is None and prompt:
+        if self._controller.shown.conversation is None and prompt:
             return [Message(id=0, parent_id=None, role="system", text=prompt)]
         return path
 
     def _measure(self) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         shown = (None if conversation is None else conversation.id), True
         self._meter.show(self._path, self._preparation.template_options(), is_another=shown != self._shown)
         self._shown = shown
@@ -155,12 +155,12 @@ class ComposerCommands(QObject):
     # --- the system prompt ---------------------------------------------------------------------------------
 
     def _system_message(self) -> Message | None:
-        path = self._controller.path
+        path = self._controller.shown.path
         return path[0] if path and path[0].role == "system" else None
 
     def _show_system_prompt(self) -> None:
         message = self._system_message()
-        has_begun = self._controller.conversation is not None
+        has_begun = self._controller.shown.conversation is not None
         text = message.text if message is not None else "" if has_begun else self._preparation.unsent.system_prompt
         first = text.strip().partition("\n")[0]
         tip = self.tr("System prompt: {text}").format(text=first) if first else self.tr("System prompt: none")
@@ -174,7 +174,7 @@ class ComposerCommands(QObject):
         from app.ui.composer.system_prompt_popover import SystemPromptPopover
 
         message = self._system_message()
-        has_begun = self._controller.conversation is not None
+        has_begun = self._controller.shown.conversation is not None
         if has_begun and message is None:
             return
         text = message.text if message is not None else self._preparation.unsent.system_prompt
@@ -186,7 +186,7 @@ class ComposerCommands(QObject):
         popover.show_above(self._composer.system_button, popover.editor)
 
     def _on_system_prompt(self, text: str) -> None:
-        if self._controller.conversation is None:
+        if self._controller.shown.conversation is None:
             self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
             self._measure()
 

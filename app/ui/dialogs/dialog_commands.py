@@ -77,7 +77,7 @@ class DialogCommands(QObject):
 
     def update(self, menus: Menus) -> None:
         """Let those be chosen that are possible now."""
-        menus["export"].setEnabled(self._controller.conversation is not None)
+        menus["export"].setEnabled(self._controller.shown.conversation is not None)
 
     @property
     def _archive(self) -> Archive:
@@ -112,11 +112,11 @@ class DialogCommands(QObject):
         from app.export.exporting import Scope
         from app.ui.dialogs.export_window import Offer
 
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         conversations = self._controller.program.conversations.all
         if conversation is not None:
             name, ids = conversation.name, (conversation.id,)
-            path = self._controller.path
+            path = self._controller.shown.path
             if path:
                 told = sum(bool(message.text) or message.role != "system" for message in path)
                 messages = self.tr("%n message(s)", "", told)
@@ -130,7 +130,7 @@ class DialogCommands(QObject):
                 scope = Scope(conversation_ids=ids, message_ids=frozenset({current}))
                 yield Offer(
                     self.tr("This message"),
-                    _first_words(self._controller.message(current).text),
+                    _first_words(self._controller.shown.message(current).text),
                     name,
                     scope,
                 )
@@ -212,11 +212,11 @@ class DialogCommands(QObject):
         self.search.open()
 
     def _go_to(self, conversation_id: int, message_id: MessageId) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         if conversation is None or conversation.id != conversation_id:
-            self._controller.open_conversation(conversation_id)
-        if self._controller.conversation is not None:
-            self._controller.go_to(message_id)
+            self._controller.shown.open_conversation(conversation_id)
+        if self._controller.shown.conversation is not None:
+            self._controller.shown.go_to(message_id)
             self._transcript.focus(message_id)
 
     # --- trash and backups ---------------------------------------------------------------------------------
@@ -233,9 +233,9 @@ class DialogCommands(QObject):
     def _restore(self, thrown: Thrown) -> None:
         conversations = self._controller.program.conversations
         conversations.restore(thrown.conversation_id, thrown.message_id)
-        opened = self._controller.conversation
+        opened = self._controller.shown.conversation
         if opened is not None and opened.id == thrown.conversation_id:
-            self._controller.open_conversation(opened.id)
+            self._controller.shown.open_conversation(opened.id)
 
     def show_backups(self) -> BackupsWindow:
         """List the backups."""
@@ -253,7 +253,7 @@ class DialogCommands(QObject):
         from app.ui.dialogs.replay_window import ReplayWindow
 
         message_id = self._current_id()
-        path = self._controller.path
+        path = self._controller.shown.path
         place = next((place for place, message in enumerate(path) if message.id == message_id), None)
         if place is None:
             return None

@@ -72,14 +72,14 @@ class MessageCommands(QObject):
             case "stop":
                 self._controller.stop()
             case "copy":
-                QGuiApplication.clipboard().setText(self._controller.message(message_id).text)
+                QGuiApplication.clipboard().setText(self._controller.shown.message(message_id).text)
             case _:
                 pass
 
     def edit(self, message_id: MessageId) -> None:
         """Let another version of a message be written, wherever it stands."""
         if message_id not in self._transcript.message_ids:
-            self._controller.go_to(message_id)
+            self._controller.shown.go_to(message_id)
         if (view := self._transcript.reveal(message_id)) is not None:
             view.begin_edit()
 
@@ -119,7 +119,7 @@ class MessageCommands(QObject):
             ids = self._transcript.message_ids
             # Where there is nothing to switch, the nearest fork above is what is meant.
             upward = reversed(ids[: ids.index(current) + 1])
-            fork = next((upper for upper in upward if len(self._controller.siblings(upper)) > 1), current)
+            fork = next((upper for upper in upward if len(self._controller.shown.siblings(upper)) > 1), current)
             self._transcript.step_sibling(fork, step)
 
     def _step_message(self, step: int) -> None:

@@ -294,11 +294,11 @@ class EditCosts(QObject):
 
     def _path_below(self, system_prompt: str) -> list[Message]:
         """Return the path to the first question below a new system prompt."""
-        first = [message for message in self._controller.path if message.role == "user"][:1]
+        first = [message for message in self._controller.shown.path if message.role == "user"][:1]
         return [Message(id=0, parent_id=None, role="system", text=system_prompt), *(first or [_SAMPLE_QUESTION])]
 
     def _path_to(self, message: Message, text: str) -> list[Message]:
         """Return the path to a new version of a question."""
-        path = self._controller.path
+        path = self._controller.shown.path
         index = next((index for index, other in enumerate(path) if other.id == message.id), len(path))
         return [*path[:index], Message(id=0, parent_id=message.parent_id, role="user", text=text)]

@@ -79,7 +79,9 @@ class ReadingCommands(QObject):
     def _ask_cost(self, message_id: MessageId | None) -> None:
         """Ask what it would cost to go on from the cursor in an answer, for a menu that is about to show."""
         menu, view = self._menus.menu("Message"), self._transcript.view(message_id) if message_id is not None else None
-        answer = None if view is None else self._controller.begun_here(view.message.id, view.text.source_position)
+        answer = (
+            None if view is None else self._controller.forks.beginning_at(view.message.id, view.text.source_position)
+        )
         self._menus.call(_GO_ON, "")
         menu.setMinimumWidth(0)
         if answer is None or answer.record is None:
@@ -89,7 +91,7 @@ class ReadingCommands(QObject):
         self._call_with_cost(_MUCH)
         menu.setMinimumWidth(menu.sizeHint().width())
         self._menus.call(_GO_ON, "")
-        path, place = self._controller.path, answer.parent_id
+        path, place = self._controller.shown.path, answer.parent_id
         above = path[: next((number for number, message in enumerate(path, 1) if message.id == place), 0)]
         self._costs.ask(lambda: above, answer.record.template_options, answer)
 

@@ -58,7 +58,7 @@ class ConversationCommands(QObject):
 
     def update(self, menus: Menus) -> None:
         """Let those be chosen that are possible now."""
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         for name in _ON_OPEN_ONE:
             menus[name].setEnabled(conversation is not None)
         menus["pin"].setChecked(conversation is not None and conversation.pinned_ms is not None)
@@ -66,7 +66,7 @@ class ConversationCommands(QObject):
 
     def begin(self) -> None:
         """Show an empty page, and wait for its first message."""
-        self._controller.new_conversation()
+        self._controller.shown.new_conversation()
         self._composer.text.setFocus()
 
     def show_menu(self, conversation_id: int, place: QPoint) -> None:
@@ -138,7 +138,7 @@ class ConversationCommands(QObject):
         return next((one for one in self._conversations.all if one.id == conversation_id), None)
 
     def _on_open_one(self, act: Callable[[int], object]) -> None:
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         if conversation is not None:
             act(conversation.id)
 

@@ -59,9 +59,9 @@ class ConversationList(QTreeView):
         self.collapsed.connect(self._remember_folded)
         self.rows.renamed.connect(self._conversations.rename)
         self._conversations.changed.connect(self.refresh)
-        controller.branch_changed.connect(self.select_open)
+        controller.shown.branch_changed.connect(self.select_open)
         answers = controller.program.answers
-        for changed in (answers.asked, answers.ended, controller.branch_changed):
+        for changed in (answers.asked, answers.ended, controller.shown.branch_changed):
             changed.connect(self._mark_answered)
         self.refresh()
 
@@ -86,7 +86,7 @@ class ConversationList(QTreeView):
 
     def _mark_answered(self) -> None:
         # In the one that is open the answer is seen, and painting a mark would take time from its first words.
-        opened = self._controller.conversation
+        opened = self._controller.shown.conversation
         seen = frozenset[int]() if opened is None else {opened.id}
         self.rows.show_answered(self._controller.program.answers.conversation_ids - seen)
 
@@ -108,7 +108,7 @@ class ConversationList(QTreeView):
 
     def select_open(self) -> None:
         """Mark the conversation that the window shows."""
-        opened = self._controller.conversation
+        opened = self._controller.shown.conversation
         if opened is None:
             self.setCurrentIndex(QModelIndex())
             self.clearSelection()

@@ -44,8 +44,8 @@ class FindCommands(QObject):
         self._focus_before: QWidget | None = None
         transcript.views_changed.connect(self._light_all)
         transcript.text_shown.connect(self._on_text_shown)
-        controller.branch_changed.connect(self._look_again)
-        controller.message_changed.connect(self._look_again)
+        controller.shown.branch_changed.connect(self._look_again)
+        controller.shown.message_changed.connect(self._look_again)
 
     def connect_bar(self, bar: FindBar) -> None:
         """Listen to the bar, which was just made."""
@@ -115,7 +115,7 @@ class FindCommands(QObject):
         message_id = self._finding.next_elsewhere(self._last_elsewhere)
         if message_id is not None:
             self._last_elsewhere = message_id
-            self._controller.go_to(message_id)
+            self._controller.shown.go_to(message_id)
             self._current = self._finding.first_of(message_id) or 0
             self._show_current()
 
@@ -132,7 +132,7 @@ class FindCommands(QObject):
 
     def _look_again(self, _message_id: MessageId = 0) -> None:
         """The branch is another, or longer; what was found on it is found again."""
-        if self._controller.conversation is None:
+        if self._controller.shown.conversation is None:
             self.close()
         elif self._is_open:
             at = self._finding.hit(self._current)[0] if self._finding.num_hits else 0
@@ -142,7 +142,7 @@ class FindCommands(QObject):
             self._light_all()
 
     def _count(self, text: str) -> None:
-        opened, shown = self._controller.opened, self._controller.path
+        opened, shown = self._controller.shown.opened, self._controller.shown.path
         on_branch = {message.id for message in shown}
         everything = () if opened is None else opened.tree.messages
         self._finding.look_for(text, shown, (message for message in everything if message.id not in on_branch))

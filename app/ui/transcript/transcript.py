@@ -50,7 +50,7 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._controller = controller
-        self.modes = DisplayModes(controller.tokens_so_far)
+        self.modes = DisplayModes(controller.shown.tokens_so_far)
         """How its messages are read."""
         super().__init__(theme)
         self.selection = MessageSelection(self)
@@ -64,11 +64,11 @@ class Transcript(MessageList):
         """Messages without a view that text has streamed into."""
         self._ticker = QTimer(self, interval=_TICK_MS, singleShot=True)
         self._ticker.timeout.connect(self._render)
-        controller.branch_changed.connect(self.show_branch)
-        controller.message_changed.connect(self._show_changed)
-        controller.text_appended.connect(self._on_text)
-        controller.reading.connect(self._on_reading)
-        controller.revealed.connect(self.reveal)
+        controller.shown.branch_changed.connect(self.show_branch)
+        controller.shown.message_changed.connect(self._show_changed)
+        controller.shown.text_appended.connect(self._on_text)
+        controller.shown.reading.connect(self._on_reading)
+        controller.shown.revealed.connect(self.reveal)
         WaitingAnswers(controller, self)
 
     def focus(self, message_id: MessageId) -> bool:
@@ -102,7 +102,7 @@ class Transcript(MessageList):
         view = self.view(message_id)
         had_focus = view is not None and self.window().focusWidget() is view.text
         self._is_choosing = True
-        chosen = self._controller.choose_sibling(message_id, step)
+        chosen = self._controller.shown.choose_sibling(message_id, step)
         self._is_choosing = False
         if had_focus and (view := self.view(chosen)) is not None:
             view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -111,7 +111,7 @@ class Transcript(MessageList):
 
     def show_branch(self) -> None:
         """Show the path; messages that stay keep their views, and what is read keeps its place on screen."""
-        path, before, sight = self._controller.path, list(self._ids), self._sight
+        path, before, sight = self._controller.shown.path, list(self._ids), self._sight
         ids = [message.id for message in path]
         same = _num_same(before, ids)
         was_seen = same < len(before) and sight.is_seen(same)
@@ -121,7 +121,7 @@ class Transcript(MessageList):
         read = None if focused is None else self.view(focused)
         # Who writes in a message is done with it once it is gone.
         is_read = read is not None and focus is read.text
-        conversation = self._controller.conversation
+        conversation = self._controller.shown.conversation
         conversation_id = None if conversation is None else conversation.id
         is_another = same == 0 and conversation_id != self._conversation_id
         self._conversation_id = conversation_id
@@ -129,7 +129,7 @@ class Transcript(MessageList):
         self.replace_from(same, path[same:])
         for message_id in list(self._views):
             self._show_again(message_id)
-        is_asked = 0 < len(ids) - same <= _MOST_ASKED and self._controller.is_streaming(ids[-1])
+        is_asked = 0 < len(ids) - same <= _MOST_ASKED and self._controller.shown.is_streaming(ids[-1])
         if is_another:
             sight.hold_end()
         elif same < min(len(before), len(ids)):
@@ -198,7 +198,7 @@ class Transcript(MessageList):
         for message_id in rendered:
             self._column.forget(self._index[message_id])
         for message_id in self._grown & (self._index.keys() - self._views.keys()):
-            (height,) = self.estimates([self._controller.message(message_id)])
+            (height,) = self.estimates([self._controller.shown.message(message_id)])
             self._column.estimate(self._index[message_id], height)
         self._grown.clear()
         self.arrange()
@@ -209,21 +209,21 @@ class Transcript(MessageList):
 
     @override
     def shown(self, message_id: MessageId) -> ShownMessage:
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         is_last = message_id == self._ids[-1]
         return ShownMessage(
             message=message,
             # As they are now: the tree's own list grows.
-            siblings=tuple(self._controller.siblings(message_id)),
-            actions=_actions(message, self._controller.can_continue(message), is_last=is_last),
-            is_streaming=self._controller.is_streaming(message_id),
+            siblings=tuple(self._controller.shown.siblings(message_id)),
+            actions=_actions(message, self._controller.shown.can_continue(message), is_last=is_last),
+            is_streaming=self._controller.shown.is_streaming(message_id),
             is_last=is_last,
             modes=self.modes,
         )
 
     @override
     def all_messages(self) -> Sequence[Message]:
-        return self._controller.path
+        return self._controller.shown.path
 
     @override
     def connect_view(self, view: MessageView) -> None:
@@ -237,8 +237,8 @@ class Transcript(MessageList):
         view.replaced.connect(self._controller.replace)
         view.sibling_asked.connect(self.step_sibling)
         view.refused.connect(self.refused)
-        view.token_chosen.connect(self._controller.fork_at_token)
-        view.go_on_asked.connect(self._controller.go_on_from_here)
+        view.token_chosen.connect(self._controller.forks.fork_at_token)
+        view.go_on_asked.connect(self._controller.forks.fork_at_position)
 
     def _on_edit_begun(self, editor: MessageEditor) -> None:
         self.edit_begun.emit(editor)
@@ -255,7 +255,7 @@ class Transcript(MessageList):
     @property
     @override
     def is_busy(self) -> bool:
-        return self._controller.streaming_message is not None
+        return self._controller.shown.streaming_message is not None
 
 
 def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
@@ -281,10 +281,10 @@ class WaitingAnswers(QObject):
         self._transcript = transcript
         self._timer = QTimer(self, singleShot=True, interval=_SHOW_WAITING_MS)
         self._timer.timeout.connect(self._update)
-        controller.branch_changed.connect(self._timer.start)
+        controller.shown.branch_changed.connect(self._timer.start)
 
     def _update(self) -> None:
-        waiting = self._controller.streaming_message
+        waiting = self._controller.shown.streaming_message
         if waiting is None or waiting.text:
             return
         view = self._transcript.view(waiting.id)
@@ -296,5 +296,5 @@ class WaitingAnswers(QObject):
     def _waits_for(self, message_id: MessageId) -> str:
         if self._controller.program.session.state == "loading":
             return self.tr("waits for the model to be loaded")
-        name = self._controller.waits_for(message_id)
+        name = self._controller.shown.waits_for(message_id)
         return "" if name is None else self.tr("waits for the answer in “{name}”").format(name=name)

@@ -61,10 +61,10 @@ class DockCommands(QObject):
 
     def possible(self, message_id: MessageId) -> list[str]:
         """Return what can be done with a message, by the names in the menus."""
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         match message.role:
             case "assistant":
-                can_continue = self._controller.can_continue(message)
+                can_continue = self._controller.shown.can_continue(message)
                 names = ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
             case "user":
                 names = ["edit", "regenerate", "fork", "copy"]
@@ -88,20 +88,20 @@ class DockCommands(QObject):
             self._message_commands.act(message_id, name)
 
     def _go_to(self, message_id: MessageId) -> None:
-        if not self._controller.has(message_id):
+        if not self._controller.shown.has(message_id):
             # Another conversation was opened a moment ago.
             return
-        self._controller.go_to(message_id)
+        self._controller.shown.go_to(message_id)
         if self._place.is_over:
             self._place.leave()
 
     def _unpin(self, message_id: MessageId) -> None:
-        if self._controller.has(message_id) and self._controller.message(message_id).pinned_ms is not None:
+        if self._controller.shown.has(message_id) and self._controller.shown.message(message_id).pinned_ms is not None:
             self._controller.pin_branch(message_id)
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
         name = self._names.get(key)
-        if name is None or not self._controller.has(message_id):
+        if name is None or not self._controller.shown.has(message_id):
             return
         if name in self.possible(message_id):
             self.act(message_id, name)
@@ -110,7 +110,7 @@ class DockCommands(QObject):
             self._compare_commands.compare_with_branch(message_id)
 
     def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
-        if not self._controller.has(message_id):
+        if not self._controller.shown.has(message_id):
             return
         menu = QMenu(self._dock.get())
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

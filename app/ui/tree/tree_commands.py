@@ -89,22 +89,24 @@ class TreeCommands(QObject):
         """What an action is called for a message; where it prunes, with how many messages go."""
         match name:
             case "prune":
-                return self.tr("Prune (%n message(s))", "", self._controller.num_below(message_id))
+                return self.tr("Prune (%n message(s))", "", self._controller.shown.subtree_size(message_id))
             case "keep_only":
-                others = [other for other in self._controller.siblings(message_id) if other != message_id]
-                return self.tr("Keep only this version (prune %n message(s))", "", self._controller.num_below(*others))
+                others = [other for other in self._controller.shown.siblings(message_id) if other != message_id]
+                return self.tr(
+                    "Keep only this version (prune %n message(s))", "", self._controller.shown.subtree_size(*others)
+                )
             case _:
                 return menus.name(name)
 
     def marks(self, message_id: MessageId) -> dict[str, bool]:
         """Whether a message has each of the marks that can be set, by the actions that set them."""
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         return {"star": message.starred_ms is not None, "pin_branch": message.pinned_ms is not None}
 
     def possible(self, message_id: MessageId) -> list[str]:
         """Return which of these can be done with a message."""
         controller = self._controller
-        has_others = len(controller.siblings(message_id)) > 1
+        has_others = len(controller.shown.siblings(message_id)) > 1
         return [
             *_MARKS,
             "name",
@@ -118,7 +120,7 @@ class TreeCommands(QObject):
             if name in _VERSIONS:
                 self.refused.emit(self.tr("This message has one version only. Edit or Regenerate makes another."))
             return
-        message = self._controller.message(message_id)
+        message = self._controller.shown.message(message_id)
         match name:
             case "star":
                 self._controller.star(message_id)
@@ -131,7 +133,7 @@ class TreeCommands(QObject):
             case "prune":
                 self._controller.prune(message_id)
             case "side_by_side":
-                self.versions_asked.emit(list(self._controller.siblings(message_id)))
+                self.versions_asked.emit(list(self._controller.shown.siblings(message_id)))
             case "compare":
                 self.comparison_asked.emit(message_id)
             case "keep_only":

@@ -99,9 +99,9 @@ class TreeDock(QFrame):
 
     def _connect(self) -> None:
         controller, view = self._controller, self.view
-        controller.branch_changed.connect(self._refresh_soon)
-        controller.history_changed.connect(self._refresh_soon)
-        controller.message_changed.connect(self._on_message_changed)
+        controller.shown.branch_changed.connect(self._refresh_soon)
+        controller.shown.history_changed.connect(self._refresh_soon)
+        controller.shown.message_changed.connect(self._on_message_changed)
         controller.costs.changed.connect(self._on_costs)
         view.key_pressed.connect(self.key_pressed)
         view.menu_asked.connect(self.menu_asked)
@@ -134,7 +134,7 @@ class TreeDock(QFrame):
 
     def _message(self, message_id: MessageId) -> Message:
         try:
-            return self._controller.message(message_id)
+            return self._controller.shown.message(message_id)
         except LookupError:
             # Another conversation was opened, and this one is still on screen.
             assert self._tree is not None
@@ -148,7 +148,7 @@ class TreeDock(QFrame):
             self._refresher.start()
 
     def _refresh(self) -> None:
-        opened = self._controller.opened
+        opened = self._controller.shown.opened
         if opened is not self._opened:
             self._opened = opened
             self._controller.costs.show(None if opened is None else opened.lineage)

@@ -37,8 +37,8 @@ def _pass_the_time(desk: Desk) -> None:
 def _read_again(desk: Desk, message: Message) -> Message:
     """What another program finds, or this one after it was killed."""
     other = Store(desk.path)
-    assert desk.controller.conversation is not None
-    messages = {found.id: found for found in other.messages(desk.controller.conversation.id)}
+    assert desk.controller.shown.conversation is not None
+    messages = {found.id: found for found in other.messages(desk.controller.shown.conversation.id)}
     other.close()
     return messages[message.id]
 
@@ -50,7 +50,7 @@ def test_streamed_text_is_stored_in_batches_at_most_a_quarter_of_a_second_apart(
     timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
     assert not timer.isActive()
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     # Qt's coarse timers come within a twentieth of their time.
     assert timer.interval() == SAVE_INTERVAL_MS
     assert SAVE_INTERVAL_MS * 1.05 < 250
@@ -75,20 +75,20 @@ def test_another_question_does_not_put_off_the_next_batch(desk: Desk) -> None:
     timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
     desk.controller.send("u1")
     timer_id = timer.timerId()
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.controller.send("u2")
     assert timer.timerId() == timer_id
 
 
 def test_a_killed_program_leaves_what_was_stored_and_nothing_streaming(desk: Desk) -> None:
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     desk.link.chunk(desk.link.asked[-1], "half ")
     _pass_the_time(desk)
     desk.store.close()
     again = Desk(desk.folder)
-    again.controller.open_conversation(1)
-    found = again.controller.path[-1]
+    again.controller.shown.open_conversation(1)
+    found = again.controller.shown.path[-1]
     assert (found.id, found.text, found.state) == (answer.id, "half ", "stopped")
     assert found.record is not None
     assert found.record.error == "Bough ended."
@@ -99,7 +99,7 @@ def test_a_killed_program_leaves_what_was_stored_and_nothing_streaming(desk: Des
 
 def test_a_second_program_leaves_the_answers_of_the_first_alone(desk: Desk) -> None:
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     desk.link.chunk(desk.link.asked[-1], "half ")
     second = Desk(desk.folder)
     assert _read_again(desk, answer).state == "streaming"
@@ -126,7 +126,7 @@ _LONG = "many words " * 2000
 
 def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothing(desk: Desk) -> None:
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     _fill_disk(desk)
     for _ in range(3):
         desk.link.chunk(desk.link.asked[-1], _LONG)
@@ -134,15 +134,15 @@ def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothin
     assert [notice.kind for notice in desk.notices] == ["danger"]
     assert desk.notices[0].text.startswith("The disk is full, so ")
     assert desk.notices[0].text.endswith("What streams in is on screen and will be stored as soon as that works.")
-    assert desk.controller.path[-1].text == _LONG * 3
+    assert desk.controller.shown.path[-1].text == _LONG * 3
 
     desk.link.finished(desk.link.asked[-1], _LONG * 3)
-    ended = desk.controller.path[-1]
+    ended = desk.controller.shown.path[-1]
     assert (ended.text, ended.state) == (_LONG * 3, "complete")
     assert _read_again(desk, answer).state == "streaming"
-    desk.controller.new_conversation()
-    desk.controller.open_conversation(1)
-    assert desk.controller.path[-1] == ended
+    desk.controller.shown.new_conversation()
+    desk.controller.shown.open_conversation(1)
+    assert desk.controller.shown.path[-1] == ended
     desk.controller.send("u2")
     assert [turn.content for turn in desk.link.asked[-1].messages or []] == ["u1", _LONG * 3, "u2"]
 
@@ -152,7 +152,7 @@ def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothin
     assert _read_again(desk, answer) == ended
     desk.link.chunk(desk.link.asked[-1], "a2")
     _pass_the_time(desk)
-    assert desk.stored(desk.controller.path[-1]).text == "a2"
+    assert desk.stored(desk.controller.shown.path[-1]).text == "a2"
 
 
 def test_an_answer_that_goes_on_before_its_end_was_stored_is_stored_as_it_goes_on(desk: Desk) -> None:
@@ -160,7 +160,7 @@ def test_an_answer_that_goes_on_before_its_end_was_stored_is_stored_as_it_goes_o
     desk.link.chunk(desk.link.asked[-1], _LONG)
     _fill_disk(desk)
     desk.link.finished(desk.link.asked[-1], _LONG, "cancelled")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     assert answer.state == "stopped"
     desk.controller.continue_answer(answer.id)
     assert len(desk.link.asked) == 1
@@ -177,7 +177,7 @@ def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(des
     _fill_disk(desk)
     desk.controller.send(text)
     assert (desk.unsent, desk.link.asked) == ([text], [])
-    assert desk.controller.conversation is None
+    assert desk.controller.shown.conversation is None
     assert desk.notices[-1].text.startswith("The disk is full")
     _free_disk(desk)
     desk.ask("u1", "a1")
@@ -185,10 +185,10 @@ def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(des
     desk.controller.send(text)
     desk.controller.edit(desk.by_text("u1").id, text)
     assert desk.unsent == [text] * 3
-    assert labels(desk.controller.path) == "u1-a1"
+    assert labels(desk.controller.shown.path) == "u1-a1"
     _free_disk(desk)
     desk.ask(text, "a2")
-    assert labels(desk.controller.path) == f"u1-a1-{text}-a2"
+    assert labels(desk.controller.shown.path) == f"u1-a1-{text}-a2"
 
 
 def test_another_program_that_writes_for_long_is_told_and_everything_works_afterwards(desk: Desk) -> None:
@@ -209,13 +209,13 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
         num_told = len(desk.notices)
         act()
         assert desk.notices[num_told].text.startswith("Another program is writing to")
-    assert desk.controller.choose_sibling(answer.id, -1) == answer.id
-    assert labels(desk.controller.path) == "u1-a1"
+    assert desk.controller.shown.choose_sibling(answer.id, -1) == answer.id
+    assert labels(desk.controller.shown.path) == "u1-a1"
     other.execute("ROLLBACK")
     other.close()
     assert [conversation.name for conversation in desk.program.conversations.all] == ["u1"]
     desk.ask("u2", "a2")
-    assert labels(desk.controller.path) == "u1-a1-u2-a2"
+    assert labels(desk.controller.shown.path) == "u1-a1-u2-a2"
 
 
 # --- several at once -------------------------------------------------------------------------------------------
@@ -225,23 +225,23 @@ def test_each_answer_lands_in_its_own_message_whatever_is_on_screen(desk: Desk) 
     desk.controller.send("u1")
     first = desk.link.asked[-1]
     desk.link.chunk(first, "a")
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.controller.send("u2")
     second = desk.link.asked[-1]
     desk.link.chunk(second, "b")
     desk.link.chunk(first, "1")
-    assert labels(desk.controller.path) == "u2-b"
-    desk.controller.open_conversation(1)
-    assert labels(desk.controller.path) == "u1-a1"
+    assert labels(desk.controller.shown.path) == "u2-b"
+    desk.controller.shown.open_conversation(1)
+    assert labels(desk.controller.shown.path) == "u1-a1"
     desk.link.finished(second, "b2")
     desk.link.chunk(first, "!")
-    assert labels(desk.controller.path) == "u1-a1!"
-    desk.controller.open_conversation(2)
-    assert labels(desk.controller.path) == "u2-b2"
+    assert labels(desk.controller.shown.path) == "u1-a1!"
+    desk.controller.shown.open_conversation(2)
+    assert labels(desk.controller.shown.path) == "u2-b2"
     desk.link.finished(first, "a1!?")
-    desk.controller.open_conversation(1)
-    assert labels(desk.controller.path) == "u1-a1!?"
-    assert desk.controller.streaming_message is None
+    desk.controller.shown.open_conversation(1)
+    assert labels(desk.controller.shown.path) == "u1-a1!?"
+    assert desk.controller.shown.streaming_message is None
 
 
 def test_a_question_below_an_answer_that_still_grows_waits_for_its_end(desk: Desk) -> None:
@@ -250,9 +250,9 @@ def test_a_question_below_an_answer_that_still_grows_waits_for_its_end(desk: Des
     desk.link.chunk(first, "half")
     desk.controller.send("u2")
     assert desk.link.asked == [first]
-    waiting = desk.controller.path[-1]
-    assert desk.controller.is_streaming(waiting.id)
-    assert [message.text for message in desk.controller.path] == ["", "u1", "half", "u2", ""]
+    waiting = desk.controller.shown.path[-1]
+    assert desk.controller.shown.is_streaming(waiting.id)
+    assert [message.text for message in desk.controller.shown.path] == ["", "u1", "half", "u2", ""]
     desk.link.finished(first, "half and whole", turn=(4, 5))
     assert desk.link.asked[-1].messages == [
         Turn(role="user", content="u1"),
@@ -260,15 +260,15 @@ def test_a_question_below_an_answer_that_still_grows_waits_for_its_end(desk: Des
         Turn(role="user", content="u2"),
     ]
     desk.answer("a2")
-    assert labels(desk.controller.path) == "u1-half and whole-u2-a2"
+    assert labels(desk.controller.shown.path) == "u1-half and whole-u2-a2"
 
 
 def test_an_answer_that_waits_is_stopped_at_once_and_never_asked_for(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.controller.send("u2")
-    waiting = desk.controller.path[-1]
+    waiting = desk.controller.shown.path[-1]
     desk.answers.stop(waiting.id)
-    assert not desk.controller.is_streaming(waiting.id)
+    assert not desk.controller.shown.is_streaming(waiting.id)
     desk.answers.stop(waiting.id)
     desk.link.finished(desk.link.asked[0], "a1")
     assert len(desk.link.asked) == 1
@@ -282,7 +282,7 @@ def test_stopping_everything_sends_nothing_that_waited(desk: Desk) -> None:
     desk.answers.stop_all()
     desk.link.finished(desk.link.asked[0], "a", "cancelled")
     assert len(desk.link.asked) == 1
-    assert [message.state for message in desk.controller.path if message.role == "assistant"] == ["stopped"] * 3
+    assert [message.state for message in desk.controller.shown.path if message.role == "assistant"] == ["stopped"] * 3
 
 
 def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(desk: Desk) -> None:
@@ -295,10 +295,10 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
     assert sorted(str(cancel.target) for cancel in desk.link.cancelled) == mine
     for request in desk.link.asked:
         desk.link.finished(request, "a1", "cancelled" if request.request_id in mine else "eos")
-    assert labels(desk.controller.path) == "u1-a1"
+    assert labels(desk.controller.shown.path) == "u1-a1"
     desk.controller.undo_delete()
-    assert labels(desk.controller.path) == "u1-a1"
-    assert desk.controller.path[-1].state == "stopped"
+    assert labels(desk.controller.shown.path) == "u1-a1"
+    assert desk.controller.shown.path[-1].state == "stopped"
 
 
 def test_an_answer_that_was_stopped_while_its_prompt_was_read_had_no_first_word(desk: Desk) -> None:
@@ -308,7 +308,7 @@ def test_an_answer_that_was_stopped_while_its_prompt_was_read_had_no_first_word(
     usage = Usage(prompt_tokens=107_462, prefilled_tokens=1_536)
     request_id = desk.link.asked[-1].request_id
     desk.link.say(Finished(request_id=request_id, choices=[choice], usage=usage, timing=timing))
-    record = desk.controller.path[-1].record
+    record = desk.controller.shown.path[-1].record
     assert record is not None
     assert (record.figures.queue_ms, record.figures.first_word_ms) == (290.0, 0.0)
 
@@ -318,15 +318,15 @@ def test_a_deleted_conversation_that_comes_back_while_its_answer_ends_has_all_of
     desk.link.chunk(desk.link.asked[0], "half")
     desk.program.conversations.delete(1)
     desk.controller.undo_delete()
-    assert labels(desk.controller.path) == "u1-half"
+    assert labels(desk.controller.shown.path) == "u1-half"
     desk.link.finished(desk.link.asked[0], "half and more", "cancelled")
-    assert labels(desk.controller.path) == "u1-half and more"
+    assert labels(desk.controller.shown.path) == "u1-half and more"
 
 
 def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.controller.send("u2")
     desk.program.load_model("/another")
     assert [command.target for command in desk.link.cancelled] == ["answer-2", "answer-1"]
@@ -334,8 +334,8 @@ def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
     desk.link.finished(desk.link.asked[0], "half", "cancelled")
     desk.link.finished(desk.link.asked[1], "", "cancelled", turn=())
     desk.link.loaded()
-    desk.controller.open_conversation(1)
-    assert labels(desk.controller.path) == "u1-half"
+    desk.controller.shown.open_conversation(1)
+    assert labels(desk.controller.shown.path) == "u1-half"
     answer = desk.ask("u3", "a3")
     assert answer.record is not None
     assert answer.record.model == "/another"
@@ -353,7 +353,7 @@ def test_what_comes_after_the_end_of_an_answer_changes_nothing(desk: Desk) -> No
     desk.link.failed(request)
     desk.link.say(Chunk(request_id=None, choice=0, text="nobody's", tokens=[]))
     desk.link.say(Chunk(request_id="answer-999", choice=0, text="nobody's", tokens=[]))
-    assert desk.controller.path[-1] == answer
+    assert desk.controller.shown.path[-1] == answer
     assert desk.stored(answer) == answer
 
 
@@ -362,10 +362,10 @@ def test_the_late_end_of_a_dead_worker_changes_nothing(desk: Desk) -> None:
     request = desk.link.asked[-1]
     desk.link.chunk(request, "half")
     desk.link.die()
-    ended = desk.controller.path[-1]
+    ended = desk.controller.shown.path[-1]
     desk.link.chunk(request, " late")
     desk.link.finished(request, "half and whole")
-    assert desk.controller.path[-1] == ended
+    assert desk.controller.shown.path[-1] == ended
     assert (ended.text, ended.state) == ("half", "stopped")
     assert ended.record is not None
     assert "SIGKILL" in str(ended.record.error)
@@ -376,11 +376,11 @@ def test_an_answer_that_failed_keeps_what_there_is_and_says_why(desk: Desk) -> N
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "half")
     desk.link.failed(desk.link.asked[-1], "There is not enough memory for this.")
-    ended = desk.controller.path[-1]
+    ended = desk.controller.shown.path[-1]
     assert (ended.text, ended.state) == ("half", "failed")
     assert ended.record is not None
     assert ended.record.error == "There is not enough memory for this."
-    assert desk.controller.can_continue(ended)
+    assert desk.controller.shown.can_continue(ended)
     assert desk.stored(ended) == ended
 
 
@@ -388,8 +388,8 @@ def test_without_a_worker_a_question_is_kept_and_the_answer_says_so(desk: Desk) 
     desk.link.stop()
     desk.controller.send("u1")
     desk.controller.send("u2")
-    assert [message.text for message in desk.controller.path] == ["", "u1", "", "u2", ""]
-    for answer in (message for message in desk.controller.path if message.role == "assistant"):
+    assert [message.text for message in desk.controller.shown.path] == ["", "u1", "", "u2", ""]
+    for answer in (message for message in desk.controller.shown.path if message.role == "assistant"):
         assert answer.state == "failed"
         assert answer.record is not None
         assert str(answer.record.error).startswith("No model is running")
@@ -397,16 +397,16 @@ def test_without_a_worker_a_question_is_kept_and_the_answer_says_so(desk: Desk) 
 
 def test_text_as_it_grows_is_put_together_only_when_somebody_looks(desk: Desk) -> None:
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     pieces = desk.answers._streams[answer.id]._new  # pyright: ignore[reportPrivateUsage]
     pieces.clear()
     for number in range(1000):
         desk.link.chunk(desk.link.asked[-1], f"{number} ")
     assert len(pieces) == 1000
-    text = desk.controller.path[-1].text
+    text = desk.controller.shown.path[-1].text
     assert text == "".join(f"{number} " for number in range(1000))
     assert len(pieces) == 1
-    assert desk.controller.path[-1].text == text
+    assert desk.controller.shown.path[-1].text == text
 
 
 def test_signals_say_what_happens_to_which_message(desk: Desk) -> None:
@@ -415,11 +415,11 @@ def test_signals_say_what_happens_to_which_message(desk: Desk) -> None:
     def hear(*what: object) -> None:
         heard.append(what)
 
-    desk.controller.text_appended.connect(hear)
-    desk.controller.reading.connect(hear)
-    desk.controller.message_changed.connect(hear)
+    desk.controller.shown.text_appended.connect(hear)
+    desk.controller.shown.reading.connect(hear)
+    desk.controller.shown.message_changed.connect(hear)
     desk.controller.send("u1")
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     request = desk.link.asked[-1]
     desk.link.reading(request, 5, 10, 4)
     desk.link.chunk(request, "a")
@@ -471,7 +471,7 @@ def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk:
         choice = Choice(text="a", token_ids=[], num_recut=0, seed=5, reason="eos")
         usage = Usage(prompt_tokens=10, dropped_messages=num_turns)
         desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
-        answer = desk.controller.path[-1]
+        answer = desk.controller.shown.path[-1]
         assert answer.record is not None
         assert answer.record.figures.left_out_messages == num_messages
         assert desk.stored(answer) == answer
@@ -508,7 +508,7 @@ def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk:
         for number in (0, 1)
     ]
     desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=timing, hooks=hooks))
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     record = answer.record
     assert record is not None
     assert (record.model, record.model_identity, record.versions) == ("guide", "a hash", {"mlx": "1"})
@@ -528,11 +528,11 @@ def test_what_was_there_before_an_answer_went_on_keeps_what_is_known_of_it(desk:
     first = desk.link.asked[-1]
     desk.link.say(Chunk(request_id=first.request_id, choice=0, text="ab", tokens=[Token(id=1), Token(id=2)]))
     desk.link.finished(first, "ab", reason="length", turn=[1, 2], new=[1, 2])
-    desk.controller.continue_answer(desk.controller.path[-1].id)
+    desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     second = desk.link.asked[-1]
     desk.link.say(Chunk(request_id=second.request_id, choice=0, text="c", tokens=[Token(id=3, origin="forced")]))
     desk.link.finished(second, "c", turn=[1, 2, 3], new=[3])
-    record = desk.controller.path[-1].record
+    record = desk.controller.shown.path[-1].record
     assert record is not None
     assert (record.token_ids, record.origins) == ((1, 2, 3), "ssf")
 

@@ -30,8 +30,8 @@ def _after_a_kill(desk: Desk) -> Message:
     """What the next program finds in the store."""
     other = Store(desk.path)
     other.interrupt_streaming("It was killed.")
-    assert desk.controller.conversation is not None
-    message = other.messages(desk.controller.conversation.id)[-1]
+    assert desk.controller.shown.conversation is not None
+    message = other.messages(desk.controller.shown.conversation.id)[-1]
     other.close()
     return message
 
@@ -64,7 +64,7 @@ def test_when_the_worker_dies_the_tokens_are_known_and_handed_back(desk: Desk) -
     _say(desk, desk.link.asked[-1], "one ", _FIRST, _SECOND)
     desk.link.die()
     desk.link.loaded()
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     assert desk.stored(answer) == answer
     desk.controller.continue_answer(answer.id)
     assert desk.link.asked[-1].continuation == Continuation(text="one ", known_ids=[7, 8])
@@ -94,7 +94,7 @@ def test_behind_a_healed_seam_it_is_known_how_each_token_came(desk: Desk) -> Non
     _say(desk, desk.link.asked[-1], "one tw", Token(id=7), Token(id=6))
     desk.link.die()
     desk.link.loaded()
-    desk.controller.continue_answer(desk.controller.path[-1].id)
+    desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     request = desk.link.asked[-1]
     # The token at the seam is another one now.
     _say(desk, request, "o three", Token(id=8, origin="healed"), Token(id=9, logprob=-0.5))
@@ -108,7 +108,7 @@ def test_behind_a_healed_seam_it_is_known_how_each_token_came(desk: Desk) -> Non
         turn_token_chars=[4, 3, 6],
     )
     desk.link.say(Finished(request_id=request.request_id, choices=[choice], usage=Usage(), timing=Timing()))
-    record = desk.controller.path[-1].record
+    record = desk.controller.shown.path[-1].record
     assert record is not None
     assert (record.token_ids, record.origins, record.token_chars) == ((7, 8, 9), "shs", (4, 3, 6))
     assert record.logprobs == (None, None, -0.5)
@@ -130,12 +130,14 @@ def test_of_text_some_tokens_of_which_are_not_known_none_are(tmp_path: Path) -> 
 
 def test_the_seed_of_an_answer_is_known_before_it_ends(desk: Desk) -> None:
     desk.controller.send("u1")
-    desk.controller.regenerate(desk.controller.path[-1].id, num_answers=2)
+    desk.controller.regenerate(desk.controller.shown.path[-1].id, num_answers=2)
     asked = desk.link.asked[-1]
     seed = asked.sampling.seed
     assert seed is not None
-    for message_id, number in zip(desk.controller.siblings(desk.controller.path[-1].id)[-2:], (0, 1), strict=True):
-        record = desk.stored(desk.controller.message(message_id)).record
+    for message_id, number in zip(
+        desk.controller.shown.siblings(desk.controller.shown.path[-1].id)[-2:], (0, 1), strict=True
+    ):
+        record = desk.stored(desk.controller.shown.message(message_id)).record
         assert record is not None
         assert record.seed == seed + number
 
@@ -147,12 +149,12 @@ def test_of_an_answer_that_went_on_it_is_known_how_each_part_was_drawn(desk: Des
     _say(desk, request, "ab", Token(id=1), Token(id=2))
     desk.link.finished(request, "ab", reason="length", turn=[1, 2], new=[1, 2])
     set_sampling(desk.program, Sampling(temperature=0.5))
-    desk.controller.continue_answer(desk.controller.path[-1].id)
+    desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     request = desk.link.asked[-1]
     assert request.sampling.seed not in {None, 1}
     _say(desk, request, "c", Token(id=3))
     desk.link.finished(request, "c", turn=[1, 2, 3], new=[3])
-    record = desk.controller.path[-1].record
+    record = desk.controller.shown.path[-1].record
     assert record is not None
     assert record.earlier == (Earlier(end=2, seed=5, sampling=Sampling(temperature=0.25, seed=1)),)
     assert record.sampling == Sampling(temperature=0.5)

@@ -117,7 +117,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
         "The worker died 3 times in a row with the model '/deadly', the last time by signal SIGSEGV. "
         "Your conversations are kept. Choose another model, or Models → Guide."
     )
-    assert desk.controller.path[-1].state == "stopped"
+    assert desk.controller.shown.path[-1].state == "stopped"
     desk.program.load_model("guide")
     assert desk.link.num_started == 4
     desk.link.loaded()

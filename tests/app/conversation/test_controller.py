@@ -20,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
 def _tree(desk: Desk) -> str:
-    assert desk.controller.conversation is not None
-    return drawn(desk.store.messages(desk.controller.conversation.id))
+    assert desk.controller.shown.conversation is not None
+    return drawn(desk.store.messages(desk.controller.shown.conversation.id))
 
 
 def _open_id(desk: Desk) -> int:
-    assert desk.controller.conversation is not None
-    return desk.controller.conversation.id
+    assert desk.controller.shown.conversation is not None
+    return desk.controller.shown.conversation.id
 
 
 def _prompt(request: Generate) -> list[tuple[str, str]]:
@@ -90,7 +90,7 @@ def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
 @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u3000"])
 def test_whitespace_alone_is_no_message(desk: Desk, text: str) -> None:
     desk.controller.send(text)
-    assert desk.controller.conversation is None
+    assert desk.controller.shown.conversation is None
     assert desk.link.asked == []
 
 
@@ -102,18 +102,18 @@ def test_whitespace_alone_is_no_message(desk: Desk, text: str) -> None:
 def test_any_text_is_stored_and_sent_as_it_was_written(desk: Desk, text: str) -> None:
     answer = desk.ask(text, text)
     assert _prompt(desk.link.asked[-1]) == [("user", text)]
-    assert [message.text for message in desk.controller.path] == ["", text, text]
+    assert [message.text for message in desk.controller.shown.path] == ["", text, text]
     assert desk.stored(answer).text == text
     reopened = Desk(desk.folder)
-    reopened.controller.open_conversation(_open_id(desk))
-    assert [message.text for message in reopened.controller.path] == ["", text, text]
+    reopened.controller.shown.open_conversation(_open_id(desk))
+    assert [message.text for message in reopened.controller.shown.path] == ["", text, text]
     reopened.close()
 
 
 def test_half_a_character_from_a_broken_paste_is_shown_as_such(desk: Desk) -> None:
     desk.controller.send("a\ud83db")
     assert _prompt(desk.link.asked[-1]) == [("user", "a\ufffdb")]
-    assert desk.stored(desk.controller.path[1]).text == "a\ufffdb"
+    assert desk.stored(desk.controller.shown.path[1]).text == "a\ufffdb"
 
 
 # --- branches --------------------------------------------------------------------------------------------------
@@ -125,10 +125,10 @@ def test_an_edited_question_is_a_sibling_that_is_asked_anew_and_the_old_one_stay
     desk.controller.edit(desk.by_text("u1").id, "u3")
     desk.answer("a3")
     assert _tree(desk) == "u1-a1-u2-a2 | u3-a3"
-    assert labels(desk.controller.path) == "u3-a3"
+    assert labels(desk.controller.shown.path) == "u3-a3"
     assert _prompt(desk.link.asked[-1]) == [("user", "u3")]
-    desk.controller.choose_sibling(desk.by_text("u3").id, -1)
-    assert labels(desk.controller.path) == "u1-a1-u2-a2"
+    desk.controller.shown.choose_sibling(desk.by_text("u3").id, -1)
+    assert labels(desk.controller.shown.path) == "u1-a1-u2-a2"
 
 
 def test_an_edited_answer_is_a_sibling_that_the_model_reads_from_then_on(desk: Desk) -> None:
@@ -148,7 +148,7 @@ def test_another_system_prompt_asks_the_first_question_anew(desk: Desk) -> None:
     desk.answer("a3")
     assert _tree(desk) == "s1-u1-a1-u2-a2 | s2-u1-a3"
     desk.controller.edit(desk.by_text("s2").id, "")
-    assert [message.text for message in desk.controller.path] == ["", "u1", ""]
+    assert [message.text for message in desk.controller.shown.path] == ["", "u1", ""]
 
 
 @pytest.mark.parametrize("text", ["u1", "", "  \n"])
@@ -163,7 +163,7 @@ def test_a_regenerated_answer_stands_beside_the_old_one(desk: Desk) -> None:
     desk.controller.regenerate(old.id)
     new = desk.answer("a2")
     assert _tree(desk) == "u1-a1 | u1-a2"
-    assert desk.controller.siblings(new.id) == [old.id, new.id]
+    assert desk.controller.shown.siblings(new.id) == [old.id, new.id]
     desk.controller.regenerate(desk.by_text("u1").id)
     desk.answer("a3")
     assert _tree(desk) == "u1-a1 | u1-a2 | u1-a3"
@@ -174,12 +174,12 @@ def test_choosing_stops_at_either_end_and_is_remembered(desk: Desk) -> None:
     first = desk.ask("u1", "a1")
     desk.controller.regenerate(first.id)
     second = desk.answer("a2")
-    assert desk.controller.choose_sibling(second.id, 1) == second.id
-    assert desk.controller.choose_sibling(second.id, -5) == first.id
-    assert labels(desk.controller.path) == "u1-a1"
-    desk.controller.new_conversation()
-    desk.controller.open_conversation(desk.program.conversations.all[0].id)
-    assert labels(desk.controller.path) == "u1-a1"
+    assert desk.controller.shown.choose_sibling(second.id, 1) == second.id
+    assert desk.controller.shown.choose_sibling(second.id, -5) == first.id
+    assert labels(desk.controller.shown.path) == "u1-a1"
+    desk.controller.shown.new_conversation()
+    desk.controller.shown.open_conversation(desk.program.conversations.all[0].id)
+    assert labels(desk.controller.shown.path) == "u1-a1"
 
 
 def test_a_fork_shares_its_past_and_goes_its_own_way(desk: Desk) -> None:
@@ -187,12 +187,12 @@ def test_a_fork_shares_its_past_and_goes_its_own_way(desk: Desk) -> None:
     desk.ask("u2", "a2")
     original = _open_id(desk)
     desk.controller.fork(answer.id)
-    assert labels(desk.controller.path) == "u1-a1"
-    assert desk.controller.path[-1].id == answer.id
+    assert labels(desk.controller.shown.path) == "u1-a1"
+    assert desk.controller.shown.path[-1].id == answer.id
     desk.ask("u3", "a3")
-    assert labels(desk.controller.path) == "u1-a1-u3-a3"
-    desk.controller.open_conversation(original)
-    assert labels(desk.controller.path) == "u1-a1-u2-a2"
+    assert labels(desk.controller.shown.path) == "u1-a1-u3-a3"
+    desk.controller.shown.open_conversation(original)
+    assert labels(desk.controller.shown.path) == "u1-a1-u2-a2"
 
 
 def test_a_fork_at_the_end_of_a_branch_does_not_lengthen_that_branch(desk: Desk) -> None:
@@ -200,24 +200,24 @@ def test_a_fork_at_the_end_of_a_branch_does_not_lengthen_that_branch(desk: Desk)
     original = _open_id(desk)
     desk.controller.fork(answer.id)
     desk.ask("u2", "a2")
-    desk.controller.open_conversation(original)
-    assert labels(desk.controller.path) == "u1-a1"
+    desk.controller.shown.open_conversation(original)
+    assert labels(desk.controller.shown.path) == "u1-a1"
 
 
 def test_what_is_changed_above_the_root_of_a_fork_is_the_forks_own(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
     original = _open_id(desk)
     desk.controller.fork(answer.id)
-    assert desk.controller.siblings(answer.id) == (answer.id,)
+    assert desk.controller.shown.siblings(answer.id) == (answer.id,)
     desk.controller.regenerate(answer.id)
     desk.answer("a2")
     desk.controller.edit(desk.by_text("u1").id, "u2")
     desk.answer("a3")
-    assert labels(desk.controller.path) == "u2-a3"
-    desk.controller.choose_sibling(desk.by_text("u2").id, -1)
-    assert labels(desk.controller.path) == "u1-a2"
-    desk.controller.open_conversation(original)
-    assert labels(desk.controller.path) == "u1-a1"
+    assert labels(desk.controller.shown.path) == "u2-a3"
+    desk.controller.shown.choose_sibling(desk.by_text("u2").id, -1)
+    assert labels(desk.controller.shown.path) == "u1-a2"
+    desk.controller.shown.open_conversation(original)
+    assert labels(desk.controller.shown.path) == "u1-a1"
 
 
 # --- going on --------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def _stopped(desk: Desk, text: str) -> Message:
     desk.controller.stop()
     assert [cancel.target for cancel in desk.link.cancelled] == [request.request_id]
     desk.link.finished(request, text, "cancelled", turn=(7, 8))
-    return desk.controller.path[-1]
+    return desk.controller.shown.path[-1]
 
 
 def test_a_stopped_answer_keeps_what_is_there_and_goes_on_exactly(desk: Desk) -> None:
@@ -242,9 +242,9 @@ def test_a_stopped_answer_keeps_what_is_there_and_goes_on_exactly(desk: Desk) ->
     assert request.continuation == Continuation(text="half an ", known_ids=[7, 8])
     assert _prompt(request) == [("user", "u1")]
     desk.link.chunk(request, "answer")
-    assert desk.controller.path[-1].text == "half an answer"
+    assert desk.controller.shown.path[-1].text == "half an answer"
     desk.link.finished(request, "answer", turn=(7, 8, 9))
-    whole = desk.controller.path[-1]
+    whole = desk.controller.shown.path[-1]
     assert (whole.id, whole.text, whole.state) == (answer.id, "half an answer", "complete")
     assert whole.record is not None
     assert whole.record.token_ids == (7, 8, 9)
@@ -256,7 +256,7 @@ def test_after_a_crash_an_answer_goes_on_from_its_text(desk: Desk) -> None:
     desk.link.chunk(desk.link.asked[-1], "half an ")
     desk.link.die()
     desk.link.loaded()
-    answer = desk.controller.path[-1]
+    answer = desk.controller.shown.path[-1]
     assert (answer.text, answer.state) == ("half an ", "stopped")
     desk.controller.continue_answer(answer.id)
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")
@@ -296,7 +296,7 @@ def test_an_answer_that_was_gone_on_from_goes_on_beside_itself(desk: Desk) -> No
     assert _prompt(request) == [("user", "u1")]
     desk.link.finished(request, " and whole")
     assert _tree(desk) == "u1-half-u2-a2 | u1-half and whole"
-    assert labels(desk.controller.path) == "u1-half and whole"
+    assert labels(desk.controller.shown.path) == "u1-half and whole"
 
 
 def test_a_forks_last_shared_answer_goes_on_in_the_fork_alone(desk: Desk) -> None:
@@ -305,9 +305,9 @@ def test_a_forks_last_shared_answer_goes_on_in_the_fork_alone(desk: Desk) -> Non
     desk.controller.fork(answer.id)
     desk.controller.continue_answer(answer.id)
     desk.link.finished(desk.link.asked[-1], " and whole")
-    assert labels(desk.controller.path) == "u1-half and whole"
-    desk.controller.open_conversation(original)
-    assert labels(desk.controller.path) == "u1-half"
+    assert labels(desk.controller.shown.path) == "u1-half and whole"
+    desk.controller.shown.open_conversation(original)
+    assert labels(desk.controller.shown.path) == "u1-half"
 
 
 @pytest.mark.parametrize("ending", ["complete", "streaming", "empty", "question"])
@@ -317,7 +317,7 @@ def test_only_an_answer_that_was_broken_off_goes_on(desk: Desk, ending: str) -> 
         message_id = desk.ask("u1", "a1").id
     else:
         desk.controller.send("u1")
-        message_id = desk.controller.path[-1 if ending != "question" else -2].id
+        message_id = desk.controller.shown.path[-1 if ending != "question" else -2].id
         if ending == "empty":
             desk.link.failed(desk.link.asked[-1])
         elif ending == "streaming":
@@ -334,21 +334,21 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
     desk.ask("u1", "a1")
     deleted = _open_id(desk)
     desk.program.conversations.delete(deleted)
-    assert desk.controller.conversation is None
+    assert desk.controller.shown.conversation is None
     assert desk.program.conversations.all == []
     assert desk.notices == [Notice("“u1” was deleted.", action=UndoDelete())]
     desk.program.conversations.delete(deleted)
     desk.controller.undo_delete()
     assert _open_id(desk) == deleted
-    assert labels(desk.controller.path) == "u1-a1"
+    assert labels(desk.controller.shown.path) == "u1-a1"
 
 
 def test_a_conversation_that_is_gone_opens_as_an_empty_page(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.store.trash(_open_id(desk))
-    desk.controller.open_conversation(_open_id(desk))
-    assert desk.controller.conversation is None
-    assert desk.controller.path == []
+    desk.controller.shown.open_conversation(_open_id(desk))
+    assert desk.controller.shown.conversation is None
+    assert desk.controller.shown.path == []
 
 
 def test_a_new_name_is_one_line_and_never_empty(desk: Desk) -> None:
@@ -356,7 +356,7 @@ def test_a_new_name_is_one_line_and_never_empty(desk: Desk) -> None:
     desk.program.conversations.rename(_open_id(desk), "  A\nname ")
     desk.program.conversations.rename(_open_id(desk), " \n")
     assert [conversation.name for conversation in desk.program.conversations.all] == ["A name"]
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.program.conversations.rename(desk.program.conversations.all[0].id, "Another")
     assert [conversation.name for conversation in desk.program.conversations.all] == ["Another"]
 
@@ -401,52 +401,52 @@ def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk
     with contextlib.closing(sqlite3.connect(desk.path)) as database:
         database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
         database.commit()
-    desk.controller.new_conversation()
-    desk.controller.open_conversation(number)
-    assert labels(desk.controller.path) == "u1-a1"
+    desk.controller.shown.new_conversation()
+    desk.controller.shown.open_conversation(number)
+    assert labels(desk.controller.shown.path) == "u1-a1"
     assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
 
 
 def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by_the_answer(desk: Desk) -> None:
     desk.ask("Please explain branches. I am new here.", "A branch is a path.")
-    assert desk.controller.conversation is not None
-    assert desk.controller.conversation.name == "Explain branches."
-    desk.controller.new_conversation()
+    assert desk.controller.shown.conversation is not None
+    assert desk.controller.shown.conversation.name == "Explain branches."
+    desk.controller.shown.new_conversation()
     desk.ask("Hi", "# Welcome to Bough\n\nAsk away.")
-    assert desk.controller.conversation.name == "Welcome to Bough"
-    desk.controller.new_conversation()
+    assert desk.controller.shown.conversation.name == "Welcome to Bough"
+    desk.controller.shown.new_conversation()
     desk.controller.send("Hello")
-    desk.program.conversations.rename(desk.controller.conversation.id, "Mine")
+    desk.program.conversations.rename(desk.controller.shown.conversation.id, "Mine")
     desk.answer("It is a nice day.")
-    assert desk.controller.conversation.name == "Mine"
+    assert desk.controller.shown.conversation.name == "Mine"
     desk.program.preferences.change(names_conversations=False)
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.ask("Please explain branches. I am new here.", "A branch is a path.")
-    assert desk.controller.conversation.name == "Please explain branches. I am new here."
+    assert desk.controller.shown.conversation.name == "Please explain branches. I am new here."
 
 
 def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    assert desk.controller.conversation is not None
+    assert desk.controller.shown.conversation is not None
     other = Controller(desk.program)
     told: list[int] = []
-    other.branch_changed.connect(lambda: told.append(len(other.path)))
-    other.open_conversation(desk.controller.conversation.id)
-    assert other.path == desk.controller.path
+    other.shown.branch_changed.connect(lambda: told.append(len(other.shown.path)))
+    other.shown.open_conversation(desk.controller.shown.conversation.id)
+    assert other.shown.path == desk.controller.shown.path
     desk.ask("u2", "a2")
-    assert other.path == desk.controller.path
+    assert other.shown.path == desk.controller.shown.path
     assert told[-1] == 5
-    other.regenerate(other.path[-1].id)
+    other.regenerate(other.shown.path[-1].id)
     second = desk.answer("another")
     assert second.text == "another"
-    assert len(desk.controller.siblings(second.id)) == 2
+    assert len(desk.controller.shown.siblings(second.id)) == 2
     desk.controller.undo()
-    assert other.path == desk.controller.path
-    assert other.path[-1].text == "a2"
+    assert other.shown.path == desk.controller.shown.path
+    assert other.shown.path[-1].text == "a2"
     other.redo()
-    assert desk.controller.path[-1].text == "another"
+    assert desk.controller.shown.path[-1].text == "another"
     # One that shows another conversation is told nothing.
-    other.new_conversation()
+    other.shown.new_conversation()
     num_told = len(told)
     desk.ask("u3", "a3")
     assert len(told) == num_told
@@ -454,7 +454,7 @@ def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk
 
 def test_what_was_deleted_for_good_is_not_undone_and_nothing_is_wrong_with_that(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    first = desk.controller.path[-1].id
+    first = desk.controller.shown.path[-1].id
     desk.controller.regenerate(first)
     desk.link.finished(desk.link.asked[-1], "a2")
     desk.controller.prune(first)

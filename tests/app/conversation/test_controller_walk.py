@@ -98,7 +98,7 @@ class _Walk:
             self.ask(node if role == "user" else parent)
 
     def go_on(self) -> None:
-        nodes = [message.id for message in self.controller.path if self.controller.can_continue(message)]
+        nodes = [message.id for message in self.controller.shown.path if self.controller.shown.can_continue(message)]
         if nodes and self.talk is not None:
             node = self.draw.choice(nodes)
             self.controller.continue_answer(node)
@@ -112,9 +112,9 @@ class _Walk:
         if nodes and self.talk is not None:
             node = self.draw.choice(nodes[1:])
             siblings = self.forest.siblings(self.talk, node)
-            assert list(self.controller.siblings(node)) == siblings
+            assert list(self.controller.shown.siblings(node)) == siblings
             chosen = self.draw.choice(siblings)
-            assert self.controller.choose_sibling(node, siblings.index(chosen) - siblings.index(node)) == chosen
+            assert self.controller.shown.choose_sibling(node, siblings.index(chosen) - siblings.index(node)) == chosen
             if chosen != node:
                 self.forest.choose(self.talk, chosen)
 
@@ -126,13 +126,13 @@ class _Walk:
             self.talk = self.forest.fork(name, node)
 
     def new(self) -> None:
-        self.controller.new_conversation()
+        self.controller.shown.new_conversation()
         self.talk = None
 
     def open(self) -> None:
         if self.forest.talks:
             talk = self.draw.choice(sorted(self.forest.talks))
-            self.controller.open_conversation(talk)
+            self.controller.shown.open_conversation(talk)
             self.talk = None if self.forest.talks[talk].is_trashed else talk
 
     def rename(self) -> None:
@@ -183,7 +183,7 @@ class _Walk:
         self._num_seen = 0
         self.desk = _desk(self.folder)
         if self.talk is not None:
-            self.controller.open_conversation(self.talk)
+            self.controller.shown.open_conversation(self.talk)
 
     # --- the worker ----------------------------------------------------------------------------------------
 
@@ -272,12 +272,12 @@ class _Walk:
 
     def compare(self) -> None:
         controller, forest = self.controller, self.forest
-        assert controller.conversation is None or controller.conversation.id == self.talk
-        shown = {message.id: message for message in controller.path}
+        assert controller.shown.conversation is None or controller.shown.conversation.id == self.talk
+        shown = {message.id: message for message in controller.shown.path}
         assert list(shown) == self.path[1:]
         for node, message in shown.items():
             assert (message.role, message.text) == (forest.nodes[node].role, forest.nodes[node].text)
-            assert controller.is_streaming(node) == (node in self.growing)
+            assert controller.shown.is_streaming(node) == (node in self.growing)
             assert (message.state == "streaming") == (node in self.growing)
         assert {talk.id: talk.name for talk in controller.program.conversations.all} == {
             talk: forest.talks[talk].name for talk in forest.kept_talks

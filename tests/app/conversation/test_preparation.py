@@ -50,15 +50,15 @@ def test_how_a_conversation_asks_goes_with_the_request_and_into_the_record(desk:
 
 def test_a_conversation_asks_as_it_was_told_and_others_as_the_settings_say(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    first = desk.controller.conversation
+    first = desk.controller.shown.conversation
     assert first is not None
     desk.controller.preparation.ask_so(_ASKING)
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     assert desk.controller.preparation.asking == Asking()
     desk.ask("u2", "a2")
     set_sampling(desk.program, Sampling(temperature=0.1))
     assert desk.controller.preparation.asking.sampling.temperature == 0.1
-    desk.controller.open_conversation(first.id)
+    desk.controller.shown.open_conversation(first.id)
     assert desk.controller.preparation.asking == _ASKING
     desk.controller.preparation.ask_as_others_do()
     assert desk.controller.preparation.asking.sampling.temperature == 0.1
@@ -68,7 +68,7 @@ def test_what_was_set_on_the_empty_page_goes_with_the_conversation_that_begins_t
     desk.controller.preparation.ask_so(_ASKING)
     desk.ask("u1", "a1")
     assert desk.controller.preparation.asking == _ASKING
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     assert desk.controller.preparation.asking == Asking()
 
 
@@ -79,7 +79,7 @@ def test_an_answer_goes_on_in_the_form_that_it_began_in_and_is_drawn_as_is_set_n
     desk.link.chunk(request, "ye")
     desk.link.finished(request, "ye", "length")
     desk.controller.preparation.ask_so(Asking(sampling=Sampling(temperature=0.0)))
-    desk.controller.continue_answer(desk.controller.path[-1].id)
+    desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     asked = desk.link.asked[-1]
     assert asked.constraint == AskedConstraint(kind="choice", value=["yes", "no"])
     assert (asked.sampling.temperature, asked.hooks) == (0.0, [])
@@ -120,14 +120,14 @@ def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> Non
     attachment = Attachment(name="a.txt", text="1\ud83d")
     desk.controller.preparation.keep(Unsent(text="half a", system_prompt="Be brief."))
     desk.ask("u1", "a1")
-    first = desk.controller.conversation
+    first = desk.controller.shown.conversation
     assert first is not None
     assert desk.controller.preparation.unsent == Unsent()
-    assert desk.controller.path[0].text == "Be brief."
+    assert desk.controller.shown.path[0].text == "Be brief."
     desk.controller.preparation.keep(Unsent(text="thought", attachments=(attachment,)))
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     assert desk.controller.preparation.unsent == Unsent()
-    desk.controller.open_conversation(first.id)
+    desk.controller.shown.open_conversation(first.id)
     kept = Unsent(text="thought", attachments=(Attachment(name="a.txt", text="1\ufffd"),))
     assert desk.controller.preparation.unsent == kept
     desk.controller.preparation.save()
@@ -175,7 +175,7 @@ def test_half_a_character_in_what_is_set_is_stored_as_a_mark(desk: Desk) -> None
 
 def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    conversation = desk.controller.conversation
+    conversation = desk.controller.shown.conversation
     assert conversation is not None
     desk.controller.preparation.keep(Unsent(text="thought"))
     desk.controller.preparation.save()
@@ -187,15 +187,15 @@ def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> Non
 
 def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    conversation = desk.controller.conversation
+    conversation = desk.controller.shown.conversation
     assert conversation is not None
     other = Store(desk.path, patience_ms=0)
     writer = sqlite3.connect(desk.path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with contextlib.closing(writer):
         desk.controller.preparation.keep(Unsent(text="thought"))
-        desk.controller.new_conversation()
-        desk.controller.open_conversation(conversation.id)
+        desk.controller.shown.new_conversation()
+        desk.controller.shown.open_conversation(conversation.id)
         assert desk.controller.preparation.unsent.text == "thought"
         assert other.preparations.get(conversation.id).unsent == Unsent()
     desk.controller.preparation.save()

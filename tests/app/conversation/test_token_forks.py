@@ -65,11 +65,11 @@ def test_inside_a_character_nothing_else_can_stand() -> None:
 
 def test_whole_tokens_before_a_place_are_kept() -> None:
     message = _message((1, 2, 2), "a b c")
-    begun = token_forks.at_place(message, 4)
+    begun = token_forks.at_position(message, 4)
     assert begun is not None
     assert begun.text == "a b "
     assert begun.record.token_ids == (10, 11)
-    assert token_forks.at_place(message, 0) is None
-    unknown = token_forks.at_place(Message(id=1, parent_id=0, role="assistant", text="a b"), 2)
+    assert token_forks.at_position(message, 0) is None
+    unknown = token_forks.at_position(Message(id=1, parent_id=0, role="assistant", text="a b"), 2)
     assert unknown is not None
     assert unknown.record.token_ids == ()

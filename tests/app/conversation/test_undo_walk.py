@@ -151,7 +151,7 @@ class _Walk:
         self.growing: dict[int, Generate] = {}
         self.choice_of: dict[int, int] = {}
         self.revealed: list[int] = []
-        self.controller.revealed.connect(self.revealed.append)
+        self.controller.shown.revealed.connect(self.revealed.append)
         self.num_undone = self.num_redone = 0
 
     def step(self) -> None:
@@ -177,8 +177,8 @@ class _Walk:
         text = self.draw.choice(_TEXTS)
         if self.talk == 0:
             self.controller.send(text)
-            assert self.controller.conversation is not None
-            self.talk = self.controller.conversation.id
+            assert self.controller.shown.conversation is not None
+            self.talk = self.controller.shown.conversation.id
             first = max(self.model.nodes, default=0) + 1
             roles = (("root", ""), ("system", ""), ("user", text))
             for number, (role, said) in enumerate(roles, first):
@@ -218,7 +218,7 @@ class _Walk:
         self.ask(self.model.begin(self.talk), question, number)
 
     def go_on(self) -> None:
-        nodes = [message.id for message in self.controller.path if self.controller.can_continue(message)]
+        nodes = [message.id for message in self.controller.shown.path if self.controller.shown.can_continue(message)]
         if not nodes:
             return
         node = self.draw.choice(nodes)
@@ -297,9 +297,9 @@ class _Walk:
     def choose(self) -> None:
         node = self.draw.choice(self.path[1:])
         siblings = self.model.siblings(self.talk, node)
-        assert list(self.controller.siblings(node)) == siblings
+        assert list(self.controller.shown.siblings(node)) == siblings
         chosen = self.draw.choice(siblings)
-        self.controller.choose_sibling(node, siblings.index(chosen) - siblings.index(node))
+        self.controller.shown.choose_sibling(node, siblings.index(chosen) - siblings.index(node))
         if chosen != node:
             parent = self.model.nodes[node].parent
             assert parent is not None
@@ -307,7 +307,7 @@ class _Walk:
 
     def go_to(self) -> None:
         node = self.draw.choice(sorted(self.model.reached(self.talk)))
-        self.controller.go_to(node)
+        self.controller.shown.go_to(node)
         self.model.go_to(self.talk, node)
         assert self.revealed.pop() == node
 
@@ -315,13 +315,13 @@ class _Walk:
         node = self.any_of({"user", "assistant"})
         if node is not None and len(self.model.talks) < 6:
             self.controller.fork(node)
-            assert self.controller.conversation is not None
-            self.talk = self.controller.conversation.id
+            assert self.controller.shown.conversation is not None
+            self.talk = self.controller.shown.conversation.id
             self.model.talks[self.talk] = _Talk(node, {node: None})
 
     def open(self) -> None:
         self.talk = self.draw.choice(sorted(self.model.talks))
-        self.controller.open_conversation(self.talk)
+        self.controller.shown.open_conversation(self.talk)
 
     def undo(self) -> None:
         steps = self.model.done.get(self.talk, [])
@@ -390,12 +390,12 @@ class _Walk:
 
     def compare(self) -> None:
         path = self.path
-        shown = self.controller.path
+        shown = self.controller.shown.path
         assert [message.id for message in shown] == path[1:]
         for message in shown:
             node = self.model.nodes[message.id]
             assert (message.role, message.text, _marks(message)) == (node.role, node.text, node.marks)
-            assert list(self.controller.siblings(message.id)) == self.model.siblings(self.talk, message.id)
+            assert list(self.controller.shown.siblings(message.id)) == self.model.siblings(self.talk, message.id)
 
     def compare_store(self) -> None:
         self.desk.answers.save()

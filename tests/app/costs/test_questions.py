@@ -241,23 +241,23 @@ def test_another_model_is_asked_anew(desk: Desk, qtbot: QtBot) -> None:
 
 def test_an_answer_waits_for_the_one_that_is_written_in_another_conversation(desk: Desk) -> None:
     desk.controller.send("Trip plans")
-    first = desk.controller.path[-1]
-    assert desk.controller.waits_for(first.id) is None
+    first = desk.controller.shown.path[-1]
+    assert desk.controller.shown.waits_for(first.id) is None
     desk.link.reading(desk.link.asked[-1], 0, 100, 0)
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.controller.send("u2")
-    second = desk.controller.path[-1]
-    assert desk.controller.waits_for(second.id) == "Trip plans"
+    second = desk.controller.shown.path[-1]
+    assert desk.controller.shown.waits_for(second.id) == "Trip plans"
     desk.link.reading(desk.link.asked[-1], 0, 100, 0)
-    assert desk.controller.waits_for(second.id) is None
+    assert desk.controller.shown.waits_for(second.id) is None
 
 
 def test_nobody_waits_for_what_has_ended(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "a")
-    desk.controller.new_conversation()
+    desk.controller.shown.new_conversation()
     desk.controller.send("u2")
-    second = desk.controller.path[-1]
-    assert desk.controller.waits_for(second.id) == "u1"
+    second = desk.controller.shown.path[-1]
+    assert desk.controller.shown.waits_for(second.id) == "u1"
     desk.link.finished(desk.link.asked[0], "a1")
-    assert desk.controller.waits_for(second.id) is None
+    assert desk.controller.shown.waits_for(second.id) is None

@@ -42,8 +42,8 @@ class Person:
 
     def answer(self) -> Message:
         """Wait until the visible answer has ended and is on the page."""
-        self.bot.waitUntil(lambda: self.controller.streaming_message is None, timeout=PATIENCE_MS)
-        answer = self.controller.path[-1]
+        self.bot.waitUntil(lambda: self.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+        answer = self.controller.shown.path[-1]
         self.bot.waitUntil(lambda: self.view(answer.id).text.content == answer.text, timeout=PATIENCE_MS)
         return answer
 
@@ -107,7 +107,7 @@ def person(application: Application, qtbot: QtBot) -> Person:
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
     set_sampling(person.controller.program, Sampling(temperature=0.0))
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     person.window.composer.text.clear()
     person.window.banner.dismiss()
     return person

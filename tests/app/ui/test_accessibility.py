@@ -26,7 +26,7 @@ def _visible(root: QWidget, kinds: tuple[type[QWidget], ...]) -> list[QWidget]:
 
 def test_every_control_has_a_name(person: Person) -> None:
     person.ask("What is a branch?")
-    person.press(person.controller.path[1].id, "e")
+    person.press(person.controller.shown.path[1].id, "e")
     controls = _visible(person.window, _CONTROLS)
     assert len(controls) > 10
     nameless = [
@@ -43,7 +43,7 @@ def test_a_message_is_read_with_its_role_and_version(person: Person) -> None:
     person.press(first.id, "r")
     second = person.answer()
     assert person.view(second.id).text.accessibleName() == "Answer, version 2 of 2"
-    assert person.view(person.controller.path[1].id).text.accessibleName() == "You"
+    assert person.view(person.controller.shown.path[1].id).text.accessibleName() == "You"
     assert second.text.split()[0] in person.view(second.id).text.toPlainText()
 
 
@@ -73,7 +73,7 @@ def test_tab_reaches_composer_sidebar_and_the_actions_of_a_message(person: Perso
         person.bot.keyClick(focus, Qt.Key.Key_Tab)
     assert person.window.composer.text in reached
     assert person.window.sidebar.list in reached
-    assert person.view(person.controller.path[-1].id).text in reached
+    assert person.view(person.controller.shown.path[-1].id).text in reached
     labels = {widget.text() for widget in reached if isinstance(widget, QAbstractButton)}
     assert {"Edit", "Regenerate", "Fork", "Copy"} <= labels
 
@@ -91,7 +91,7 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
     # There is no later version to go to.
     assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "More actions", "message"]
-    assert person.window.focusWidget() is person.view(person.controller.path[3].id).text
+    assert person.window.focusWidget() is person.view(person.controller.shown.path[3].id).text
 
 
 def _walked(person: Person) -> list[int]:
@@ -110,14 +110,14 @@ def _walked(person: Person) -> list[int]:
 
 
 def _said(person: Person) -> list[int]:
-    return [message.id for message in person.controller.path if message.role != "system"]
+    return [message.id for message in person.controller.shown.path if message.role != "system"]
 
 
 def test_tab_goes_through_the_messages_from_top_to_bottom_whatever_branch_is_shown(person: Person) -> None:
     for _ in range(3):
         person.ask("What is a branch?")
     assert _walked(person) == _said(person)
-    first = person.controller.path[2]
+    first = person.controller.shown.path[2]
     person.press(first.id, "r")
     assert _walked(person) == _said(person)
     second = person.answer()
@@ -134,7 +134,7 @@ def test_tab_goes_through_a_long_conversation_from_top_to_bottom(person: Person)
     conversation, message = store.create_conversation("Long", "", "Question 0")
     for number in range(60):
         message = store.add(conversation.id, message.id, "user", f"Question {number + 1}")
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.open_conversation(conversation.id)
     person.ask("What is a branch?")
     assert len(person.window.transcript.views) < 60
     assert _walked(person) == _said(person)

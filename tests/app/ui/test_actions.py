@@ -80,14 +80,14 @@ def test_an_answer_is_asked_for_anew(person: Person, way: Way) -> None:
     person.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     _do(person, way, "regenerate", lambda: person.button(person.view(answer.id), "Regenerate"))
     person.answer()
-    assert len(person.controller.siblings(answer.id)) == 2
+    assert len(person.controller.shown.siblings(answer.id)) == 2
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
 def test_a_new_conversation_is_begun(person: Person, way: Way) -> None:
     person.ask("What is a branch?")
     _do(person, way, "new", lambda: person.window.sidebar.new_button)
-    assert person.controller.conversation is None
+    assert person.controller.shown.conversation is None
     assert person.window.composer.text.hasFocus()
 
 
@@ -211,7 +211,7 @@ def test_every_control_of_the_window_can_be_found_reached_and_hit(person: Person
 @pytest.mark.parametrize("action", ["name", "folder"])
 def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(person: Person, action: str) -> None:
     answer = person.ask("What is a branch?")
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
     person.controller.program.conversations.put_into_folder(conversation.id, "Plants")
     seen: list[tuple[int, str]] = []
@@ -230,9 +230,9 @@ def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(person: Person, act
     person.window.action(action).trigger()
     width, before = seen[0]
     assert width >= person.window.fontMetrics().horizontalAdvance("A name of some words, as people give them")
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
-    named = {"name": person.controller.message(answer.id).name, "folder": conversation.folder}
+    named = {"name": person.controller.shown.message(answer.id).name, "folder": conversation.folder}
     assert named[action] == "A name of some words, as people give them"
     assert before == {"name": "", "folder": "Plants"}[action]
 
@@ -256,7 +256,7 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: 
     assert not window.action("cut").isEnabled()
     assert not window.action("paste").isEnabled()
     window.action("copy_text").trigger()
-    assert QGuiApplication.clipboard().text() == person.controller.message(answer.id).text
+    assert QGuiApplication.clipboard().text() == person.controller.shown.message(answer.id).text
     window.sidebar.list.setFocus()
     assert not window.action("select_all").isEnabled()
     field.setFocus()

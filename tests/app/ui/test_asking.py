@@ -64,12 +64,12 @@ def _press(person: Person, widget: QWidget, *keys: Qt.Key) -> None:
 
 def test_what_is_half_written_waits_in_its_conversation(person: Person) -> None:
     person.type("on the empty page")
-    person.controller.open_conversation(_conversation(person, "What is a branch?"))
+    person.controller.shown.open_conversation(_conversation(person, "What is a branch?"))
     assert person.window.composer.text.content == ""
     person.type("in the other")
     person.window.action("new").trigger()
     assert person.window.composer.text.content == "on the empty page"
-    person.controller.open_conversation(person.controller.program.conversations.all[0].id)
+    person.controller.shown.open_conversation(person.controller.program.conversations.all[0].id)
     assert person.window.composer.text.content == "in the other"
 
 
@@ -82,7 +82,7 @@ def test_up_walks_through_what_was_asked_and_escape_returns(person: Person) -> N
     field = person.window.composer.text
     conversation, first = person.application.store.create_conversation("c", "", "one\ntwo")
     person.application.store.add(conversation.id, first.id, "user", "three")
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.open_conversation(conversation.id)
     field.setFocus()
     _press(person, field, Qt.Key.Key_Down)
     assert field.content == ""
@@ -129,7 +129,7 @@ def test_a_file_goes_with_the_message_and_its_size_is_told(person: Person, tmp_p
     assert _chips(person).startswith("notes.py · ")
     _press(person, composer.text, Qt.Key.Key_Return)
     person.answer()
-    assert person.controller.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
+    assert person.controller.shown.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
     assert composer.text.content == _chips(person) == ""
 
 
@@ -201,7 +201,7 @@ def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(person: 
     popover.close()
     assert composer.format_button.text() == "Regex ▾"
     assert person.ask("What is a branch?").text in {"yes", "no"}
-    answer = person.controller.path[-1]
+    answer = person.controller.shown.path[-1]
     assert answer.record is not None
     assert answer.record.constraint is not None
     assert answer.record.constraint.value == "(yes|no)"
@@ -362,13 +362,13 @@ def test_a_system_prompt_is_written_before_the_first_message(person: Person) -> 
     person.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
     popover.close()
     person.ask("What is a branch?")
-    assert person.controller.path[0].text == "Be brief."
+    assert person.controller.shown.path[0].text == "Be brief."
     assert person.controller.preparation.unsent == Unsent()
 
 
 def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Person) -> None:
     person.ask("What is a branch?")
-    old = person.controller.path[0]
+    old = person.controller.shown.path[0]
     popover = _opened(person, "system_prompt", SystemPromptPopover)
     assert not popover.save_button.isEnabled()
     person.bot.keyClicks(popover.editor, "Be brief.")
@@ -376,18 +376,18 @@ def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Pers
     person.bot.keyClick(popover.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.activePopupWidget() is None
     person.answer()
-    new = person.controller.path[0]
+    new = person.controller.shown.path[0]
     assert new.text == "Be brief."
-    assert list(person.controller.siblings(new.id)) == [old.id, new.id]
+    assert list(person.controller.shown.siblings(new.id)) == [old.id, new.id]
 
 
 def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(person: Person) -> None:
     person.ask("What is a branch?")
-    person.press(person.controller.path[0].id, "e")
+    person.press(person.controller.shown.path[0].id, "e")
     editor = person.window.focusWidget()
     assert isinstance(editor, QPlainTextEdit)
     person.bot.keyClicks(editor, "Be brief.")
-    labels = person.view(person.controller.path[0].id).findChildren(QLabel)
+    labels = person.view(person.controller.shown.path[0].id).findChildren(QLabel)
     person.bot.waitUntil(lambda: any(" kept" in label.text() for label in labels), timeout=PATIENCE_MS)
     _press(person, editor, Qt.Key.Key_Escape)
 

@@ -57,7 +57,7 @@ def _wait(person: Person, holds: Callable[[], bool]) -> None:
 def _planted(person: Person, line: str) -> Planted:
     planted = plant(person.application.store, line)
     person.application.program.conversations.changed.emit()
-    person.controller.open_conversation(planted.conversation_id)
+    person.controller.shown.open_conversation(planted.conversation_id)
     return planted
 
 
@@ -190,7 +190,7 @@ def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_
     _wait(person, person.window.banner.isVisible)
     assert len(person.application.program.conversations.all) == before + 2
     _press(person, person.window.banner, "Show")
-    assert labels(person.controller.path) == "q1-an answer"
+    assert labels(person.controller.shown.path) == "q1-an answer"
 
 
 def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: Person, tmp_path: Path) -> None:
@@ -240,14 +240,14 @@ def _is_of(text: str) -> Callable[[object], bool]:
 
 def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(person: Person) -> None:
     planted = _planted(person, "u1-a1 zebra-u3 | u2-a2 zebra")
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     panel = _search(person, "a1 zeb")
     chosen = panel.list.chosen
     assert chosen is not None
     assert chosen.message.id == planted.ids["a1 zebra"]
     person.bot.keyClick(panel.field, Qt.Key.Key_Return)
     assert not panel.isVisible()
-    assert labels(person.controller.path) == "u1-a1 zebra-u3"
+    assert labels(person.controller.shown.path) == "u1-a1 zebra-u3"
     assert person.window.transcript.focused_message_id == planted.ids["a1 zebra"]
 
 
@@ -343,12 +343,12 @@ def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(person: Person)
 def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Person) -> None:
     planted = _planted(person, "u1-a1-u2")
     person.controller.prune(planted.ids["u2"])
-    assert labels(person.controller.path) == "u1-a1"
+    assert labels(person.controller.shown.path) == "u1-a1"
     sheet = _opened(person, TrashWindow, "trash")
     _wait(person, lambda: sheet.list.count() == 1)
     _press(person, sheet, "Restore")
     _wait(person, sheet.empty.isVisible)
-    assert labels(person.controller.path) == "u1-a1-u2"
+    assert labels(person.controller.shown.path) == "u1-a1-u2"
 
 
 def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, tmp_path: Path) -> None:
@@ -380,7 +380,7 @@ def test_an_answer_that_is_run_again_matches_and_says_so(person: Person) -> None
     assert sheet.outcome.text().startswith("✓ It matched")
     assert answer.record is not None
     assert f"{len(answer.record.token_ids):,} tokens" in sheet.outcome.text()
-    assert [message.id for message in person.controller.path][-1] == answer.id
+    assert [message.id for message in person.controller.shown.path][-1] == answer.id
 
 
 def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(person: Person) -> None:
@@ -398,7 +398,7 @@ def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(person: Per
     conversation, question = store.create_conversation("Notes", "", "Look at this")
     call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
     file = store.add(conversation.id, call.id, "note", blocks.file("data.csv", b"a,b", Counter()))
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.open_conversation(conversation.id)
     view = person.view(call.id).note
     assert view is not None
     assert view.text is None

@@ -27,7 +27,7 @@ def _is_whole(editor: WritingField) -> bool:
 
 def test_what_is_too_long_is_not_pasted_into_an_edit(person: Person) -> None:
     person.ask("What is a branch?")
-    editor = _begin(person, person.controller.path[1])
+    editor = _begin(person, person.controller.shown.path[1])
     QGuiApplication.clipboard().setText("x" * 60_000)
     editor.paste()
     assert editor.toPlainText() == "What is a branch?"
@@ -47,7 +47,7 @@ def test_what_is_too_long_in_two_parts_is_not_pasted_either(person: Person) -> N
 
 def test_the_text_stays_hidden_behind_its_edit_when_the_conversation_goes_on(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     editor = _begin(person, question)
     person.ask("How do I fork?")
     assert editor.isVisible()
@@ -56,20 +56,20 @@ def test_the_text_stays_hidden_behind_its_edit_when_the_conversation_goes_on(per
 
 def test_an_edit_that_leaves_the_page_is_there_when_the_message_comes_back(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
-    conversation = person.controller.conversation
+    question = person.controller.shown.path[1]
+    conversation = person.controller.shown.conversation
     assert conversation is not None
     _begin(person, question).setPlainText("a draft")
-    person.controller.new_conversation()
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.new_conversation()
+    person.controller.shown.open_conversation(conversation.id)
     editor = person.view(question.id).findChild(WritingField)
     assert editor is not None
     assert editor.isVisible()
     assert editor.toPlainText() == "a draft"
     assert person.window.focusWidget() is not editor
     person.bot.keyClick(editor, Qt.Key.Key_Escape)
-    person.controller.new_conversation()
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.new_conversation()
+    person.controller.shown.open_conversation(conversation.id)
     assert person.view(question.id).findChild(WritingField) is None
 
 
@@ -77,15 +77,15 @@ def test_an_edit_without_a_change_adds_nothing(person: Person) -> None:
     person.window.composer.text.setPlainText("two\u00a0words and\nlines")
     person.window.composer.send()
     person.answer()
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     editor = _begin(person, question)
     person.bot.keyClick(editor, Qt.Key.Key_Return)
-    assert list(person.controller.siblings(question.id)) == [question.id]
+    assert list(person.controller.shown.siblings(question.id)) == [question.id]
 
 
 def test_escape_in_an_edit_is_no_shortcut_of_the_window(person: Person) -> None:
     person.ask("What is a branch?")
-    editor = _begin(person, person.controller.path[1])
+    editor = _begin(person, person.controller.shown.path[1])
     event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     event.ignore()
     QApplication.sendEvent(editor, event)
@@ -95,7 +95,7 @@ def test_escape_in_an_edit_is_no_shortcut_of_the_window(person: Person) -> None:
 def test_an_edit_is_as_high_as_what_is_written_in_it(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.controller.replace(answer.id, "Some words that go on. " * 30)
-    editor = _begin(person, person.controller.path[-1])
+    editor = _begin(person, person.controller.shown.path[-1])
     is_whole = partial(_is_whole, editor)
     person.bot.waitUntil(is_whole, timeout=PATIENCE_MS)
     low = editor.height()
@@ -107,7 +107,7 @@ def test_an_edit_is_as_high_as_what_is_written_in_it(person: Person) -> None:
 
 def test_escape_ends_an_edit_from_its_buttons_too(person: Person) -> None:
     answer = person.ask("What is a branch?")
-    editor = _begin(person, person.controller.path[-1])
+    editor = _begin(person, person.controller.shown.path[-1])
     person.bot.waitUntil(editor.isVisible, timeout=PATIENCE_MS)
     person.bot.keyClick(editor, Qt.Key.Key_Tab)
     button = person.window.focusWidget()
@@ -122,7 +122,7 @@ def test_escape_ends_an_edit_from_its_buttons_too(person: Person) -> None:
 
 def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     banner = person.window.banner
     editor = _begin(person, question)
     editor.setPlainText("two\u00a0words\nand more")
@@ -148,11 +148,11 @@ def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(person: Pe
 
 def test_the_offer_to_bring_an_edit_back_goes_with_its_conversation(person: Person) -> None:
     person.ask("What is a branch?")
-    editor = _begin(person, person.controller.path[1])
+    editor = _begin(person, person.controller.shown.path[1])
     editor.setPlainText("other words")
     person.bot.keyClick(editor, Qt.Key.Key_Escape)
     assert person.window.banner.isVisible()
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     assert not person.window.banner.isVisible()
 
 
@@ -161,4 +161,4 @@ def test_what_is_written_is_sent_to_the_letter(person: Person, text: str) -> Non
     person.window.composer.text.setPlainText(text)
     person.window.composer.send()
     person.answer()
-    assert person.controller.path[1].text == text
+    assert person.controller.shown.path[1].text == text

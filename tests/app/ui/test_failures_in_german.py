@@ -44,7 +44,7 @@ class German:
 
     def ending(self) -> str:
         """What is said below the last message, which must be German."""
-        view = self.window.transcript.view(self.desk.controller.path[-1].id)
+        view = self.window.transcript.view(self.desk.controller.shown.path[-1].id)
         assert view is not None
         return _german("\n".join(_texts(view)))
 
@@ -80,7 +80,7 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     assert german.banner().endswith("Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.")
     assert "durch das Signal SIGKILL" in german.ending()
     # What was stored is English: it can be read in another language later.
-    error = desk.controller.path[-1].record
+    error = desk.controller.shown.path[-1].record
     assert error is not None
     assert (error.error or "").startswith("The worker that runs the model ended")
     desk.link.die(3)
@@ -141,10 +141,10 @@ def test_a_store_that_can_not_be_used(german: German) -> None:
     with contextlib.closing(sqlite3.connect(desk.path)) as database:
         database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
         database.commit()
-    assert desk.controller.conversation is not None
+    assert desk.controller.shown.conversation is not None
     # What is still in memory, and be it as garbage, is not read again.
     gc.collect()
-    desk.controller.open_conversation(desk.controller.conversation.id)
+    desk.controller.shown.open_conversation(desk.controller.shown.conversation.id)
     assert german.banner().startswith("Wie Nachricht ")
     (desk.folder / "settings.json").unlink(missing_ok=True)
     (desk.folder / "settings.json").mkdir()
@@ -161,8 +161,8 @@ def test_what_is_done_is_told(german: German) -> None:
     desk.program.empty_kept_files()
     desk.link.loaded()
     assert "wurden von der Platte entfernt" in german.banner()
-    assert desk.controller.conversation is not None
-    desk.program.conversations.delete(desk.controller.conversation.id)
+    assert desk.controller.shown.conversation is not None
+    desk.program.conversations.delete(desk.controller.shown.conversation.id)
     assert german.banner() == "„u“ wurde gelöscht."
     desk.program.conversations.empty_trash()
     assert german.banner() == "4 Nachrichten wurden endgültig gelöscht."

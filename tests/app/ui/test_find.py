@@ -35,7 +35,7 @@ def bar(person: Person, planted: list[int]) -> FindBar:
             question = store.add(conversation.id, question.id, "user", f"Question {number} 😀 NEEDLE number {number}")
             question = store.add(conversation.id, question.id, "assistant", "An *answer*.\n\n" * 6)
         planted += [conversation.id, first.id, other.id]
-    person.controller.open_conversation(planted[0])
+    person.controller.shown.open_conversation(planted[0])
     _settle(person)
     person.window.find_bar.field.clear()
     person.window.composer.text.setFocus()
@@ -66,7 +66,7 @@ def _all_lit(person: Person) -> list[tuple[MessageId, str]]:
 
 
 def test_hits_are_counted_as_one_types_and_walked_by_enter(person: Person, bar: FindBar) -> None:
-    path = person.controller.path
+    path = person.controller.shown.path
     person.bot.keyClicks(bar.field, "nee")
     _settle(person)
     # The end was in sight, so its hit is at hand: the last one.
@@ -117,14 +117,14 @@ def test_hits_on_other_branches_are_counted_and_one_goes_there(
     assert bar.elsewhere.text() == "2 on other branches ›"
     person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
     _settle(person)
-    assert [message.id for message in person.controller.path[1:]] == planted[1:]
+    assert [message.id for message in person.controller.shown.path[1:]] == planted[1:]
     assert bar.count.text() == "2 of 3"
     # The signs of Markdown are gone where it is shown.
     assert _lit(person, planted[2]) == [("needle", True), ("needle", False)]
     assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches ›"
     person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
     _settle(person)
-    assert person.controller.path[-1].id not in planted
+    assert person.controller.shown.path[-1].id not in planted
 
 
 def test_a_hit_in_a_thought_unfolds_it(person: Person, bar: FindBar) -> None:
@@ -132,7 +132,7 @@ def test_a_hit_in_a_thought_unfolds_it(person: Person, bar: FindBar) -> None:
     conversation, question = store.create_conversation("Thought", "", "And?")
     text = "<think>\nA needle in a haystack.\n</think>\n\nNo needle here."
     answer = store.add(conversation.id, question.id, "assistant", text)
-    person.controller.open_conversation(conversation.id)
+    person.controller.shown.open_conversation(conversation.id)
     _settle(person)
     thought = person.view(answer.id).thought
     assert thought is not None
@@ -154,7 +154,7 @@ def test_a_hit_in_a_thought_unfolds_it(person: Person, bar: FindBar) -> None:
 def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(person: Person, bar: FindBar) -> None:
     bar.field.setText("needle")
     _settle(person)
-    lit = person.controller.path[-2].id
+    lit = person.controller.shown.path[-2].id
     assert _lit(person, lit)
     person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert not bar.isVisible()
@@ -171,12 +171,12 @@ def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(per
     person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     focused = person.window.transcript.focused_message_id
     assert focused is not None
-    assert person.controller.message(focused).text.endswith("number 30")
+    assert person.controller.shown.message(focused).text.endswith("number 30")
 
 
 def test_what_is_selected_in_a_message_is_looked_for(person: Person, bar: FindBar) -> None:
     person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
-    question = person.controller.path[1].id
+    question = person.controller.shown.path[1].id
     assert person.window.transcript.focus(question)
     text = person.view(question).text
     cursor = text.textCursor()
@@ -189,7 +189,7 @@ def test_what_is_selected_in_a_message_is_looked_for(person: Person, bar: FindBa
 
 
 def test_what_comes_while_the_bar_is_open_is_found_too(person: Person, bar: FindBar) -> None:
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     assert not bar.isVisible()
     person.ask("What is a branch?")
     person.window.action("find").trigger()

@@ -77,7 +77,7 @@ def test_each_token_is_tinted_as_it_comes_and_at_the_end_they_are_the_ones_that_
     assert reader is not None
     growing = list(reader.pieces)
     _finish(desk, desk.link.asked[-1])
-    assert token_pieces(desk.controller.path[-1]) == growing
+    assert token_pieces(desk.controller.shown.path[-1]) == growing
     assert _tinted(transcript) == list(_WORDS)
 
 
@@ -131,7 +131,7 @@ def test_nobody_asks_for_the_tokens_while_they_are_not_shown(desk: Desk, transcr
 
     def tokens_so_far(message_id: MessageId) -> Sequence[TokenPiece]:
         asked.append(message_id)
-        return desk.controller.tokens_so_far(message_id)
+        return desk.controller.shown.tokens_so_far(message_id)
 
     transcript.modes.tokens_so_far = tokens_so_far
     _say(desk, "One", [_token(0, 3)])

@@ -46,13 +46,13 @@ def test_who_regenerates_reads_on_in_the_new_answer(person: Person) -> None:
     assert _focus(person) is person.view(second.id).text
     _keys(person, "R")
     third = person.answer()
-    assert len(person.controller.siblings(third.id)) == 3
+    assert len(person.controller.shown.siblings(third.id)) == 3
     _keys(person, "Alt+Left")
     assert _focus(person) is person.view(second.id).text
     _keys(person, "Del")
-    assert _focus(person) is person.view(person.controller.path[-1].id).text
+    assert _focus(person) is person.view(person.controller.shown.path[-1].id).text
     _keys(person, "Ctrl+Z")
-    assert len(person.controller.siblings(third.id)) == 3
+    assert len(person.controller.shown.siblings(third.id)) == 3
     _keys(person, "Alt+Down")
     assert _focus(person) is person.window.composer.text
 
@@ -65,7 +65,7 @@ def test_a_fork_and_an_edited_question_are_followed_by_writing(person: Person) -
     person.answer()
     assert _focus(person) is person.window.composer.text
     _keys(person, "Alt+Up", "F")
-    assert person.controller.path[-1].id != answer.id
+    assert person.controller.shown.path[-1].id != answer.id
     assert _focus(person) is person.window.composer.text
 
 
@@ -80,7 +80,7 @@ def test_the_tree_is_walked_and_left(person: Person) -> None:
     assert _focus(person) is person.window.composer.text
     _keys(person, "F6", "Ctrl+T")
     assert _focus(person) is person.window.composer.text
-    assert person.controller.path[-1].id == answer.id
+    assert person.controller.shown.path[-1].id == answer.id
 
 
 @pytest.mark.parametrize("action", ["export", "settings", "backups", "trash", "find", "search_all", "palette"])
@@ -133,7 +133,7 @@ def test_side_by_side_and_compared_versions_are_left_by_escape(person: Person) -
     QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
     assert not page.isVisible()
     assert _focus(person).isVisible()
-    assert person.controller.path[-1].id == answer.id
+    assert person.controller.shown.path[-1].id == answer.id
 
 
 def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_panel(person: Person) -> None:
@@ -145,7 +145,7 @@ def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_pane
     person.bot.waitUntil(regenerate.isVisible, timeout=PATIENCE_MS)
     regenerate.setFocus(Qt.FocusReason.TabFocusReason)
     QTest.keyClick(_focus(person), Qt.Key.Key_Return)
-    assert len(person.controller.siblings(person.answer().id)) == 2
+    assert len(person.controller.shown.siblings(person.answer().id)) == 2
     _keys(person, "Ctrl+J")
     panel = QApplication.activePopupWidget()
     assert panel is not None
@@ -158,7 +158,7 @@ def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_pane
 
 def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
     person.ask("What is a branch?")
-    answer = person.controller.path[-1]
+    answer = person.controller.shown.path[-1]
     person.controller.replace(answer.id, "A paragraph.\n\n" * 200)
     bar = person.window.transcript.verticalScrollBar()
     bar.setValue(bar.maximum())
@@ -178,10 +178,10 @@ def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
 
 def test_who_opens_a_conversation_with_the_pointer_writes_in_it(person: Person) -> None:
     person.ask("What is a branch?")
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     rows = person.window.sidebar.list
     rows.setFocus()
     opened = rows.rows.index(0, 0, rows.rows.index(0, 0))
     QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=rows.visualRect(opened).center())
-    assert person.controller.conversation is not None
+    assert person.controller.shown.conversation is not None
     assert _focus(person) is person.window.composer.text

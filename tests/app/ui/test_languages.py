@@ -141,7 +141,7 @@ def test_the_window_and_its_settings_speak_german_alone(qapp: QApplication, qtbo
         window.show()
         qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
         application.controller.send("x")
-        qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: application.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
         window.action("settings").trigger()
         settings = window.findChild(SettingsWindow)
         assert isinstance(settings, SettingsWindow)
@@ -156,7 +156,7 @@ def test_the_window_and_its_settings_speak_german_alone(qapp: QApplication, qtbo
         # What was put together of a translated text has the words of one.
         patterns = [re.compile(_pattern(form), re.DOTALL) for form in same if re.search("[A-Za-z]{3}", form)]
         strange = {text for text in said if not any(pattern.search(text) for pattern in patterns)}
-        written = {str(tmp_path)[:12], application.controller.path[-1].text}
+        written = {str(tmp_path)[:12], application.controller.shown.path[-1].text}
         assert {text for text in strange - _AS_IN_EVERY_LANGUAGE if not any(part in text for part in written)} == set()
     finally:
         application.preferences.change(language="en")

@@ -196,7 +196,7 @@ def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(person:
     person.controller.program.preferences.change(text_percent=150)
     window.resize(640, 420)
     person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
-    question = person.controller.path[-2]
+    question = person.controller.shown.path[-2]
     window.transcript.reveal(question.id)
     person.press(question.id, "e")
     editor = person.view(question.id).findChild(MessageEditor)

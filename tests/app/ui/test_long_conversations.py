@@ -43,7 +43,7 @@ def transcript(person: Person, planted: list[Conversation]) -> Transcript:
     """A page with the end of a long conversation."""
     if not planted:
         planted.append(_plant(person))
-    person.controller.open_conversation(planted[0].id)
+    person.controller.shown.open_conversation(planted[0].id)
     _settle(person)
     return person.window.transcript
 
@@ -76,7 +76,7 @@ def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sigh
     assert len(transcript.views) < 30
     assert transcript.views[-1].message.text == f"Question {_NUM_TURNS - 1}"
     assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
-    assert list(transcript.message_ids) == [message.id for message in person.controller.path]
+    assert list(transcript.message_ids) == [message.id for message in person.controller.shown.path]
     assert _stands_in_order(transcript)
 
 
@@ -94,8 +94,8 @@ def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
         } or transcript.verticalScrollBar().value() == 0
         assert _stands_in_order(transcript)
         seen += [message_id for message_id in reversed(list(after)) if message_id not in seen]
-    first_said = person.controller.path[1].id
-    assert seen[-2:] == [first_said, person.controller.path[0].id]
+    first_said = person.controller.shown.path[1].id
+    assert seen[-2:] == [first_said, person.controller.shown.path[0].id]
     assert seen == list(reversed(transcript.message_ids[: len(seen)]))
     assert len(seen) > 2 * _NUM_TURNS - 12
 
@@ -241,10 +241,10 @@ def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(
             places.append(_places(transcript))
             assert transcript.view(message_id) is None
 
-    person.controller.text_appended.connect(scroll_away)
+    person.controller.shown.text_appended.connect(scroll_away)
     person.controller.send("What is a branch?")
-    person.bot.waitUntil(lambda: person.controller.streaming_message is None, timeout=PATIENCE_MS)
-    person.controller.text_appended.disconnect(scroll_away)
+    person.bot.waitUntil(lambda: person.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+    person.controller.shown.text_appended.disconnect(scroll_away)
     _settle(person)
     assert [_places(transcript)] == places
     person.controller.program.set_overflow("fail")
@@ -271,7 +271,7 @@ def test_who_is_at_the_end_sees_every_word_as_it_comes(person: Person, transcrip
 def test_an_answer_asked_for_again_begins_where_the_old_one_did(person: Person, transcript: Transcript) -> None:
     person.controller.program.set_overflow("drop_oldest")
     old = transcript.message_ids[100]
-    assert person.controller.message(old).role == "assistant"
+    assert person.controller.shown.message(old).role == "assistant"
     view = transcript.reveal(old)
     assert view is not None
     _settle(person)
@@ -332,7 +332,7 @@ def test_a_question_is_asked_at_the_end_wherever_the_page_was(person: Person, tr
     person.answer()
     assert [view.message.text for view in transcript.views][-2] == "One more"
     assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     assert transcript.views == []
 
 
@@ -343,6 +343,6 @@ def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(
     person.press(first.id, "r")
     second = person.answer()
     person.window.transcript.step_sibling(second.id, -1)
-    person.controller.open_conversation(planted[0].id)
+    person.controller.shown.open_conversation(planted[0].id)
     bar = person.window.transcript.verticalScrollBar()
     assert bar.value() == bar.maximum() > 5000

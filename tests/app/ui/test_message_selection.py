@@ -38,7 +38,7 @@ def ids(person: Person, planted: list[int]) -> list[MessageId]:
             message = store.add(conversation.id, message.id, "assistant", f"**Answer** {number}\n\nwith two parts")
             message = store.add(conversation.id, message.id, "user", f"Question {number}")
         planted.append(conversation.id)
-    person.controller.open_conversation(planted[0])
+    person.controller.shown.open_conversation(planted[0])
     person.window.transcript.selection.clear()
     _settle(person)
     return list(person.window.transcript.message_ids)
@@ -169,7 +169,7 @@ def test_a_click_or_another_branch_ends_the_selection(person: Person, ids: list[
     assert transcript.selection.ids == ()
     assert _looks_selected(person) == []
     transcript.selection.select_all()
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     assert transcript.selection.ids == ()
 
 

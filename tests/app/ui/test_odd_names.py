@@ -22,9 +22,9 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person:
     title = person.window.header.title
     assert title.text() == _HTML
     assert title.textFormat() == Qt.TextFormat.PlainText
-    assert person.controller.conversation is not None
+    assert person.controller.shown.conversation is not None
     rows = person.window.sidebar.list.rows
-    place = rows.place_of(person.controller.conversation.id)
+    place = rows.place_of(person.controller.shown.conversation.id)
     assert place.data() == _HTML
     assert place.data(Qt.ItemDataRole.ToolTipRole) == as_tool_tip(_HTML)
 
@@ -48,7 +48,7 @@ def test_markup_and_mnemonics_are_shown_as_they_are() -> None:
 @pytest.mark.parametrize("name", ["A name that never ends " * 20, "n" * 500, "שם ארוך " * 60])
 def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(person: Person, name: str) -> None:
     person.ask("What is a branch?")
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
     window, title = person.window, person.window.header.title
     for width in (1100, 560):

@@ -59,13 +59,13 @@ def test_what_holds_already_is_checked_as_in_the_menus(person: Person) -> None:
 
 def test_a_conversation_is_opened_by_its_name(person: Person) -> None:
     person.ask("What is a branch?")
-    first = person.controller.conversation
+    first = person.controller.shown.conversation
     assert first is not None
     person.controller.program.conversations.rename(first.id, "Zebra crossing")
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     _choose(person, "zebr")
-    assert person.controller.conversation is not None
-    assert person.controller.conversation.id == first.id
+    assert person.controller.shown.conversation is not None
+    assert person.controller.shown.conversation.id == first.id
 
 
 def test_an_action_is_done_where_the_focus_was(person: Person) -> None:
@@ -74,7 +74,7 @@ def test_an_action_is_done_where_the_focus_was(person: Person) -> None:
     person.view(first.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     _choose(person, "regener")
     person.answer()
-    assert len(person.controller.siblings(first.id)) == 2
+    assert len(person.controller.shown.siblings(first.id)) == 2
 
 
 def test_arrows_choose_among_what_fits_and_a_theme_is_chosen_by_its_name(person: Person) -> None:

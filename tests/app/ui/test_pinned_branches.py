@@ -22,7 +22,7 @@ from tests.app.ui.conftest import PATIENCE_MS, Person
 def dock(person: Person) -> Iterator[TreeDock]:
     """The tree's dock, shown, of a question that was answered twice and then asked once more."""
     planted = plant(person.application.store, "u1-a1 | u1-a2-u2-a3")
-    person.controller.open_conversation(planted.conversation_id)
+    person.controller.shown.open_conversation(planted.conversation_id)
     person.window.action("tree").trigger()
     dock = person.window.tree_dock
     person.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
@@ -44,8 +44,8 @@ def _pin(person: Person, dock: TreeDock, *message_ids: MessageId) -> PinnedBranc
 
 def _others(person: Person) -> tuple[MessageId, MessageId]:
     """The first answer, which is not visible, and the visible one beside it."""
-    second = person.controller.path[2].id
-    return next(one for one in person.controller.siblings(second) if one != second), second
+    second = person.controller.shown.path[2].id
+    return next(one for one in person.controller.shown.siblings(second) if one != second), second
 
 
 def _middle(pinned: PinnedBranches, row: int) -> QPoint:
@@ -65,7 +65,7 @@ def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in
 ) -> None:
     assert not dock.pinned.isVisible()
     first, second = _others(person)
-    question = person.controller.path[1].id
+    question = person.controller.shown.path[1].id
     pinned = _pin(person, dock, second, question, first)
     assert pinned.isVisible()
     person.controller.name_branch(question, "The good way")
@@ -82,18 +82,18 @@ def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in
     person.window.action("undo").trigger()
     person.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
     # They are this conversation's alone.
-    opened = person.controller.conversation
+    opened = person.controller.shown.conversation
     assert opened is not None
     person.window.action("new").trigger()
     person.bot.waitUntil(lambda: not pinned.isVisible(), timeout=PATIENCE_MS)
-    person.controller.open_conversation(opened.id)
+    person.controller.shown.open_conversation(opened.id)
     person.bot.waitUntil(lambda: pinned.isVisible() and rows.ids == [second, question], timeout=PATIENCE_MS)
 
 
 def test_at_most_four_rows_are_in_sight_and_the_others_are_scrolled_to(person: Person, dock: TreeDock) -> None:
-    pinned = _pin(person, dock, person.controller.path[1].id)
+    pinned = _pin(person, dock, person.controller.shown.path[1].id)
     one_row = pinned.height()
-    _pin(person, dock, *(message.id for message in person.controller.path[2:5]))
+    _pin(person, dock, *(message.id for message in person.controller.shown.path[2:5]))
     high = pinned.height()
     assert high > 3 * one_row
     assert pinned.verticalScrollBar().maximum() == 0
@@ -110,14 +110,14 @@ def test_a_click_and_enter_go_there_and_the_tree_goes_along(person: Person, dock
     first, second = _others(person)
     pinned = _pin(person, dock, first, second)
     person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
-    assert person.controller.path[-1].id == first
+    assert person.controller.shown.path[-1].id == first
     assert dock.view.current is not None
     assert dock.view.current.id == first
     person.bot.waitUntil(lambda: person.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
     pinned.setFocus()
     person.bot.keyClick(pinned, Qt.Key.Key_Down)
     person.bot.keyClick(pinned, Qt.Key.Key_Return)
-    assert person.controller.path[2].id == second
+    assert person.controller.shown.path[2].id == second
     assert dock.view.current.id == second
 
 
@@ -132,7 +132,7 @@ def test_in_a_narrow_window_the_tree_goes_from_over_the_page_when_a_pin_was_gone
     pinned = dock.pinned
     person.bot.waitUntil(pinned.isVisible, timeout=PATIENCE_MS)
     person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
-    assert person.controller.path[-1].id == first
+    assert person.controller.shown.path[-1].id == first
     assert dock.isHidden()
 
 
@@ -157,19 +157,19 @@ def test_what_going_there_would_cost_is_said_before(person: Person, dock: TreeDo
 
 def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(person: Person, dock: TreeDock) -> None:
     first, second = _others(person)
-    question = person.controller.path[1].id
-    pinned = _pin(person, dock, first, second, question, person.controller.path[-1].id)
-    leaf = person.controller.path[-1].id
+    question = person.controller.shown.path[1].id
+    pinned = _pin(person, dock, first, second, question, person.controller.shown.path[-1].id)
+    leaf = person.controller.shown.path[-1].id
     person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_cross(pinned, 1))
-    assert person.controller.message(second).pinned_ms is None
+    assert person.controller.shown.message(second).pinned_ms is None
     person.bot.waitUntil(lambda: pinned.rows.ids == [first, question, leaf], timeout=PATIENCE_MS)
     # Nobody went anywhere.
-    assert person.controller.path[-1].id == leaf
+    assert person.controller.shown.path[-1].id == leaf
     pinned.setFocus()
     pinned.setCurrentIndex(pinned.rows.index(1, 0))
     person.bot.keyClick(pinned, Qt.Key.Key_Delete)
     person.bot.waitUntil(lambda: pinned.rows.ids == [first, leaf], timeout=PATIENCE_MS)
-    assert person.controller.has(question)
+    assert person.controller.shown.has(question)
     assert pinned.hasFocus()
     assert pinned.currentIndex().row() == 1
     person.bot.keyClick(pinned, Qt.Key.Key_P)
@@ -245,4 +245,4 @@ def test_the_palette_goes_to_a_pinned_branch(person: Person, dock: TreeDock) -> 
     person.bot.keyClicks(palette.field, "zebra")
     assert [(choice.text, choice.aside) for choice in palette.shown][:1] == [("Zebra way", "Pinned branch")]
     person.bot.keyClick(palette.field, Qt.Key.Key_Return)
-    assert person.controller.path[-1].id == first
+    assert person.controller.shown.path[-1].id == first

@@ -49,7 +49,7 @@ def test_three_more_answers_come_side_by_side(person: Person) -> None:
     page = person.window.side_by_side
     person.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
     assert len(page.message_ids) == 3
-    assert list(person.controller.siblings(answer.id)) == [answer.id, *page.message_ids]
+    assert list(person.controller.shown.siblings(answer.id)) == [answer.id, *page.message_ids]
     page.close_page()
     person.answer()
 
@@ -73,7 +73,7 @@ def test_another_model_writes_one_beside_it(person: Person, tiny: Path) -> None:
     program = person.controller.program
     program.preferences.change(recent_models=(str(tiny),))
     _choose(person, answer.id, "tiny")
-    person.bot.waitUntil(lambda: len(person.controller.siblings(answer.id)) == 2, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: len(person.controller.shown.siblings(answer.id)) == 2, timeout=PATIENCE_MS)
     other = person.answer()
     assert other.id != answer.id
     assert other.record is not None
@@ -85,17 +85,17 @@ def test_a_model_that_does_not_load_is_asked_nothing(person: Person, tmp_path: P
     person.controller.regenerate_by(answer.id, str(tmp_path))
     person.bot.waitUntil(person.window.banner.isVisible, timeout=PATIENCE_MS)
     person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
-    assert list(person.controller.siblings(answer.id)) == [answer.id]
+    assert list(person.controller.shown.siblings(answer.id)) == [answer.id]
     assert person.application.session.name == "guide"
 
 
 def test_who_goes_elsewhere_while_it_loads_finds_nothing_asked_there(person: Person, tiny: Path) -> None:
     answer = person.ask("What is a branch?")
     person.controller.regenerate_by(answer.id, str(tiny))
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
-    assert person.controller.path == []
-    person.controller.open_conversation(conversation.id)
-    assert list(person.controller.siblings(answer.id)) == [answer.id]
+    assert person.controller.shown.path == []
+    person.controller.shown.open_conversation(conversation.id)
+    assert list(person.controller.shown.siblings(answer.id)) == [answer.id]

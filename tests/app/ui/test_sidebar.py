@@ -107,7 +107,7 @@ def _three(person: Person) -> list[int]:
         store.trash(conversation.id)
     ids = [store.create_conversation(name, "", "Hello")[0].id for name in ("Apples", "Bread", "Cheese")]
     person.controller.program.conversations.changed.emit()
-    person.controller.open_conversation(ids[2])
+    person.controller.shown.open_conversation(ids[2])
     person.window.sidebar.list.setFocus(Qt.FocusReason.TabFocusReason)
     return ids[::-1]
 
@@ -117,7 +117,7 @@ def _names(person: Person) -> list[str]:
 
 
 def _opened(person: Person) -> int | None:
-    return None if person.controller.conversation is None else person.controller.conversation.id
+    return None if person.controller.shown.conversation is None else person.controller.shown.conversation.id
 
 
 def test_arrows_walk_and_enter_opens(person: Person) -> None:
@@ -232,7 +232,7 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> 
     conversations = person.controller.program.conversations
     conversations.put_into_folder(bread, "Baking")
     before = rows.shown_names
-    person.controller.open_conversation(bread)
+    person.controller.shown.open_conversation(bread)
     person.window.action("archive").trigger()
     assert "Bread" not in rows.shown_names
     assert (banner.label.text(), banner.button.text()) == ("“Bread” was archived.", "Undo")
@@ -282,9 +282,9 @@ def test_a_conversation_says_that_it_answers_while_another_one_is_read(person: P
     rows = person.window.sidebar.list.rows
     person.type("What is a branch?")
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    asked = person.controller.conversation
+    asked = person.controller.shown.conversation
     assert asked is not None
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     place = rows.place_of(asked.id)
     assert place.data(IS_ANSWERED)
     assert place.data() == "What is a branch?"

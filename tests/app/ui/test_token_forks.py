@@ -27,7 +27,7 @@ def _fork_of(person: Person, answer: Message) -> Message:
     """The sibling that was made last, once it has ended."""
     fork = person.answer()
     assert fork.id != answer.id
-    assert person.controller.siblings(answer.id)[-1] == fork.id
+    assert person.controller.shown.siblings(answer.id)[-1] == fork.id
     return fork
 
 
@@ -37,7 +37,7 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
 
     def look(message_id: int) -> None:
         reader = tokens.view(message_id).text.tokens
-        if reader is not None and tokens.controller.is_streaming(message_id):
+        if reader is not None and tokens.controller.shown.is_streaming(message_id):
             growing.append(list(reader.pieces))
 
     tokens.window.transcript.text_shown.connect(look)
@@ -101,7 +101,7 @@ def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: Person) 
     assert sum(fork.record.token_chars) == len(fork.text)
     assert fork.record.figures.kept_tokens > 0
     tokens.window.action("undo").trigger()
-    tokens.bot.waitUntil(lambda: tokens.controller.path[-1].id == answer.id, timeout=PATIENCE_MS)
+    tokens.bot.waitUntil(lambda: tokens.controller.shown.path[-1].id == answer.id, timeout=PATIENCE_MS)
 
 
 def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: Person) -> None:
@@ -116,7 +116,7 @@ def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: Person) -> None
     ]
     assert ends
     index, token_id = ends[-1]
-    tokens.controller.fork_at_token(answer.id, index, token_id)
+    tokens.controller.forks.fork_at_token(answer.id, index, token_id)
     fork = tokens.answer()
     assert fork.state == "complete"
     assert fork.text == answer.text[: token_pieces(answer)[index].start]
@@ -139,11 +139,11 @@ def test_going_on_from_the_cursor_keeps_what_stands_before_it(person: Person) ->
     assert fork.text.startswith(kept)
     # It is greedy and says what it said before.
     assert fork.text == answer.text
-    assert person.controller.message(answer.id).text == answer.text
+    assert person.controller.shown.message(answer.id).text == answer.text
 
 
 def test_going_on_without_a_cursor_says_what_to_do(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.view(answer.id).go_on_from_here()
     assert "cursor" in person.window.banner.label.text()
-    assert len(person.controller.siblings(answer.id)) == 1
+    assert len(person.controller.shown.siblings(answer.id)) == 1

@@ -40,7 +40,7 @@ def _two_versions(desk: Desk) -> tuple[MessageId, MessageId]:
     desk.ask("Three", _LONG)
     desk.controller.regenerate(long.id)
     short = desk.answer("Short.")
-    desk.controller.choose_sibling(short.id, -1)
+    desk.controller.shown.choose_sibling(short.id, -1)
     return long.id, short.id
 
 

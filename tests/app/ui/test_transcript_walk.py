@@ -19,7 +19,7 @@ _ANSWER = "# An answer\n\n- with\n- a list\n\n```\ncode\n```\n\n"
 
 def _check(desk: Desk, transcript: Transcript) -> None:
     """What is in sight is there, in its order and its place, with its text; and nothing is there that is far away."""
-    path = {message.id: message for message in desk.controller.path}
+    path = {message.id: message for message in desk.controller.shown.path}
     assert list(transcript.message_ids) == list(path)
     views, height = transcript.views, transcript.viewport().height()
     ids = [view.message.id for view in views]
@@ -41,7 +41,7 @@ def _check(desk: Desk, transcript: Transcript) -> None:
         message = path[view.message.id]
         view.render_appended()
         assert view.text.content == message.text
-        assert tuple(view.shown.siblings) == tuple(desk.controller.siblings(message.id))
+        assert tuple(view.shown.siblings) == tuple(desk.controller.shown.siblings(message.id))
     bar = transcript.verticalScrollBar()
     assert 0 <= bar.value() <= bar.maximum()
 
@@ -52,16 +52,16 @@ def test_the_page_shows_the_branch_whatever_is_done(desk: Desk, transcript: Tran
     controller, bar = desk.controller, transcript.verticalScrollBar()
 
     def any_id(role: str) -> int | None:
-        ids = [message.id for message in controller.path if message.role == role]
+        ids = [message.id for message in controller.shown.path if message.role == role]
         return draw.choice(ids) if ids else None
 
     def with_any(role: str, act: Callable[[int], object]) -> None:
         message_id = any_id(role)
-        if message_id is not None and controller.streaming_message is None:
+        if message_id is not None and controller.shown.streaming_message is None:
             act(message_id)
 
     def answer() -> None:
-        if controller.streaming_message is not None:
+        if controller.shown.streaming_message is not None:
             request = desk.link.asked[-1]
             text = _ANSWER * draw.randint(0, 3) + "word " * draw.randint(0, 400)
             if draw.random() < 0.7:
@@ -71,12 +71,14 @@ def test_the_page_shows_the_branch_whatever_is_done(desk: Desk, transcript: Tran
             desk.link.finished(request, text)
 
     def go_anywhere() -> None:
-        opened = controller.opened
-        if opened is not None and controller.streaming_message is None:
-            controller.go_to(draw.choice([message.id for message in opened.tree.messages if message.role != "root"]))
+        opened = controller.shown.opened
+        if opened is not None and controller.shown.streaming_message is None:
+            controller.shown.go_to(
+                draw.choice([message.id for message in opened.tree.messages if message.role != "root"])
+            )
 
     deeds: list[Callable[[], object]] = [
-        lambda: controller.streaming_message is None and controller.send("A question " * draw.randint(1, 200)),
+        lambda: controller.shown.streaming_message is None and controller.send("A question " * draw.randint(1, 200)),
         lambda: with_any("assistant", controller.regenerate),
         lambda: with_any("user", lambda at: controller.edit(at, "Another question " * draw.randint(1, 60))),
         lambda: with_any("assistant", lambda at: controller.replace(at, _ANSWER * draw.randint(1, 3))),
@@ -84,12 +86,12 @@ def test_the_page_shows_the_branch_whatever_is_done(desk: Desk, transcript: Tran
         lambda: with_any("assistant", lambda at: transcript.step_sibling(at, draw.choice((-1, 1)))),
         lambda: with_any("user", lambda at: controller.can_prune(at) and controller.prune(at)),
         lambda: with_any("assistant", transcript.focus),
-        lambda: controller.streaming_message is None and controller.undo(),
-        lambda: controller.streaming_message is None and controller.redo(),
+        lambda: controller.shown.streaming_message is None and controller.undo(),
+        lambda: controller.shown.streaming_message is None and controller.redo(),
         lambda: bar.setValue(draw.randint(0, bar.maximum())),
         lambda: bar.setValue(bar.value() + draw.randint(-300, 300)),
         lambda: transcript.resize(draw.randint(300, 1000), draw.randint(200, 900)),
-        lambda: draw.random() < 0.1 and controller.new_conversation(),
+        lambda: draw.random() < 0.1 and controller.shown.new_conversation(),
         lambda: transcript.walk(draw.choice((-1, 1))),
         go_anywhere,
         QApplication.processEvents,

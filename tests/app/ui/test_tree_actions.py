@@ -16,7 +16,7 @@ from tests.app.ui.conftest import Person
 
 
 def _texts(person: Person) -> list[str]:
-    return [message.text for message in person.controller.path[1:]]
+    return [message.text for message in person.controller.shown.path[1:]]
 
 
 def _undo(person: Person) -> None:
@@ -63,20 +63,20 @@ def test_control_z_in_the_composer_takes_back_what_was_typed_first(person: Perso
 def test_an_answer_that_is_undone_while_it_streams_is_stopped_and_can_be_gone_on_with(person: Person) -> None:
     person.type("Tell me all about branches.")
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    person.bot.waitUntil(lambda: bool(person.controller.path[-1].text), timeout=60_000)
+    person.bot.waitUntil(lambda: bool(person.controller.shown.path[-1].text), timeout=60_000)
     person.controller.undo()
     person.bot.waitUntil(lambda: _texts(person) == [], timeout=60_000)
     person.controller.redo()
-    assert [message.role for message in person.controller.path[1:]] == ["user", "assistant"]
-    assert person.controller.path[-1].text
-    assert person.controller.path[-1].state in {"stopped", "complete"}
+    assert [message.role for message in person.controller.shown.path[1:]] == ["user", "assistant"]
+    assert person.controller.shown.path[-1].text
+    assert person.controller.shown.path[-1].state in {"stopped", "complete"}
 
 
 def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: Person) -> None:
     person.ask("What is a branch?")
     second = person.ask("How do I fork a message?")
     whole = _texts(person)
-    question = person.controller.path[-2]
+    question = person.controller.shown.path[-2]
     person.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     # How much goes is said before it does, in the menu and in the palette; the action keeps its name.
     person.window.menus.menu("Message").aboutToShow.emit()
@@ -88,7 +88,7 @@ def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: P
     assert person.window.banner.label.text() == "2 messages were pruned."
     person.bot.mouseClick(person.button(person.window.banner, "Undo"), Qt.MouseButton.LeftButton)
     assert _texts(person) == whole
-    assert person.controller.path[-1].id == second.id
+    assert person.controller.shown.path[-1].id == second.id
 
 
 def test_only_one_of_three_versions_is_kept_and_all_come_back(person: Person) -> None:
@@ -96,41 +96,41 @@ def test_only_one_of_three_versions_is_kept_and_all_come_back(person: Person) ->
     person.controller.regenerate(answer.id, 2)
     person.window.side_by_side.close_page()
     person.answer()
-    versions = list(person.controller.siblings(answer.id))
+    versions = list(person.controller.shown.siblings(answer.id))
     assert len(versions) == 3
     person.view(versions[1]).text.setFocus(Qt.FocusReason.TabFocusReason)
     person.window.menus.menu("Message").aboutToShow.emit()
     assert person.window.action("keep_only").text().startswith("Keep only this version (prune 2 ")
     person.window.action("keep_only").trigger()
-    assert list(person.controller.siblings(versions[1])) == [versions[1]]
+    assert list(person.controller.shown.siblings(versions[1])) == [versions[1]]
     person.window.action("undo").trigger()
     # A version that still grew is stopped first, and comes back once it has ended.
-    person.bot.waitUntil(lambda: list(person.controller.siblings(versions[1])) == versions, timeout=60_000)
+    person.bot.waitUntil(lambda: list(person.controller.shown.siblings(versions[1])) == versions, timeout=60_000)
 
 
 def test_a_star_and_a_name_are_remembered(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.window.action("star").trigger()
-    assert person.controller.message(answer.id).starred_ms is not None
+    assert person.controller.shown.message(answer.id).starred_ms is not None
     person.window.menus.menu("Message").aboutToShow.emit()
     check = icon("check", theme(system_scheme()).accent)
     assert person.window.action("star").icon().cacheKey() == check.cacheKey()
     assert person.window.action("edit").icon().cacheKey() != check.cacheKey()
     person.controller.name_branch(answer.id, "  the good\nway ")
-    assert person.controller.message(answer.id).name == "the good way"
-    assert person.controller.conversation is not None
-    person.controller.open_conversation(person.controller.conversation.id)
-    stored = person.controller.message(answer.id)
+    assert person.controller.shown.message(answer.id).name == "the good way"
+    assert person.controller.shown.conversation is not None
+    person.controller.shown.open_conversation(person.controller.shown.conversation.id)
+    stored = person.controller.shown.message(answer.id)
     assert (stored.starred_ms is not None, stored.name) == (True, "the good way")
     person.window.action("undo").trigger()
     person.window.action("undo").trigger()
-    stored = person.controller.message(answer.id)
+    stored = person.controller.shown.message(answer.id)
     assert (stored.starred_ms is not None, stored.name) == (False, "")
 
 
 def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(person: Person) -> None:
     person.ask("What is a branch?")
-    question, answer = person.controller.path[1:]
+    question, answer = person.controller.shown.path[1:]
     person.controller.replace(question.id, "What is a sibling?")
     assert _texts(person) == ["What is a sibling?", answer.text]
     person.window.action("undo").trigger()
@@ -139,13 +139,13 @@ def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(pers
 
 def test_control_enter_in_the_editor_puts_the_text_in_the_old_ones_place(person: Person) -> None:
     person.ask("What is a branch?")
-    question, answer = person.controller.path[1:]
+    question, answer = person.controller.shown.path[1:]
     person.press(question.id, "e")
     editor = person.window.findChild(MessageEditor)
     assert editor is not None
     editor.text.setPlainText("What is a sibling?")
     person.bot.keyClick(editor.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert [message.id for message in person.controller.path[1:]] == [question.id, answer.id]
+    assert [message.id for message in person.controller.shown.path[1:]] == [question.id, answer.id]
     assert _texts(person) == ["What is a sibling?", answer.text]
 
 
@@ -159,23 +159,23 @@ def test_a_pin_is_remembered_and_taken_back_and_set_again_by_name(person: Person
     answer = person.ask("What is a branch?")
     pin, undo, redo = (person.window.action(name) for name in ("pin_branch", "undo", "redo"))
     pin.trigger()
-    assert person.controller.message(answer.id).pinned_ms is not None
+    assert person.controller.shown.message(answer.id).pinned_ms is not None
     person.window.menus.menu("Message").aboutToShow.emit()
     assert (pin.isChecked(), undo.text()) == (True, "Undo: Pin branch")
-    assert person.controller.conversation is not None
-    person.controller.open_conversation(person.controller.conversation.id)
-    pinned_ms = person.controller.message(answer.id).pinned_ms
+    assert person.controller.shown.conversation is not None
+    person.controller.shown.open_conversation(person.controller.shown.conversation.id)
+    pinned_ms = person.controller.shown.message(answer.id).pinned_ms
     assert pinned_ms is not None
     pin.trigger()
     assert undo.text() == "Undo: Unpin branch"
     undo.trigger()
     # When it was pinned, too: pins stand in that order.
-    assert person.controller.message(answer.id).pinned_ms == pinned_ms
+    assert person.controller.shown.message(answer.id).pinned_ms == pinned_ms
     undo.trigger()
-    assert person.controller.message(answer.id).pinned_ms is None
+    assert person.controller.shown.message(answer.id).pinned_ms is None
     assert redo.text() == "Redo: Pin branch"
     redo.trigger()
-    assert person.controller.message(answer.id).pinned_ms == pinned_ms
+    assert person.controller.shown.message(answer.id).pinned_ms == pinned_ms
 
 
 def _named_mine(_parent: QWidget, _name: str) -> str:
@@ -187,16 +187,16 @@ def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
 ) -> None:
     answer = person.ask("What is a branch?")
     person.press(answer.id, "s")
-    assert person.controller.message(answer.id).starred_ms is not None
+    assert person.controller.shown.message(answer.id).starred_ms is not None
     assert _marks(person, answer.id) == {"Starred"}
     person.press(answer.id, "p")
-    assert person.controller.message(answer.id).pinned_ms is not None
+    assert person.controller.shown.message(answer.id).pinned_ms is not None
     assert _marks(person, answer.id) == {"Starred", "Pinned"}
     person.press(answer.id, "s")
     assert _marks(person, answer.id) == {"Pinned"}
     monkeypatch.setattr("app.ui.dialogs.questions.ask_branch_name", _named_mine)
     person.press(answer.id, "n")
-    assert person.controller.message(answer.id).name == "Mine"
+    assert person.controller.shown.message(answer.id).name == "Mine"
     assert "Mine" in {label.text() for label in person.view(answer.id).findChildren(QLabel) if label.isVisible()}
     person.bot.keyClick(person.view(answer.id).text, Qt.Key.Key_Delete)
     assert _texts(person) == ["What is a branch?"]
@@ -204,7 +204,7 @@ def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
 
 def test_more_actions_open_the_menu_of_the_message_they_stand_under(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     person.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     more = person.button(person.view(question.id), "More actions")
     person.bot.mouseClick(more, Qt.MouseButton.LeftButton)

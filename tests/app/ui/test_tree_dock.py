@@ -23,7 +23,7 @@ from tests.app.ui.conftest import PATIENCE_MS, Person
 def dock(person: Person) -> Iterator[TreeDock]:
     """The tree's dock, shown, of a question that was answered twice and then asked once more."""
     person.ask("What is a branch?")
-    person.press(person.controller.path[-1].id, "r")
+    person.press(person.controller.shown.path[-1].id, "r")
     person.answer()
     person.ask("How do I fork a message?")
     dock = person.window.tree_dock
@@ -76,17 +76,17 @@ def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(person: Pers
     person.bot.waitUntil(lambda: window.tree_dock.view.isVisible(), timeout=PATIENCE_MS)
     layout = window.tree_dock.view.layout_shown
     assert layout is not None
-    assert layout.path == [message.id for message in person.controller.path]
+    assert layout.path == [message.id for message in person.controller.shown.path]
     window.action("tree").trigger()
 
 
 def test_a_double_click_and_enter_show_the_branch_and_the_message(person: Person, dock: TreeDock):
-    tree = person.controller.opened
+    tree = person.controller.shown.opened
     assert tree is not None
-    second = person.controller.path[2].id
-    first = next(sibling for sibling in person.controller.siblings(second) if sibling != second)
+    second = person.controller.shown.path[2].id
+    first = next(sibling for sibling in person.controller.shown.siblings(second) if sibling != second)
     person.bot.mouseDClick(dock.view.viewport(), Qt.MouseButton.LeftButton, pos=_place(dock, first))
-    assert person.controller.path[-1].id == first
+    assert person.controller.shown.path[-1].id == first
     layout = dock.view.layout_shown
     assert layout is not None
     person.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
@@ -95,12 +95,12 @@ def test_a_double_click_and_enter_show_the_branch_and_the_message(person: Person
     dock.view.setFocus()
     person.bot.keyClick(dock.view, Qt.Key.Key_Right)
     person.bot.keyClick(dock.view, Qt.Key.Key_Return)
-    assert person.controller.path[2].id == second
-    assert len(person.controller.path) == 5
+    assert person.controller.shown.path[2].id == second
+    assert len(person.controller.shown.path) == 5
 
 
 def test_what_a_click_would_cost_is_said_before_it_is_made(person: Person, dock: TreeDock):
-    question, leaf = person.controller.path[3].id, person.controller.path[-1].id
+    question, leaf = person.controller.shown.path[3].id, person.controller.shown.path[-1].id
     costs = person.controller.costs
     person.bot.waitUntil(lambda: costs.get(question) is not None and costs.get(leaf) is not None, timeout=PATIENCE_MS)
     cost = costs.get(question)
@@ -114,11 +114,11 @@ def test_what_a_click_would_cost_is_said_before_it_is_made(person: Person, dock:
 
 
 def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, dock: TreeDock):
-    leaf = person.controller.path[-1].id
+    leaf = person.controller.shown.path[-1].id
     dock.view.set_current(leaf)
     dock.view.setFocus()
     person.bot.keyClick(dock.view, Qt.Key.Key_S)
-    assert person.controller.message(leaf).starred_ms is not None
+    assert person.controller.shown.message(leaf).starred_ms is not None
     dock.view.menu_asked.emit(leaf, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     entries = {action.text().partition("\t")[0].replace("&", ""): action for action in menu.actions()}
@@ -131,8 +131,8 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     menu.close()
     person.bot.keyClick(dock.view, Qt.Key.Key_R)
     answer = person.answer()
-    assert answer.id in person.controller.siblings(leaf)
-    assert len(person.controller.siblings(leaf)) == 2
+    assert answer.id in person.controller.shown.siblings(leaf)
+    assert len(person.controller.shown.siblings(leaf)) == 2
 
 
 def test_a_key_leads_into_the_tree_and_out_of_it_again(person: Person):
@@ -155,7 +155,7 @@ def test_a_key_leads_into_the_tree_and_out_of_it_again(person: Person):
 def test_what_find_finds_on_any_branch_is_lit(person: Person, dock: TreeDock):
     person.window.action("find").trigger()
     person.window.find_bar.field.setText("what is a branch")
-    assert set(dock.view.picture.hits) == {person.controller.path[1].id}
+    assert set(dock.view.picture.hits) == {person.controller.shown.path[1].id}
     person.window.find_bar.field.setText("branch")
     assert len(dock.view.picture.hits) > 1
     person.bot.keyClick(person.window.find_bar.field, Qt.Key.Key_Escape)
@@ -163,9 +163,9 @@ def test_what_find_finds_on_any_branch_is_lit(person: Person, dock: TreeDock):
 
 
 def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeDock):
-    path = person.controller.path
+    path = person.controller.shown.path
     second = path[2].id
-    first = next(sibling for sibling in person.controller.siblings(second) if sibling != second)
+    first = next(sibling for sibling in person.controller.shown.siblings(second) if sibling != second)
     dock.view.set_current(second)
     dock.view.setFocus()
     person.bot.keyClick(dock.view, Qt.Key.Key_D)
@@ -174,22 +174,22 @@ def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeD
     window = person.window.findChild(CompareWindow)
     assert isinstance(window, CompareWindow)
     assert window.left_choice.currentText().startswith("Version 1 of 2")
-    assert window.panes.left.toPlainText() == person.controller.message(first).text
-    assert window.panes.right.toPlainText() == person.controller.message(second).text
+    assert window.panes.left.toPlainText() == person.controller.shown.message(first).text
+    assert window.panes.right.toPlainText() == person.controller.shown.message(second).text
     ctrl = Qt.KeyboardModifier.ControlModifier
     person.bot.mouseClick(dock.view.viewport(), Qt.MouseButton.LeftButton, ctrl, _place(dock, path[1].id))
-    assert window.panes.left.toPlainText() == person.controller.message(second).text
+    assert window.panes.left.toPlainText() == person.controller.shown.message(second).text
     assert window.panes.right.toPlainText() == path[1].text
     dock.view.menu_asked.emit(first, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     next(action for action in menu.actions() if action.text() == "Compare with the visible branch").trigger()
     menu.close()
     branch = "\n\n".join(f"{'You' if message.role == 'user' else 'Answer'}\n{message.text}" for message in path[2:])
-    other = f"Answer\n{person.controller.message(first).text}"
+    other = f"Answer\n{person.controller.shown.message(first).text}"
     assert window.panes.left.toPlainText() == branch
     assert window.panes.right.toPlainText() == other
     # Of a message on another branch that has no other version, the branch is what differs.
-    person.controller.go_to(first)
+    person.controller.shown.go_to(first)
     dock.show_now()
     dock.view.set_current(path[-1].id)
     dock.view.setFocus()
@@ -207,7 +207,7 @@ def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(person
     assert dock.isVisible()
     QApplication.processEvents()
     assert window.transcript.width() == 820
-    leaf = person.controller.path[-1].id
+    leaf = person.controller.shown.path[-1].id
     person.bot.waitUntil(lambda: dock.view.layout_shown is not None, timeout=PATIENCE_MS)
     dock.view.set_current(leaf)
     person.bot.keyClick(dock.view, Qt.Key.Key_Return)

@@ -142,19 +142,19 @@ def test_sending_costs_what_the_gauge_says(asker: Person) -> None:
 
 
 def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(asker: Person) -> None:
-    first = asker.controller.path[-1]
+    first = asker.controller.shown.path[-1]
     asker.press(first.id, "r")
     second = asker.answer()
     asker.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     asker.window.action("previous_sibling").trigger()
-    assert asker.controller.path[-1].id == first.id
+    assert asker.controller.shown.path[-1].id == first.id
     cost = _cost_of_sending(asker, "And then?")
     asker.bot.keyClick(asker.window.composer.text, Qt.Key.Key_Return)
     assert cost == _paid(asker.answer())
 
 
 def test_regenerating_costs_what_the_tree_says(asker: Person) -> None:
-    question, answer = asker.controller.path[-2:]
+    question, answer = asker.controller.shown.path[-2:]
     cost = _cost_in_tree(asker, question.id)
     asker.press(answer.id, "r")
     assert cost == _paid(asker.answer())
@@ -162,7 +162,7 @@ def test_regenerating_costs_what_the_tree_says(asker: Person) -> None:
 
 
 def test_an_edit_costs_what_its_editor_says(asker: Person) -> None:
-    question = asker.controller.path[3]
+    question = asker.controller.shown.path[3]
     editor, cost = _edited(asker, question.id, f"{question.text} of mine")
     asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
     paid = _paid(asker.answer())
@@ -178,7 +178,7 @@ def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: Pe
     asker.bot.waitUntil(lambda: "read" in panel.cost.text(), timeout=PATIENCE_MS)
     told = _in_words(panel.cost.text())
     panel.close()
-    system = asker.controller.path[0]
+    system = asker.controller.shown.path[0]
     editor, cost = _edited(asker, system.id, "Say much, and say it twice.")
     assert cost == told
     asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
@@ -187,7 +187,7 @@ def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: Pe
 
 def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
     preparation = asker.controller.preparation
-    question, answer = asker.controller.path[-2:]
+    question, answer = asker.controller.shown.path[-2:]
     before = _cost_in_tree(asker, question.id)
     preparation.ask_so(structs.replace(preparation.asking, thinking=True))
     after = _cost_in_tree(asker, question.id)
@@ -215,7 +215,7 @@ def _cost_in_menu(person: Person, message_id: int, num_chars: int) -> _Cost:
 
 
 def test_going_on_from_here_costs_what_the_menu_says(asker: Person) -> None:
-    question, answer = asker.controller.path[-2:]
+    question, answer = asker.controller.shown.path[-2:]
     told = _cost_in_tree(asker, question.id)
     half = len(asker.view(answer.id).text.document().toRawText()) // 2
     cost = _cost_in_menu(asker, answer.id, half)
@@ -224,7 +224,7 @@ def test_going_on_from_here_costs_what_the_menu_says(asker: Person) -> None:
     assert cost == paid
     assert paid.num_kept >= told.num_kept
     # Where a word is cut off, too, and before anything that is to stay nothing is said.
-    again = asker.controller.path[-1]
+    again = asker.controller.shown.path[-1]
     assert _cost_in_menu(asker, again.id, half + 1).num_read == 1
     cursor = asker.view(again.id).text.textCursor()
     cursor.setPosition(0)

@@ -26,9 +26,9 @@ class Desktop:
         self.controllers[2].send("elsewhere")
         desk.link.finished(desk.link.asked[-1], "far away")
         desk.ask("u", "a")
-        assert desk.controller.conversation is not None
-        self.conversation_id = desk.controller.conversation.id
-        self.controllers[1].open_conversation(self.conversation_id)
+        assert desk.controller.shown.conversation is not None
+        self.conversation_id = desk.controller.shown.conversation.id
+        self.controllers[1].shown.open_conversation(self.conversation_id)
 
     def called(self, name: str) -> list[str]:
         """What an action of the menus is called in each window."""
@@ -52,21 +52,21 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
 
 def test_what_can_be_undone_is_called_the_same_in_both(desktop: Desktop) -> None:
     first, second, third = desktop.controllers
-    first.star(first.path[-1].id)
+    first.star(first.shown.path[-1].id)
     assert desktop.called("undo") == ["Undo: Star", "Undo: Star", "Undo: Send"]
     desktop.windows[1].action("undo").trigger()
-    assert second.path[-1].starred_ms is first.path[-1].starred_ms is None
+    assert second.shown.path[-1].starred_ms is first.shown.path[-1].starred_ms is None
     assert desktop.called("undo") == ["Undo: Send"] * 3
     assert desktop.called("redo") == ["Redo: Star", "Redo: Star", "Redo"]
     # Whoever comes later is told, too.
-    third.open_conversation(desktop.conversation_id)
+    third.shown.open_conversation(desktop.conversation_id)
     assert desktop.called("redo") == ["Redo: Star"] * 3
 
 
 def test_a_branch_that_is_pruned_in_one_is_gone_from_both_and_comes_back_in_both(desktop: Desktop) -> None:
     first, second, _ = desktop.controllers
     desktop.desk.ask("v", "b")
-    question = first.path[-2].id
+    question = first.shown.path[-2].id
     for window in desktop.windows[:2]:
         window.action("tree").setChecked(True)
         window.transcript.reveal(question)
@@ -74,20 +74,20 @@ def test_a_branch_that_is_pruned_in_one_is_gone_from_both_and_comes_back_in_both
     assert whole[0] == whole[1]
     second.prune(question)
     assert [texts[-2:] for texts in desktop.texts()[:2]] == [["u", "a"]] * 2
-    assert all(not controller.has(question) for controller in (first, second))
+    assert all(not controller.shown.has(question) for controller in (first, second))
     assert desktop.called("undo")[:2] == ["Undo: Prune"] * 2
     desktop.windows[0].action("undo").trigger()
     assert desktop.texts() == whole
-    assert first.path == second.path
+    assert first.shown.path == second.shown.path
 
 
 def test_a_notice_of_what_was_pruned_is_shown_where_it_can_be_undone(desktop: Desktop) -> None:
     first, second, third = desktop.controllers
-    first.prune(first.path[-1].id)
+    first.prune(first.shown.path[-1].id)
     assert [window.banner.isVisible() for window in desktop.windows] == [True, True, False]
     desktop.windows[1].banner.button.click()
-    assert first.path[-1].text == second.path[-1].text == "a"
-    assert third.path[-1].text == "far away"
+    assert first.shown.path[-1].text == second.shown.path[-1].text == "a"
+    assert third.shown.path[-1].text == "far away"
     # What was undone in one needs no notice in the other.
     assert [window.banner.isVisible() for window in desktop.windows] == [False] * 3
 

@@ -21,7 +21,7 @@ from tests.app.ui.conftest import PATIENCE_MS, Person
 
 def test_enter_sends_and_the_answer_streams_onto_the_page(person: Person) -> None:
     answer = person.ask("What is a branch?")
-    assert [message.role for message in person.controller.path] == ["system", "user", "assistant"]
+    assert [message.role for message in person.controller.shown.path] == ["system", "user", "assistant"]
     assert answer.state == "complete"
     assert person.texts[1:] == ["What is a branch?", answer.text]
     assert person.window.composer.text.toPlainText() == ""
@@ -32,13 +32,13 @@ def test_shift_enter_breaks_the_line(person: Person) -> None:
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     person.type("two")
     assert person.window.composer.text.toPlainText() == "one\ntwo"
-    assert person.controller.path == []
+    assert person.controller.shown.path == []
 
 
 def test_nothing_but_space_is_not_sent(person: Person) -> None:
     person.type("   ")
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    assert person.controller.path == []
+    assert person.controller.shown.path == []
     assert not person.window.composer.send_button.isEnabled()
 
 
@@ -46,7 +46,7 @@ def test_a_question_of_the_empty_page_is_asked_by_a_click(person: Person) -> Non
     button = person.window.welcome.questions[0]
     person.bot.mouseClick(button, Qt.MouseButton.LeftButton)
     person.answer()
-    assert person.controller.path[1].text == button.text()
+    assert person.controller.shown.path[1].text == button.text()
 
 
 def _regenerate_by_key(person: Person, answer: Message) -> None:
@@ -68,7 +68,7 @@ def test_regenerate_makes_a_sibling_and_reads_one_token(person: Person, regenera
     first = person.ask("What is a branch?")
     regenerate(person, first)
     second = person.answer()
-    assert list(person.controller.siblings(second.id)) == [first.id, second.id]
+    assert list(person.controller.shown.siblings(second.id)) == [first.id, second.id]
     assert second.record is not None
     assert second.record.figures.read_tokens == 1
     counts = [label.text() for label in person.view(second.id).findChildren(QLabel) if label.isVisible()]
@@ -77,7 +77,7 @@ def test_regenerate_makes_a_sibling_and_reads_one_token(person: Person, regenera
 
 def test_an_edited_question_stands_beside_the_old_one_and_is_asked(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     person.press(question.id, "e")
     editor = person.window.focusWidget()
     assert isinstance(editor, QPlainTextEdit)
@@ -86,20 +86,20 @@ def test_an_edited_question_stands_beside_the_old_one_and_is_asked(person: Perso
     person.bot.keyClicks(editor, "How do I fork?")
     person.bot.keyClick(editor, Qt.Key.Key_Return)
     person.answer()
-    edited = person.controller.path[1]
+    edited = person.controller.shown.path[1]
     assert person.window.focusWidget() is person.window.composer.text
     assert edited.text == "How do I fork?"
-    assert list(person.controller.siblings(edited.id)) == [question.id, edited.id]
+    assert list(person.controller.shown.siblings(edited.id)) == [question.id, edited.id]
 
 
 def test_escape_gives_an_edit_up(person: Person) -> None:
     person.ask("What is a branch?")
-    question = person.controller.path[1]
+    question = person.controller.shown.path[1]
     person.press(question.id, "e")
     editor = person.window.focusWidget()
     person.bot.keyClicks(editor, "something else")
     person.bot.keyClick(editor, Qt.Key.Key_Escape)
-    assert list(person.controller.siblings(question.id)) == [question.id]
+    assert list(person.controller.shown.siblings(question.id)) == [question.id]
     assert person.view(question.id).text.isVisible()
 
 
@@ -110,23 +110,23 @@ def test_an_answer_can_be_edited_too_and_nothing_is_asked(person: Person) -> Non
     assert isinstance(editor, QPlainTextEdit)
     editor.setPlainText("Mine.")
     person.bot.mouseClick(person.button(person.view(answer.id), "Save as new version"), Qt.MouseButton.LeftButton)
-    assert person.controller.path[-1].text == "Mine."
-    assert person.controller.streaming_message is None
+    assert person.controller.shown.path[-1].text == "Mine."
+    assert person.controller.shown.streaming_message is None
 
 
 def test_another_system_prompt_is_a_branch_in_which_the_first_question_is_asked_again(person: Person) -> None:
     person.ask("What is a branch?")
-    system = person.controller.path[0]
+    system = person.controller.shown.path[0]
     assert system.role == "system"
     person.press(system.id, "e")
     editor = person.window.focusWidget()
     person.bot.keyClicks(editor, "Answer briefly.")
     person.bot.keyClick(editor, Qt.Key.Key_Return)
     person.answer()
-    path = person.controller.path
+    path = person.controller.shown.path
     assert [message.text for message in path[:2]] == ["Answer briefly.", "What is a branch?"]
     person.window.transcript.step_sibling(path[0].id, -1)
-    assert person.controller.path[0].id == system.id
+    assert person.controller.shown.path[0].id == system.id
 
 
 def test_alt_left_and_right_switch_versions_and_the_way_is_remembered(person: Person) -> None:
@@ -135,15 +135,15 @@ def test_alt_left_and_right_switch_versions_and_the_way_is_remembered(person: Pe
     second = person.answer()
     person.view(second.id).text.setFocus()
     person.window.action("previous_sibling").trigger()
-    assert person.controller.path[-1].id == first.id
+    assert person.controller.shown.path[-1].id == first.id
     assert person.window.focusWidget() is person.view(first.id).text
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
-    person.controller.new_conversation()
-    person.controller.open_conversation(conversation.id)
-    assert person.controller.path[-1].id == first.id
+    person.controller.shown.new_conversation()
+    person.controller.shown.open_conversation(conversation.id)
+    assert person.controller.shown.path[-1].id == first.id
     person.window.action("next_sibling").trigger()
-    assert person.controller.path[-1].id == second.id
+    assert person.controller.shown.path[-1].id == second.id
 
 
 def test_a_switch_keeps_the_place_on_screen(person: Person) -> None:
@@ -166,15 +166,15 @@ def test_a_switch_keeps_the_place_on_screen(person: Person) -> None:
 def test_fork_opens_a_conversation_that_ends_there_and_leaves_the_old_one_alone(person: Person) -> None:
     answer = person.ask("What is a branch?")
     person.ask("How do I export?")
-    old = person.controller.conversation
+    old = person.controller.shown.conversation
     assert old is not None
     person.press(answer.id, "f")
-    new = person.controller.conversation
+    new = person.controller.shown.conversation
     assert new is not None
     assert new.id != old.id
-    assert person.controller.path[-1].id == answer.id
+    assert person.controller.shown.path[-1].id == answer.id
     person.ask("How do I edit?")
-    person.controller.open_conversation(old.id)
+    person.controller.shown.open_conversation(old.id)
     assert "How do I export?" in person.texts
     assert "How do I edit?" not in person.texts
 
@@ -185,7 +185,7 @@ def test_alt_up_and_down_walk_from_message_to_message_and_back_to_the_composer(p
     person.window.action("previous_message").trigger()
     assert person.window.focusWidget() is person.view(answer.id).text
     person.window.action("previous_message").trigger()
-    assert person.window.focusWidget() is person.view(person.controller.path[1].id).text
+    assert person.window.focusWidget() is person.view(person.controller.shown.path[1].id).text
     person.window.action("next_message").trigger()
     person.window.action("next_message").trigger()
     assert person.window.focusWidget() is person.window.composer.text
@@ -194,7 +194,7 @@ def test_alt_up_and_down_walk_from_message_to_message_and_back_to_the_composer(p
 def test_stop_keeps_what_is_there_and_continue_goes_on(person: Person) -> None:
     person.type("What is a branch?")
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    person.bot.waitUntil(lambda: bool(person.controller.path[-1].text), timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: bool(person.controller.shown.path[-1].text), timeout=PATIENCE_MS)
     assert person.window.composer.send_button.accessibleName() == "Stop"
     person.window.action("stop").trigger()
     stopped = person.answer()
@@ -211,7 +211,7 @@ def test_stop_keeps_what_is_there_and_continue_goes_on(person: Person) -> None:
 
 def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(person: Person) -> None:
     whole = person.ask("What is a branch?").text
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     set_sampling(person.controller.program, Sampling(temperature=0.0, max_tokens=4))
     cut = person.ask("What is a branch?")
     assert cut.state == "cut"
@@ -224,7 +224,7 @@ def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(person: P
 def test_a_stop_string_set_in_the_popover_ends_the_answer(person: Person) -> None:
     whole = person.ask("What is a branch?").text
     word = whole.split()[3]
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = person.window.findChild(SamplingPanel)
     assert popover is not None
@@ -292,14 +292,14 @@ def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(per
 
 def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None:
     person.ask("What is a branch?")
-    conversation = person.controller.conversation
+    conversation = person.controller.shown.conversation
     assert conversation is not None
     person.window.action("delete").trigger()
     assert conversation.id not in {known.id for known in person.controller.program.conversations.all}
     assert person.window.banner.isVisible()
     person.bot.mouseClick(person.window.banner.button, Qt.MouseButton.LeftButton)
-    assert person.controller.conversation is not None
-    assert person.controller.conversation.id == conversation.id
+    assert person.controller.shown.conversation is not None
+    assert person.controller.shown.conversation.id == conversation.id
     assert "What is a branch?" in person.texts
 
 
@@ -350,7 +350,7 @@ def test_a_prompt_longer_than_the_context_fails_in_its_place_and_the_next_one_wo
     assert failed.state == "failed"
     shown = [label.text() for label in person.view(failed.id).findChildren(QLabel) if label.isVisible()]
     assert any("context" in text for text in shown)
-    person.controller.new_conversation()
+    person.controller.shown.new_conversation()
     assert person.ask("What is a branch?").state == "complete"
 
 
@@ -390,15 +390,15 @@ def test_the_list_of_shortcuts_names_every_shortcut_of_the_menus(person: Person)
 def test_a_new_message_goes_on_below_while_another_conversation_answers(person: Person) -> None:
     person.type("What is a branch?")
     person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    first = person.controller.conversation
+    first = person.controller.shown.conversation
     person.window.action("new").trigger()
     second = person.ask("How do I fork a message?")
     assert first is not None
-    person.controller.open_conversation(first.id)
+    person.controller.shown.open_conversation(first.id)
     other = person.answer()
     assert other.state == second.state == "complete"
     assert other.text != second.text
-    assert person.controller.path[1].text == "What is a branch?"
+    assert person.controller.shown.path[1].text == "What is a branch?"
 
 
 def test_what_is_typed_is_kept_as_it_is(person: Person) -> None:
@@ -406,8 +406,8 @@ def test_what_is_typed_is_kept_as_it_is(person: Person) -> None:
     person.window.composer.text.setPlainText(text)
     person.window.composer.send()
     person.answer()
-    assert person.controller.path[1].text == text
-    assert person.view(person.controller.path[1].id).text.toPlainText() == text
+    assert person.controller.shown.path[1].text == text
+    assert person.view(person.controller.shown.path[1].id).text.toPlainText() == text
 
 
 def test_settings_are_written_soon_after_they_change(person: Person) -> None:

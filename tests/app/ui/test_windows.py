@@ -46,20 +46,20 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     application = _start(folder, qtbot)
     first = application.window
     application.controller.send("What is a branch?")
-    qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: application.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
     qtbot.keyClick(first, Qt.Key.Key_N, _CTRL_SHIFT)
     assert len(application.windows.all) == 2
     assert application.windows.all[1].isVisible()
-    assert application.controller.conversation is not None
-    second = application.windows.open(application.controller.conversation.id)
+    assert application.controller.shown.conversation is not None
+    second = application.windows.open(application.controller.shown.conversation.id)
     qtbot.waitUntil(lambda: "What is a branch?" in _texts(second), timeout=PATIENCE_MS)
     # Asked in one, seen in the other while it streams and when it has ended.
     second.composer.text.setFocus()
     qtbot.keyClicks(second.composer.text, "How do I fork?")
     qtbot.keyClick(second.composer.text, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: "How do I fork?" in _texts(first), timeout=PATIENCE_MS)
-    qtbot.waitUntil(lambda: application.controller.streaming_message is None, timeout=PATIENCE_MS)
-    answer = application.controller.path[-1].text
+    qtbot.waitUntil(lambda: application.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+    answer = application.controller.shown.path[-1].text
     assert answer
     qtbot.waitUntil(lambda: _texts(first)[-1] == _texts(second)[-1] == answer, timeout=PATIENCE_MS)
     # One that is closed takes nothing with it; those that are open at the end are there again.
@@ -87,7 +87,7 @@ def test_another_language_is_spoken_at_once(folder: Path, qtbot: QtBot) -> None:
         application.window.action("settings").trigger()
         application.preferences.change(language="de")
         assert application.window.action("quit").text() == "Beenden"
-        assert "What is a branch?" in [message.text for message in application.controller.path]
+        assert "What is a branch?" in [message.text for message in application.controller.shown.path]
         application.preferences.change(language="en")
         assert application.window.action("quit").text() == "Quit"
     finally:
