@@ -47,7 +47,7 @@ from worker.protocol import (
     Validated,
 )
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 
 log = logging.getLogger(__name__)
 

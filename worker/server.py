@@ -41,7 +41,7 @@ from worker.protocol import (
     UnloadModel,
     Validate,
 )
-from worker.requests.ticket import Ticket, cancelled_unbegun
+from worker.requests.request import Ticket, cancelled_unbegun
 
 
 class EndOfInput:

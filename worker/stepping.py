@@ -79,7 +79,7 @@ from worker.answers.hook_chain import SLOW_S, Hook, HookChain
 from worker.answers.steering import Steering
 from worker.answers.writing import SegmentPlan, Writing
 from worker.cache.token_tree import num_common
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
@@ -261,7 +261,7 @@ class Stepping:
             tuple(Fork(fork, Stepping._advance(fork, logits, before, of_fork)) for fork, of_fork in forks),
         )
 
-    def _draw(self, given: _Given) -> Drawn:
+    def _draw(self, given: _Given) -> SampledToken:
         allowed, visit, temperature = self._writing.answer.mask.mask(), 0, None
         if self._steering is not None:
             allowed = both(allowed, self._steering.mask())
@@ -271,9 +271,9 @@ class Stepping:
         mask = None if allowed is None else mx.array(cast("Any", allowed))
         recent = self._sampler.recent(sequence)
         token = self._sampler.draw(given.logits, recent, len(sequence), visit, mask, temperature)
-        return Drawn(int(cast("int", token.item())))
+        return SampledToken(int(cast("int", token.item())))
 
-    def _take(self, drawn: Drawn | None, given: _Given, shown: _Shown) -> list[tuple[Stepping, _Shown]]:
+    def _take(self, drawn: SampledToken | None, given: _Given, shown: _Shown) -> list[tuple[Stepping, _Shown]]:
         """Take a token, if one was drawn, and what must follow; return what has forked."""
         if self._steering is None:
             shown.text += self._writing.take(drawn)[0]

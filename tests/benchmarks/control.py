@@ -31,7 +31,7 @@ from worker.layers import Layers
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Constraint, Event, Finished, Generate, Sampling
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.step import Step
 
 _AREA = "control"

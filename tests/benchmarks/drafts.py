@@ -16,7 +16,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Finished, Generate, Message
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 
 _ROUNDS = 4
 _MANY_BYTES = 1 << 30

@@ -19,7 +19,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Generate, Message, Plan, Planned, Prompt
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 
 _AREA = "prompt cache"
 _NUM_TURNS = 40

@@ -24,7 +24,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Choice, Chunk, Constraint, Event, Finished, Forked, Generate, Retract, Sampling
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.step import Step
 from worker.stepping import Advance, Stepping
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 
 from worker.cache.token_tree import num_common
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.text.characters import split_characters
@@ -137,7 +137,7 @@ class Answer:
             return []
         return self._constraint.forced()
 
-    def take(self, drawn: Drawn, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
+    def take(self, drawn: SampledToken, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
         """Take the next token and return the text that is now safe to show. Sets `reason` if it ends the answer.
 
         `feed_constraint` says whether the constraint consumes it. Raises `ConstraintInvalidError` if it is not allowed.
@@ -172,7 +172,7 @@ class Answer:
             text += self.end("constraint")
         return text
 
-    def _origin(self, drawn: Drawn, *, is_forced: bool) -> Origin:
+    def _origin(self, drawn: SampledToken, *, is_forced: bool) -> Origin:
         if is_forced:
             return "forced"
         if self._healing.is_active:
@@ -209,7 +209,7 @@ class Answer:
         again = read[num_whole:]
         is_fed = bool(again) and self._is_fed[num_whole]
         num_chars, num_unsent = self.rewind(len(self.token_ids) - num_whole)
-        texts = [self.take(Drawn(token_id), is_forced=True, feed_constraint=is_fed) for token_id in again]
+        texts = [self.take(SampledToken(token_id), is_forced=True, feed_constraint=is_fed) for token_id in again]
         return num_chars, num_unsent, "".join(texts)
 
     def copy(self) -> Answer:
@@ -329,7 +329,7 @@ class Answer:
         """Return the text that a token would show; empty for an EOS token."""
         return "" if token_id in self._vocabulary.eos_ids else self._vocabulary.text_of([token_id])
 
-    def _reported(self, drawn: Drawn, origin: Origin) -> Token:
+    def _reported(self, drawn: SampledToken, origin: Origin) -> Token:
         return Token(
             id=drawn.token_id,
             logprob=_finite(drawn.logprob),

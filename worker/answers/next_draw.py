@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worker.decision import Decision, Splice
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.text.masks import both
 
 
@@ -24,7 +24,7 @@ class NextDraw:
         """Whether the hooks were asked about this position."""
         self._num_ids = num_ids
         self._mask: npt.NDArray[np.bool_] | None = None
-        self._tried: dict[int, tuple[float, Drawn]] = {}
+        self._tried: dict[int, tuple[float, SampledToken]] = {}
         """The tokens that were sampled here and rejected, by their ids, each with its logit."""
 
     def copy(self) -> NextDraw:
@@ -51,7 +51,7 @@ class NextDraw:
         """Apply a decision made before sampling."""
         self._mask, self.splices, self.temperature = decision.mask, decision.splices, decision.temperature
 
-    def take_away(self, drawn: Drawn, logit: float) -> int:
+    def take_away(self, drawn: SampledToken, logit: float) -> int:
         """Reject a sampled token. Return how many were rejected here."""
         self._tried[drawn.token_id] = (logit, drawn)
         return len(self._tried)
@@ -62,7 +62,7 @@ class NextDraw:
         self.temperature = self.temperature if decision.temperature is None else decision.temperature
 
     @property
-    def best(self) -> Drawn:
+    def best(self) -> SampledToken:
         """The likeliest of the rejected tokens; among equals, the one with the lowest id."""
         _, best = max(self._tried.values(), key=lambda tried: (tried[0], -tried[1].token_id))
         return best

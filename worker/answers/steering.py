@@ -18,7 +18,7 @@ from worker.answers.hook_chain import HookChain
 from worker.answers.next_draw import NextDraw
 from worker.answers.writing import Writing
 from worker.decision import Decision, Splice
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.decoding.seeds import Seeds
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.protocol import Event, RequestId
@@ -125,7 +125,7 @@ class Steering:
 
     # --- steps ---------------------------------------------------------------------------------------------
 
-    def take(self, drawn: Drawn | None, branch: Sampled) -> Taken:
+    def take(self, drawn: SampledToken | None, branch: Sampled) -> Taken:
         """Take the sampled token, if any, and decide how the next one is sampled. Raises `HookFailedError`."""
         taken = Taken()
         try:
@@ -141,7 +141,7 @@ class Steering:
         taken.events += self._events.pending()
         return taken
 
-    def _look_at(self, drawn: Drawn, branch: Sampled, taken: Taken) -> None:
+    def _look_at(self, drawn: SampledToken, branch: Sampled, taken: Taken) -> None:
         position = self.writing.sampling_position
         visit = self._visits.get(position, 0)
         self._visits[position] = visit + 1
@@ -200,7 +200,7 @@ class Steering:
 
     # --- applying decisions --------------------------------------------------------------------------------
 
-    def _apply_all(self, decisions: Sequence[Decision], drawn: Drawn | None, taken: Taken) -> None:
+    def _apply_all(self, decisions: Sequence[Decision], drawn: SampledToken | None, taken: Taken) -> None:
         if not decisions:
             self._events.add(self.writing.end("hook"))
             return
@@ -212,14 +212,14 @@ class Steering:
             self._fork(decision, drawn, taken)
         self._apply(first, drawn, taken)
 
-    def _fork(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
+    def _fork(self, decision: Decision, drawn: SampledToken | None, taken: Taken) -> None:
         taken.events += self._events.pending()
         fork = self._forked(self._new_choice(self.hooks.last))
         taken.events.append(self._events.forked(fork.choice))
         taken.events += fork.start_with(decision, drawn)
         taken.forks.append(fork)
 
-    def start_with(self, decision: Decision, drawn: Drawn | None) -> list[Event]:
+    def start_with(self, decision: Decision, drawn: SampledToken | None) -> list[Event]:
         """Apply the decision that this fork was made for. Return its events."""
         taken = Taken()
         self._apply(decision, drawn, taken)
@@ -228,7 +228,7 @@ class Steering:
         taken.events += self._events.pending()
         return taken.events
 
-    def _apply(self, decision: Decision, drawn: Drawn | None, taken: Taken) -> None:
+    def _apply(self, decision: Decision, drawn: SampledToken | None, taken: Taken) -> None:
         if drawn is not None and (done := self._spliced(decision, drawn)) is not None:
             # The sampled token is the first of those that the splice takes back.
             if done.backtrack == 0:
@@ -251,14 +251,14 @@ class Steering:
         elif drawn is not None:
             self._resample(decision, drawn, taken)
 
-    def _spliced(self, decision: Decision, drawn: Drawn) -> Splice | None:
+    def _spliced(self, decision: Decision, drawn: SampledToken) -> Splice | None:
         """Return the splice that the sampled token triggers, or one that needs no trigger; None if there is none."""
         if decision.backtrack or decision.token is not None or decision.resample:
             return None
         splices = [*self._next.splices, *decision.splices]
         return next((each for each in splices if not each.when_sampled or drawn.token_id in each.when_sampled), None)
 
-    def _accept(self, drawn: Drawn, taken: Taken, splices: Sequence[Splice] | None = None) -> None:
+    def _accept(self, drawn: SampledToken, taken: Taken, splices: Sequence[Splice] | None = None) -> None:
         """Accept a sampled token, unless it triggers a splice."""
         if splices is None and self._next.splices and self._spliced(Decision(), drawn) is not None:
             self._apply(Decision(), drawn, taken)
@@ -269,7 +269,7 @@ class Steering:
         taken.is_moved = taken.is_moved or bool(forced)
         self._begin_position()
 
-    def _resample(self, decision: Decision, drawn: Drawn, taken: Taken) -> None:
+    def _resample(self, decision: Decision, drawn: SampledToken, taken: Taken) -> None:
         taken.is_moved = True
         num_tried = self._next.take_away(drawn, float(self._logits()[drawn.token_id]))
         if num_tried <= self._max_resamples:

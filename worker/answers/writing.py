@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from worker.answers.answer import Answer
 from worker.answers.lineage import Lineage
 from worker.cache.token_tree import num_common
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
 from worker.text.characters import split_characters
@@ -177,7 +177,7 @@ class Writing:
         """Number of tokens that were sent in chunks."""
         return sum(answer.num_sent for answer in (*self._ended, self._answer))
 
-    def take(self, drawn: Drawn | None) -> tuple[str, list[int]]:
+    def take(self, drawn: SampledToken | None) -> tuple[str, list[int]]:
         """Take the next token, if any, and the tokens that the constraint forces after it. Each may end the segment.
 
         Returns the text that is now safe to show, and the forced tokens.
@@ -186,14 +186,14 @@ class Writing:
         text = "" if drawn is None else answer.take(drawn)
         forced = answer.forced()[: self.num_left]
         for token_id in forced:
-            text += answer.take(Drawn(token_id), is_forced=True)
+            text += answer.take(SampledToken(token_id), is_forced=True)
             if answer.reason is not None:
                 break
         return text + self._end_if_full(), forced
 
     def put(self, token_id: int, *, feed_constraint: bool = True) -> str:
         """Append a token that was not sampled. Return the text that is now safe to show. It may end the segment."""
-        text = self._answer.take(Drawn(token_id), is_forced=True, feed_constraint=feed_constraint)
+        text = self._answer.take(SampledToken(token_id), is_forced=True, feed_constraint=feed_constraint)
         return text + self._end_if_full()
 
     def _end_if_full(self) -> str:

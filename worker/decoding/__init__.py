@@ -1,1 +1,1 @@
-"""Prompts read and tokens drawn: what a model is asked to compute, and in which steps."""
+"""Prefill, the decode loop, the sampler and drafts: all steps that the model computes."""

@@ -1,4 +1,4 @@
-"""One sequence that is being continued: what its layers hold, what was drawn, what is guessed; it computes no step."""
+"""One sequence that is being continued: its read and unread tokens, its pending token, its guesses."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ import numpy.typing as npt
 
 from worker.cache.prompt_cache import MOST_MARKS, States
 from worker.cache.token_tree import num_common
-from worker.decoding.drawn import Drawn, PendingToken, report
+from worker.decoding.sampled_token import PendingToken, SampledToken, report
 from worker.decoding.sampler import Sampler
 from worker.text.masks import Mask, both
 
 
 class Steer(Mask, Protocol):
-    """What may say more of a draw, step by step."""
+    """Hooks' settings for the next token: a mask, a temperature, a visit count."""
 
     @property
     def temperature(self) -> float | None:
-        """Of the next draw; None: the request's."""
+        """The temperature of the next token; None means the request's."""
         ...
 
     @property
     def visit(self) -> int:
-        """How often a token was drawn at this place before."""
+        """How often this position was already sampled."""
         ...
 
 
 class Guesses(Protocol):
-    """What may guess tokens that follow."""
+    """A source of guessed tokens (a draft)."""
 
     def is_on(self, length: int) -> bool:
-        """Whether to guess what follows so many tokens."""
+        """Return whether to guess after `length` tokens."""
         ...
 
     def guess(self, sequence: Sequence[int], most: int) -> list[int]:
-        """Return guesses of what follows a sequence."""
+        """Return at most `most` guessed tokens that follow the sequence."""
         ...
 
     def note(self, num_right: int, length: int) -> None:
-        """Say how many of the last ones came true, and how many tokens there are now."""
+        """Report how many of the last guesses were right, and how many tokens there are now."""
         ...
 
 
@@ -61,61 +61,61 @@ class Branch:
         steer: Steer | None = None,
         guesses: Guesses | None = None,
     ) -> None:
-        """`sequence` is what was read; `num_top`: how many alternatives to report, 0 computes no log-probability.
+        """`sequence` was already read. `num_top` alternatives are reported; 0 means no log-probabilities.
 
-        `steer` is asked before each draw, besides `mask`; what it is told of a token is known for the last one that
-        was drawn. `guesses` are read with the tokens that are known.
+        `steer` is consulted before each token, in addition to `mask`. Guessed tokens are read together with known ones.
         """
         self._guesses = guesses
         self._ahead: deque[tuple[int, mx.array]] = deque()
-        """Guesses that its layers hold behind `ids`, and the logits after each."""
+        """The guesses that the layers hold after `ids`, with the logits after each."""
         self._num_right = 0
         self._steer = steer
         self._drawn_from: mx.array | None = None
-        """Of a steered branch: the logits of the last draw, and after how many tokens they are."""
+        """The logits from which the last token was sampled; only for a steered branch."""
         self._drawn_after = 0
+        """The position of these logits."""
         self.drawn_mask: npt.NDArray[np.bool_] | None = None
-        """Of a steered branch: which tokens could be drawn the last time; None: all."""
+        """Which tokens were allowed for the last token; None means all tokens. Only for a steered branch."""
         self._masked: tuple[npt.NDArray[np.bool_], mx.array] | None = None
-        """The last mask, and the same for the model: mostly the next one is it, too."""
+        """The last mask and its MLX array, kept because the next mask is often the same."""
         self.ids = list(sequence)
-        """What its layers hold."""
+        """The tokens that the layers hold."""
         self.num_left = max_tokens
-        """Tokens that may still be looked at."""
+        """How many more tokens may be sampled or appended."""
         self._sampler = sampler
         self.mask = mask
         self._num_top = num_top
         self._recent = sampler.recent(sequence)
         self._position = len(sequence)
-        """Of the next token to be drawn."""
+        """The position of the next token to be sampled."""
         self._logits: mx.array | None = None
         self._draw: PendingToken | None = None
         self._unread: list[int] = []
         self._marks: deque[tuple[int, States]] = deque(maxlen=MOST_MARKS)
-        """States after its latest tokens, while it is a row of several."""
+        """The layers' states after its latest tokens, while it is a row of a batch."""
 
     def mark(self, states: States | None) -> None:
-        """Remember the states after all that its layers hold."""
+        """Keep the layers' states after `ids`."""
         if states is not None:
             self._marks.append((len(self.ids), states))
 
     def marks(self) -> list[tuple[int, States]]:
-        """Hand out all that is remembered."""
+        """Return all kept states with their positions, and forget them."""
         marks = list(self._marks)
         self._marks.clear()
         return marks
 
     def marked(self, length: int) -> tuple[int, States] | None:
-        """Return the last states that are remembered of its first `length` tokens, and after how many they are."""
+        """Return the last kept states within the first `length` tokens, with their position; None if there are none."""
         return max((mark for mark in self._marks if mark[0] <= length), key=lambda mark: mark[0], default=None)
 
     @property
     def sequence(self) -> list[int]:
-        """All that is known of it: what its layers hold, and tokens that were looked at or appended, not read yet."""
+        """All known tokens: those that the layers hold, and those sampled or appended but not read yet."""
         return self.ids + self._unread
 
     def append(self, token_ids: Sequence[int]) -> None:
-        """Let these tokens follow, without a draw; they are read with the next step."""
+        """Append tokens that were not sampled; the next step reads them."""
         self._unread += token_ids
         self.num_left -= len(token_ids)
         self._position += len(token_ids)
@@ -123,13 +123,13 @@ class Branch:
         self._logits = self._draw = None
 
     def num_beyond(self, sequence: list[int]) -> int:
-        """Return how many tokens its layers hold behind what they have in common with a sequence."""
+        """Return how many tokens its layers hold after the prefix that they share with `sequence`."""
         return len(self.ids) - num_common(self.ids, sequence)
 
     def num_astray(self, sequence: list[int]) -> int | None:
-        """Return how many tokens its layers would have to forget before `go_to`.
+        """Return how many tokens the layers must drop before `go_to(sequence)`.
 
-        None: that is not all, as nobody knows what comes behind `sequence`.
+        None means that dropping is not enough, because the logits after `sequence` are not known.
         """
         common = num_common(self.ids, sequence)
         if common < len(sequence) or (self._drawn_from is not None and self._drawn_after == common):
@@ -140,28 +140,28 @@ class Branch:
 
     @property
     def guesses_ahead(self) -> bool:
-        """Whether anything guesses what follows now."""
+        """Whether a draft guesses the next tokens."""
         return self._guesses is not None and self._guesses.is_on(len(self.ids) + len(self._unread))
 
     @property
     def is_ahead(self) -> bool:
-        """Whether its layers hold guesses."""
+        """Whether the layers hold guesses."""
         return bool(self._ahead)
 
     def guess(self) -> list[int]:
-        """Return guesses of what follows all that is known."""
-        # The last token is not read.
+        """Return guesses that follow all known tokens."""
+        # The last token of an answer is never read.
         if self._guesses is None or not self.guesses_ahead:
             return []
         return self._guesses.guess(self.sequence, self.num_left - 1)
 
     def note_ahead(self, guesses: Sequence[int], logits: Sequence[mx.array]) -> None:
-        """Note that its layers hold these guesses, too, and the logits after each, shape [1, vocabulary]."""
+        """Note that the layers now hold these guesses; `logits` are those after each, shape [1, vocabulary]."""
         self._ahead = deque(zip(guesses, logits, strict=True))
         self._num_right = 0
 
     def catch_up(self) -> list[int]:
-        """Return the tokens known by now that were guessed; guesses that something else came of are forgotten."""
+        """Return the guesses that turned out right, now part of `ids`. After a wrong one, drop all guesses."""
         read: list[int] = []
         while self._ahead and self._unread and self._unread[0] == self._ahead[0][0]:
             token_id, logits = self._ahead.popleft()
@@ -176,18 +176,18 @@ class Branch:
         return read
 
     def forget_ahead(self) -> None:
-        """Note that its layers hold no guesses any more."""
+        """Note that the layers no longer hold guesses."""
         self._ahead.clear()
         if self._guesses is not None:
             self._guesses.note(self._num_right, len(self.ids) + len(self._unread))
         self._num_right = 0
 
     def forget(self, num_tokens: int) -> None:
-        """Note that the layers do not hold the last tokens any more."""
+        """Note that the layers no longer hold the last tokens."""
         del self.ids[len(self.ids) - num_tokens :]
 
     def go_to(self, sequence: Sequence[int], num_left: int) -> None:
-        """Let this be what was looked at and appended so far."""
+        """Continue `sequence` instead. The layers must hold a prefix of it (see `num_astray`)."""
         num_read = len(self.ids)
         self._unread = list(sequence[num_read:])
         self._position = len(sequence)
@@ -197,24 +197,24 @@ class Branch:
         self.num_left = num_left
 
     def begin(self, logits: mx.array) -> None:
-        """Go on from the logits after all that was read, shape [1, vocabulary]."""
+        """Set the logits after all known tokens, shape [1, vocabulary]."""
         self._logits = logits
         self._draw = None
 
     def draw(self) -> list[mx.array]:
-        """Draw the next token, if its logits are there; return what is to be computed."""
+        """Sample the next token if its logits are known. Return the arrays to evaluate."""
         if self._logits is not None:
             allowed = self.mask.mask()
             visit, temperature = 0, None
             if self._steer is not None:
                 allowed = both(allowed, self._steer.mask())
                 visit, temperature = self._steer.visit, self._steer.temperature
-                # In 32 bits now: whoever looks at them later would wait for what was launched meanwhile.
+                # Convert to 32 bits now: a later conversion would wait for the steps launched in between.
                 self._drawn_from, self.drawn_mask = self._logits.astype(mx.float32), allowed
                 self._drawn_after = self._position
             mask = None if allowed is None else self._as_array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
-            self._draw = PendingToken(token, self._report(self._logits, token))
+            self._draw = PendingToken(token, report(self._logits, token, self._num_top) if self._num_top else ())
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None
@@ -223,61 +223,55 @@ class Branch:
         return [*self._draw.arrays, *([] if self._drawn_from is None else [self._drawn_from])]
 
     def _as_array(self, mask: npt.NDArray[np.bool_]) -> mx.array:
-        """A mask, shape [1, vocabulary]."""
+        """Return the mask as an MLX array, shape [1, vocabulary]."""
         if self._masked is None or self._masked[0] is not mask:
             self._masked = mask, mx.array(cast("Any", mask[None]))  # MLX takes numpy's; its stubs do not say so
         return self._masked[1]
 
-    def _report(self, logits: mx.array, token: mx.array) -> tuple[mx.array, ...]:
-        """The token's log-probability and the likeliest tokens with theirs, before any filter; not yet computed."""
-        if self._num_top:
-            return report(logits, token, self._num_top)
-        return ()
-
     def drawn_logits(self) -> npt.NDArray[np.float32]:
-        """Return of what the last token was drawn, shape [vocabulary]. Of a steered branch alone."""
+        """Return the logits from which the last token was sampled, shape [vocabulary]. Only for a steered branch."""
         assert self._drawn_from is not None
         return np.array(self._drawn_from)[0]
 
     @property
     def is_ready(self) -> bool:
-        """Whether a token is drawn and not looked at, or can be drawn."""
+        """Whether a token is pending, or can be sampled."""
         return self._draw is not None or self._logits is not None
 
     @property
     def is_steered(self) -> bool:
-        """Whether a token that was drawn may be taken away."""
+        """Whether a hook may reject sampled tokens."""
         return self._steer is not None
 
     @property
     def has_logits(self) -> bool:
-        """Whether a token can be drawn now."""
+        """Whether the next token can be sampled now."""
         return self._logits is not None
 
     @property
     def is_masked(self) -> bool:
-        """Whether the next token can't be drawn before the one under way is looked at."""
+        """Whether the mask of the next token depends on the pending one."""
         return self._steer is not None or self.mask.is_active
 
     def coming(self, most: int | None) -> mx.array:
-        """The tokens that are read next, shape [n], at most so many."""
+        """Return the tokens to read next, shape [n], at most `most`; None means all of them."""
         if self._unread:
             return mx.array(self._unread[:most])
         assert self._draw is not None
         return self._draw.token
 
     def go_on(self, logits: mx.array, num_read: int) -> None:
-        """Go on from the logits after so many tokens that are coming: if they were all, the next one can be drawn."""
+        """Take the logits after the next `num_read` unread tokens. If these were all, the next one can be sampled."""
         if num_read >= len(self._unread):
             self.begin(logits)
 
     def under_way(self) -> PendingToken | None:
-        """Hand out what is drawn and not looked at."""
+        """Return the pending token and forget it; None if there is none."""
         draw, self._draw = self._draw, None
         return draw
 
-    def look(self, drawn: Drawn) -> Drawn:
-        """Take note of a token that was handed out; return it."""
+    def look(self, drawn: SampledToken) -> SampledToken:
+        """Add a token that `under_way` returned. Return it, marked as a draft's if it was guessed."""
         self.num_left -= 1
         if self._ahead and not self._unread and self._ahead[0][0] == drawn.token_id:
             drawn = drawn._replace(is_draft=True)
@@ -285,7 +279,7 @@ class Branch:
         return drawn
 
     def read(self, num_tokens: int) -> list[int]:
-        """Note that the layers hold so many more tokens that were looked at or appended; return them."""
+        """Note that the layers now hold the next `num_tokens` unread tokens. Return them."""
         read = self._unread[:num_tokens]
         del self._unread[:num_tokens]
         self.ids += read

@@ -1,7 +1,7 @@
-"""Drafts: guesses of the tokens to come, which the model reads all at once; it knows no branch and no answer.
+"""Drafts: guesses of the next tokens, which the model reads all at once. Independent of branches and answers.
 
-Each guess is compared with the token that is drawn (and that hooks have let stand) at its place. Draws are functions
-of logits and a key, so the answer is the one without drafts, but for rounding: a wrong guess costs time alone.
+Each guess is compared with the token that is sampled at its position and accepted by the hooks. Sampling is a function
+of logits and a key, so a draft never changes the answer, except by rounding. A wrong guess only costs time.
 """
 
 from __future__ import annotations
@@ -17,35 +17,36 @@ import numpy as np
 
 from worker.cache.prompt_cache import PromptCache
 from worker.cache.token_tree import as_ids, num_common
-from worker.decoding.decode import MOST_GUESSES
+from worker.decoding.decode import MAX_GUESSES
 from worker.language_model import LanguageModel
 from worker.text.constraint import Constraint
 
 log = logging.getLogger(__name__)
 
 _FIRST = 4
-_LONGEST_PAUSE = 64
-"""Tokens."""
+"""The number of guesses, and the pause after wrong guesses, to start with."""
+_MAX_PAUSE = 64
+"""In tokens."""
 _GRAM = 3
-"""So many tokens alike make a place where the same may follow."""
+"""This many equal tokens make a match."""
 _NO_TOKEN = (1 << 32) - 1
 _CHUNK = 512
 
 
 class Draft(Protocol):
-    """Something that guesses."""
+    """A source of guesses."""
 
     def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
-        """Return what may follow `sequence`, `most` tokens at most; `constraint` is as it was before."""
+        """Return at most `most` tokens that may follow `sequence`. Leaves `constraint` in the same state."""
         ...
 
     def read(self, sequence: Sequence[int], /) -> Iterator[None]:
-        """Get ready to guess behind a prompt, a step at a time."""
+        """Read a prompt in order to guess after it; yield after each step."""
         ...
 
 
 class Drafting:
-    """How one answer uses a draft: as many guesses at once as have lately been right."""
+    """One answer's use of a draft. The number of guesses follows how many were right lately."""
 
     def __init__(self, draft: Draft, constraint: Constraint | None) -> None:
         self.draft = draft
@@ -59,19 +60,19 @@ class Drafting:
         self._is_broken = False
 
     def is_on(self, length: int) -> bool:
-        """Whether to guess what follows so many tokens: not for a while where guesses were all wrong."""
+        """Return whether to guess after `length` tokens. There is a pause after guesses that were all wrong."""
         return length >= self._resumes_at and not self._is_broken
 
     def guess(self, sequence: Sequence[int], most: int) -> list[int]:
-        """Return guesses of what follows; all of them fit the constraint."""
+        """Return guesses that follow `sequence` and that the constraint allows."""
         self._num_open = 0
         most = min(most, self._most)
         if most <= 0:
             return []
         try:
             token_ids = self.draft.guess(sequence, most, self._constraint)[:most]
-        except Exception as error:  # noqa: BLE001 (whatever it was: the answer is the same without guesses)
-            log.warning("A draft broke, the answer goes on without it: %s", error)
+        except Exception as error:  # noqa: BLE001 (the answer is the same without guesses, so any failure is tolerable)
+            log.warning("A draft failed; the answer continues without it: %s", error)
             self._is_broken = True
             return []
         if self._constraint is not None:
@@ -81,71 +82,73 @@ class Drafting:
         return token_ids
 
     def note(self, num_right: int, length: int) -> None:
-        """Say how many of the last guesses came true, and how many tokens there are now."""
+        """Report how many of the last guesses were right, and how many tokens there are now."""
         self.num_right += num_right
         if num_right:
             self._pause = 0
         else:
-            self._pause = min(max(2 * self._pause, _FIRST), _LONGEST_PAUSE)
+            self._pause = min(max(2 * self._pause, _FIRST), _MAX_PAUSE)
             self._resumes_at = length + self._pause
         if num_right == self._num_open:
-            self._most = min(2 * self._most, MOST_GUESSES)
+            self._most = min(2 * self._most, MAX_GUESSES)
         elif num_right * 2 < self._num_open:
             self._most = max(1, self._most // 2)
 
 
 class PromptLookUp:
-    """Guesses that what followed the last tokens elsewhere follows again: in other answers, then in the prompt.
+    """Finds the last tokens elsewhere, in other answers or the prompt, and guesses that the same tokens follow again.
 
-    This is prompt look-up decoding (Saxena, 2023), with the token tree as what is looked through.
+    This is prompt look-up decoding (Saxena, 2023), extended to the token tree.
     """
 
     def __init__(self, sources: Iterable[Sequence[int]], prompt_ids: Sequence[int]) -> None:
-        """`sources`: sequences of tokens, those that are likeliest to come again first."""
+        """`sources` are sequences of tokens, the most promising first."""
         self._ends: list[int] = []
-        """Of the sources, in order: each is followed by what is no token."""
+        """The end of each source. A value that is no token follows it."""
         joined = array("I")
         for source in (*sources, prompt_ids):
             joined += as_ids(source)
             self._ends.append(len(joined))
             joined.append(_NO_TOKEN)
-        # Looked through anew for each guess: an index of them all would keep the first token waiting.
+        # Each guess searches them all, because building an index would delay the first token.
         self._tokens = np.frombuffer(joined, dtype=np.uintc)
-        self._place: int | None = None
-        """What is expected next is there."""
+        self._position: int | None = None
+        """The position of the last match."""
 
     def guess(self, sequence: Sequence[int], most: int, _constraint: Constraint | None, /) -> list[int]:
-        place = self._found(sequence[-_GRAM:])
-        self._place = place
-        if place is None:
+        position = self._find(sequence[-_GRAM:])
+        self._position = position
+        if position is None:
             return []
-        end = self._ends[bisect_right(self._ends, place)]
-        return self._tokens[place : min(place + most, end)].tolist()
+        end = self._ends[bisect_right(self._ends, position)]
+        return self._tokens[position : min(position + most, end)].tolist()
 
-    def _found(self, gram: Sequence[int]) -> int | None:
+    def _find(self, gram: Sequence[int]) -> int | None:
+        """Return the position after the best match of `gram`; None if there is none."""
         if len(gram) < _GRAM:
             return None
         tokens = self._tokens
-        # The token before each place first, as few places have the right one. The last place of all is no token.
-        places = np.flatnonzero(tokens[_GRAM - 1 : -1] == gram[-1]) + _GRAM
+        # Compare the last token of the gram first, because few positions have it. The very last position is no token.
+        positions = np.flatnonzero(tokens[_GRAM - 1 : -1] == gram[-1]) + _GRAM
         for num_before, token_id in enumerate(reversed(gram[:-1]), 2):
-            places = places[tokens[places - num_before] == token_id]
-        places = places[tokens[places] != _NO_TOKEN]
-        if not len(places):
+            positions = positions[tokens[positions - num_before] == token_id]
+        positions = positions[tokens[positions] != _NO_TOKEN]
+        if not len(positions):
             return None
-        # The text it was in goes on: after an insertion, or a few words that differ.
-        at = 0 if self._place is None else int(np.searchsorted(places, self._place))
-        return int(places[at] if at < len(places) else places[0])
+        # Prefer the match after the last one: the same text probably continues after an insertion or a few changed
+        # words.
+        index = 0 if self._position is None else int(np.searchsorted(positions, self._position))
+        return int(positions[index] if index < len(positions) else positions[0])
 
     def read(self, _sequence: Sequence[int], /) -> Iterator[None]:
         yield from ()
 
 
 class DraftModel:
-    """A smaller model with the same vocabulary, which says what it would say."""
+    """A smaller model with the same vocabulary; its greedy continuation is the guess."""
 
     def __init__(self, model: LanguageModel, cache: PromptCache, num_ids: int | None = None) -> None:
-        """`num_ids`: how many the model has that it guesses for; None: as many as this one."""
+        """`num_ids` is the vocabulary size of the model that it guesses for; None means its own."""
         self._num_ids = model.vocab_size if num_ids is None else min(num_ids, model.vocab_size)
         self.model = model
         self.cache = cache
@@ -155,7 +158,7 @@ class DraftModel:
         try:
             self._guess(sequence, most, constraint, guesses)
         except Exception:
-            # What its layers hold after a step that broke is anyone's guess.
+            # After a failed step the layers' content is unknown.
             self.cache.give_up_path()
             raise
         finally:
@@ -171,17 +174,17 @@ class DraftModel:
             logits = self._forward(coming)[:, : self._num_ids]
             mask = None if constraint is None else constraint.mask()
             if mask is not None:
-                # A model's head may be wider than its vocabulary, or than the other's.
+                # A model's head may be wider than its vocabulary, or than the other model's.
                 size = min(len(mask), logits.shape[-1])
                 logits = mx.where(_array(mask[:size]), logits[:, :size], -mx.inf)
             token_id = int(cast("int", mx.argmax(logits, axis=-1).item()))
             if constraint is not None and not constraint.consume([token_id]):
-                break  # the end of the answer
+                break  # The answer ends here.
             guesses.append(token_id)
             coming = [token_id]
 
     def read(self, sequence: Sequence[int], /) -> Iterator[None]:
-        """Read all but the last token of a sequence, a chunk a step."""
+        """Read all but the last token of a sequence; yield after each chunk."""
         try:
             yield from self._read(sequence)
         except Exception:
@@ -202,7 +205,7 @@ class DraftModel:
 
     def _forward(self, token_ids: list[int]) -> mx.array:
         self.cache.make_room(len(token_ids))
-        # What only the other model has is read as something else: a bad guess may come of it, no more.
+        # Ids that only the other model has are read as id 0. This can only make the guess worse.
         known = [token_id if token_id < self.model.vocab_size else 0 for token_id in token_ids]
         logits = self.model.forward(mx.array([known]), self.cache.layers)
         self.cache.extend(token_ids)

@@ -1,7 +1,7 @@
-"""How the next token is drawn: pure functions of logits and a key; they know no model and no history.
+"""Sampling as a pure function of logits and a key. Independent of the model.
 
-The key is made of (seed, position, visit), never of a generator's state: whoever comes back to a position with the
-same logits draws the same token, and a second visit to it draws anew.
+The key is made of (seed, position, visit) rather than of a generator's state. So the same position with the same logits
+gives the same token, and a second visit to the position gives another one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Penalty = Callable[[mx.array, mx.array], mx.array]
 _MASK = (1 << 64) - 1
 
 _MIN_TEMPERATURE = 1e-6
-"""Below it the likeliest token is drawn anyway, and a quotient of 32 bits may overflow."""
+"""A lower temperature would pick the likeliest token anyway, and the quotient may overflow in 32 bits."""
 
 _MIN_TOP_P = 1e-9
-"""Below it the likeliest token alone is kept anyway; nothing would be, where 32 bits make it 0."""
+"""A lower value would keep only the likeliest token anyway, or no token at all once 32 bits round it to 0."""
 
 
 class Sampler:
-    """One request's way of choosing among logits."""
+    """Samples tokens with the settings of one request."""
 
     def __init__(self, sampling: Sampling, seed: int) -> None:
         self.seed = seed
@@ -42,13 +42,13 @@ class Sampler:
         self._context = sampling.penalty_context
 
     def recent(self, token_ids: Sequence[int]) -> mx.array | None:
-        """Return what of the tokens so far the penalties need, shape [at most `penalty_context`]; None if nothing."""
+        """Return the last tokens, shape [at most `penalty_context`], for the penalties; None if there are none."""
         if not self._penalties:
             return None
         return mx.array(list(token_ids[-self._context :]), dtype=mx.uint32)
 
     def advance(self, recent: mx.array | None, token: mx.array) -> mx.array | None:
-        """Return `recent` with one more token, shape [1], which need not be computed yet."""
+        """Return `recent` with one more token, shape [1], which may be unevaluated."""
         if recent is None:
             return None
         return mx.concatenate([recent, token.astype(mx.uint32)])[-self._context :]
@@ -62,15 +62,15 @@ class Sampler:
         mask: mx.array | None = None,
         temperature: float | None = None,
     ) -> mx.array:
-        """Choose one token from `logits`, shape [1, vocabulary]; return its id, shape [1], not yet computed.
+        """Sample one token from `logits`, shape [1, vocabulary]. Return its id, shape [1], unevaluated.
 
-        `position` counts tokens from the start of the whole sequence; `visit` counts the draws at this position in
-        this answer. `mask`, shape [vocabulary] or [1, vocabulary], says which tokens may be chosen; `temperature`: if
-        not the request's.
+        `position` counts tokens from the start of the whole sequence; `visit` counts how often this position was
+        already sampled in this answer. `mask`, shape [vocabulary] or [1, vocabulary], says which tokens are allowed;
+        None means all tokens. `temperature` None means the request's.
         """
         sampling = self._sampling
         temperature = sampling.temperature if temperature is None else temperature
-        # In 16 bits the filters' sums are too coarse; and mlx-lm's penalties write into the array they are given.
+        # In 16 bits the filters' sums are too coarse, and mlx-lm's penalties write into their input.
         logits = logits.astype(mx.float32)
         for penalty in self._penalties:
             logits = penalty(recent if recent is not None else mx.array([], dtype=mx.uint32), logits)

@@ -1,7 +1,7 @@
-"""Which seed draws an answer's tokens: its own, and those that it shares with what it forked from by that one's.
+"""The seeds of an answer: its own, and its ancestors' for the tokens that it shares with them.
 
-A fork's seed is made of its parent's and of how often that has forked. So it is the same whatever else is under way,
-and the same whenever the answer is drawn again.
+A fork's seed is derived from its parent's seed and the number of the fork. So it does not depend on other requests, and
+is the same when the answer is generated again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from worker.protocol import DrawnBefore
 
 
 class Seeds:
-    """Those of one answer; it is told how many new tokens stand."""
+    """The seeds of one answer."""
 
     def __init__(self, seed: int, before: Sequence[DrawnBefore] = ()) -> None:
         self.seed = seed
-        """Of the next draw."""
+        """The seed of the next token."""
         self.before = list(before)
-        """By what its first tokens were drawn, those of the oldest fork first."""
+        """The seeds of the first tokens, those of the oldest ancestor first."""
         self._num_forks = 0
 
     def fork(self) -> Seeds:
-        """Return those of a fork; all that stands was drawn before it, until it is told otherwise."""
+        """Return the seeds of a fork, which shares all tokens so far until `keep` is called on it."""
         self._num_forks += 1
-        # As long as a seed that a person would write down.
+        # Keep 32 bits, so that the seed is short enough to write down.
         seed = key_bits(self.seed, self._num_forks, 0) >> 32
         return Seeds(seed, [*self.before, DrawnBefore(num_tokens=sys.maxsize, seed=self.seed)])
 
     def keep(self, num_tokens: int) -> None:
-        """Note that so many tokens stand: what comes after them is drawn by its own seed."""
+        """Keep `num_tokens` tokens; those after them are sampled with the answer's own seed."""
         self.before = [DrawnBefore(num_tokens=min(part.num_tokens, num_tokens), seed=part.seed) for part in self.before]

@@ -1,1 +1,1 @@
-"""Several requests at once: what waits, what is read, what is answered; `engine.py` is its face."""
+"""Answers several requests at once; `engine.py` is the entry point."""

@@ -1,4 +1,4 @@
-"""What an answer goes on from, and how the forms of its segments stand to that; it writes nothing."""
+"""The start of an answer: the text that it continues, and its segments with their constraints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from worker.text.constraint import with_given_text
 def plans_of(
     command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None
 ) -> tuple[list[SegmentPlan], str | None]:
-    """Return what the segments of an answer shall be, and the given text if its seam may be healed.
+    """Return the plans of an answer's segments, and the given text if the join with it may be healed (else None).
 
     Raises `ConstraintInvalidError`.
     """
@@ -31,25 +31,23 @@ def plans_of(
         )
         for segment in segments
     ]
-    form, described = plans[0].constraint, segments[0].constraint
-    if form is None or described is None:
+    constraint, described = plans[0].constraint, segments[0].constraint
+    if constraint is None or described is None:
         return plans, given_text
     kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
     if described.covers == "turn":
-        if not form.consume(kept_ids):
+        if not constraint.consume(kept_ids):
             raise does_not_fit()
         return plans, given_text
-    # The form begins behind what was given. What of that is spelled again stands in front of it.
+    # The constraint begins after the given text. The bytes that are spelled again come before it.
     again = _text_of(model.vocabulary.bytes_of(given_ids[len(kept_ids) :]))
-    if again:
-        plans[0] = replace(plans[0], constraint=model.constraints.new(with_given_text(described, again)), bare=form)
-    else:
-        plans[0] = replace(plans[0], bare=form)
+    healed = model.constraints.new(with_given_text(described, again)) if again else constraint
+    plans[0] = replace(plans[0], constraint=healed, bare=constraint)
     return plans, None if again is None else given_text
 
 
 def _text_of(data: bytes) -> str | None:
-    """The text of bytes; None where they are none, as they begin inside a character."""
+    """Decode the bytes; None if they begin inside a character."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -63,13 +61,13 @@ def does_not_fit() -> ConstraintInvalidError:
 
 
 def read_of(continuation: Continuation | None, prompts: Prompts, model: LanguageModel) -> list[int]:
-    """What the model reads of what an answer goes on from; the end of a text is spelled again. Raises as `given`."""
+    """Return the given tokens that the model reads; those that are spelled again are left out. Raises as `given`."""
     given_ids, given_text = given(continuation, prompts, model)
     return Answer(model.vocabulary, (), given_ids, given_text).kept_ids
 
 
 def given(continuation: Continuation | None, prompts: Prompts, model: LanguageModel) -> tuple[list[int], str | None]:
-    """What an answer goes on from; the text where it is one. Raises `BadRequestError`."""
+    """Return the ids that an answer continues, and their text if it was given as text. Raises `BadRequestError`."""
     if continuation is None:
         return [], None
     if continuation.token_ids is not UNSET:

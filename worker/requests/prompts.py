@@ -1,4 +1,4 @@
-"""Prompts in any of their forms as ids, and which are refused; it knows what a model can read, not what it has read."""
+"""Prompts in all their forms as token ids, and the prompts that are refused. Independent of the cache."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from worker.templates.context_window import first_kept, num_system
 from worker.templates.memo import Memo
 from worker.templates.turn import Turn
 
-_MANY_CHARS_A_TOKEN = 16
-"""More than nearly all text has."""
+_MAX_CHARS_PER_TOKEN = 16
+"""Almost all text has fewer characters per token."""
 
-_MOST_TEXT_BYTES = 16 << 20
-"""Of raw prompts that are remembered with their ids."""
+_MAX_TEXT_BYTES = 16 << 20
+"""Memory for raw prompts that are remembered with their ids."""
 
 _ROOM = 512
-"""Tokens that an answer finds room for where nobody says how long it may become, or a quarter of a small context."""
-_MOST_WEIGHED = 1 << 16
-"""Messages whose weight is remembered."""
+"""Tokens left free for an answer without `max_tokens`, but at most a quarter of the context."""
+_MAX_WEIGHTS = 1 << 16
+"""The number of messages whose length in tokens is remembered."""
 
 
 class Prompts:
-    """The prompts of one model."""
+    """Turns the prompts for one model into ids."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
-        self._texts: Memo[str, array[int]] = Memo(_MOST_TEXT_BYTES)
-        self._weights: Memo[Turn, int] = Memo(_MOST_WEIGHED)
+        self._texts: Memo[str, array[int]] = Memo(_MAX_TEXT_BYTES)
+        self._weights: Memo[Turn, int] = Memo(_MAX_WEIGHTS)
 
     def ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
@@ -44,7 +44,7 @@ class Prompts:
         return len(self._known_ids(prompt))
 
     def planned(self, command: Plan) -> Iterator[array[int]]:
-        """Yield the ids of each prompt of a plan; nobody may change them. Raises `BadRequestError`."""
+        """Yield the ids of each prompt of a plan, which must not be changed. Raises `BadRequestError`."""
         if command.prompts is not UNSET:
             for prompt in command.prompts:
                 yield self._known_ids(prompt)
@@ -53,19 +53,19 @@ class Prompts:
             options = command.template_options if command.template_options is not UNSET else {}
             turns = template.turns(command.messages)
             for path in command.paths:
-                yield self._not_empty(template.ids_of(tuple([turns[place] for place in path]), options))
+                yield self._not_empty(template.ids_of(tuple([turns[index] for index in path]), options))
 
     def _known_ids(self, prompt: Prompt) -> array[int]:
-        """The ids of a prompt as they are remembered."""
+        """Return the remembered ids of a prompt, which must not be changed."""
         template = self._model.chat_template
         if prompt.messages is not UNSET:
             options = prompt.template_options if prompt.template_options is not UNSET else {}
-            # These are ids of the vocabulary, which is as large as the model's.
+            # These ids come from the vocabulary, so they need no check.
             return self._not_empty(template.ids_of(template.turns(prompt.messages), options))
         if prompt.text is not UNSET:
             ids = self._texts.get(prompt.text)
             if ids is None:
-                # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
+                # Unlike `encode`, a batch lets other threads run. Megabytes take seconds.
                 ids = array("I", self._model.tokenizer.encode_batch_fast([prompt.text])[0].ids)
                 self.check(ids, "text")
                 self._texts.put(prompt.text, ids, len(prompt.text) + 4 * len(ids))
@@ -80,7 +80,7 @@ class Prompts:
         return ids
 
     def check(self, token_ids: Sequence[int], name: str) -> None:
-        """Refuse ids that the model has no embedding of: they would read memory that is none of theirs."""
+        """Raise `BadRequestError` for ids without an embedding, which would read memory out of bounds."""
         highest = max(token_ids, default=0)
         if highest >= self._model.vocab_size:
             raise BadRequestError(
@@ -89,17 +89,17 @@ class Prompts:
             )
 
     def room(self, num_tokens: int) -> int:
-        """Return how many tokens fit behind so many. Raises `ContextOverflowError` where none do."""
+        """Return how many tokens fit in the context after `num_tokens`. Raises `ContextOverflowError` if none do."""
         room = self._model.context_length - num_tokens
         if room <= 0:
             raise self._overflow(f"{num_tokens:,}")
         return room
 
     def fitted(self, request: Generate, num_given: int) -> tuple[Generate, int]:
-        """Return a request without its oldest turns, if that is asked for and they do not fit, and how many messages.
+        """Drop the request's oldest turns if it asks for that and they do not fit.
 
-        `num_given`: the tokens that its answer begins with. Raises `ContextOverflowError` where not even the last
-        question fits.
+        Returns the request and the number of dropped messages. `num_given` is the number of tokens that its answer
+        begins with. Raises `ContextOverflowError` if not even the last question fits.
         """
         messages = request.messages
         if request.overflow == "fail" or messages is UNSET or not messages:
@@ -115,30 +115,30 @@ class Prompts:
             return [*messages[:start], *messages[first:]]
 
         def length(first: int) -> int:
-            about = sum(weights[:start]) + sum(weights[first:])
-            # What is far too long is not even rendered.
-            is_far = about > 2 * context
-            return num_given + (about if is_far else len(template.ids_of((*turns[:start], *turns[first:]), options)))
+            estimate = sum(weights[:start]) + sum(weights[first:])
+            # Don't render a conversation that is far too long.
+            is_far = estimate > 2 * context
+            return num_given + (estimate if is_far else len(template.ids_of((*turns[:start], *turns[first:]), options)))
 
         room = min(_ROOM, context // 4) if request.max_tokens is None else min(request.max_tokens, context // 2)
         first = first_kept(messages, weights, max(1, (context - room) // 4), lambda at: length(at) + room <= context)
         if first is None:
-            # The last question stays, however little room there is for its answer.
+            # Keep the last question, however little room there is for its answer.
             first = max((at for at, message in enumerate(messages) if message.role == "user"), default=start)
             first = max(first, start)
             self.room(length(first))
         return replace(request, messages=kept(first)), first - start
 
     def _weigh(self, turns: Sequence[Turn]) -> list[int]:
-        """About how many tokens each message has, of what is said again: the same whatever stands beside it."""
+        """Estimate the tokens of each message, independent of its neighbours."""
         known = [self._weights.get(turn) for turn in turns]
-        most = self._model.context_length * _MANY_CHARS_A_TOKEN
+        max_chars = self._model.context_length * _MAX_CHARS_PER_TOKEN
         texts = [
-            (turn.answer.text if turn.answer is not None else turn.text)[: 2 * most]
+            (turn.answer.text if turn.answer is not None else turn.text)[: 2 * max_chars]
             for turn, weight in zip(turns, known, strict=True)
             if weight is None
         ]
-        # Several are tokenized at once.
+        # Tokenize them as one batch, in several threads.
         encoded = iter(self._model.tokenizer.encode_batch_fast(texts, add_special_tokens=False))
         weights: list[int] = []
         for turn, weight in zip(turns, known, strict=True):
@@ -149,25 +149,28 @@ class Prompts:
         return weights
 
     def refuse_far_too_long(self, request: Generate) -> None:
-        """Megabytes take seconds to tokenize, in which nobody is heard: look at a beginning of them first."""
+        """Raise `ContextOverflowError` early for texts that are far too long.
+
+        To tokenize megabytes takes seconds in which no command is seen, so only their beginning is tokenized here.
+        """
         texts: list[str] = []
-        # Of messages that may be dropped, as many are looked at as fit.
+        # With `overflow: "drop_oldest"`, messages are dropped until they fit.
         if request.messages is not UNSET and request.overflow == "fail":
             if len(request.messages) > self._model.context_length:
-                # A message is a token at least.
+                # Each message has at least one token.
                 raise self._overflow(f"at least {len(request.messages):,}")
-            # What the model wrote may be dropped by its template.
+            # The template may drop parts of the model's own turns.
             texts += [message.content for message in request.messages if message.role != "assistant"]
         if request.text is not UNSET:
             texts.append(request.text)
         if request.continuation is not None and request.continuation.text is not UNSET:
             texts.append(request.continuation.text)
-        most = self._model.context_length * _MANY_CHARS_A_TOKEN
+        max_chars = self._model.context_length * _MAX_CHARS_PER_TOKEN
         for text in texts:
-            if len(text) > 2 * most:
-                beginning = self._model.tokenizer.encode_batch_fast([text[:most]], add_special_tokens=False)[0]
+            if len(text) > 2 * max_chars:
+                beginning = self._model.tokenizer.encode_batch_fast([text[:max_chars]], add_special_tokens=False)[0]
                 if len(beginning.ids) > self._model.context_length:
-                    raise self._overflow(f"about {len(beginning.ids) * len(text) // most:,}")
+                    raise self._overflow(f"about {len(beginning.ids) * len(text) // max_chars:,}")
 
     def _overflow(self, num_tokens: str) -> ContextOverflowError:
         return ContextOverflowError(

@@ -1,13 +1,14 @@
-"""One request on its way: its answers, what it has cost, when it is over; it knows no model that computes."""
+"""One request: its answers, its costs, its end. Independent of the model's computation."""
 
 from __future__ import annotations
 
 import secrets
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import mlx.core as mx
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from worker.answers.answer import Answer
 from worker.answers.hook_folder import HookFolder
@@ -16,7 +17,7 @@ from worker.answers.writing import Writing
 from worker.cache.written import Provenance
 from worker.decoding.branch import Branch
 from worker.decoding.draft import Draft, Drafting
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
 from worker.language_model import LanguageModel
@@ -35,13 +36,39 @@ from worker.protocol import (
 )
 from worker.requests.beginning import does_not_fit, given, plans_of
 from worker.requests.prompts import Prompts
-from worker.requests.ticket import Ticket
 
-_MOST_CHOICES = 64
+_MAX_CHOICES = 64
+
+
+@dataclass
+class Ticket:
+    """A request's place in the queue, through which it can be cancelled. The engine looks at it between two steps."""
+
+    request_id: RequestId
+    asked: float = field(default_factory=time.perf_counter)
+    num_choices: int = 1
+    """The number of answers so far; hooks may fork more."""
+    is_cancelled: bool = False
+    cancelled_choices: set[int] = field(default_factory=set[int])
+
+    def waited_ms(self, until: float | None = None) -> float:
+        """Return how long it has waited, now or at the time `until` (`time.perf_counter()`)."""
+        return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
+
+    def cancel(self, choice: int | None = None) -> None:
+        """Cancel one answer, or the whole request for None. An answer that does not exist yet can't be cancelled."""
+        if choice is None:
+            self.is_cancelled = True
+        elif choice < self.num_choices:
+            self.cancelled_choices.add(choice)
+
+    def is_choice_cancelled(self, choice: int) -> bool:
+        """Return whether this answer or the whole request was cancelled."""
+        return self.is_cancelled or choice in self.cancelled_choices
 
 
 class Request:
-    """A `generate` whose turn has come: `n` answers over one prompt."""
+    """A started `generate` command: `n` answers to one prompt."""
 
     def __init__(
         self,
@@ -51,19 +78,19 @@ class Request:
         model: LanguageModel,
         hooks: HookFolder | None = None,
     ) -> None:
-        """Raises a `WorkerError` where it can't be answered. `hooks`: where they are found, if not Bough's alone."""
+        """Raises a `WorkerError` if it can't be answered. `hooks` None means Bough's own hooks alone."""
         prompts.refuse_far_too_long(command)
         given_ids, given_text = given(command.continuation, prompts, model)
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
         self.ticket = ticket
         self.num_kept = 0
-        """Tokens of the prompt that were known, and those that were read for it."""
+        """Tokens of the prompt that were kept from before."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
         plans, given_text = plans_of(command, model, given_ids, given_text)
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
         self.sequence = self._prompt_ids + kept_ids
-        """What the model reads before the first new token."""
+        """All tokens that the model reads before the first new one."""
         room = prompts.room(len(self.sequence))
         max_tokens = room if command.max_tokens is None else command.max_tokens
         self.writings = [
@@ -76,7 +103,7 @@ class Request:
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
         self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
         self._steerings: list[Steering] = []
-        """Of each answer, where there are hooks."""
+        """One for each answer; empty without hooks."""
         if command.hooks:
             folder = hooks or HookFolder()
             self._steerings = [
@@ -96,14 +123,17 @@ class Request:
         self._num_forking = self._num_ended = 0
         self._began = time.perf_counter()
         self._first = self._last = 0.0
-        """When the first and the last token were known; 0 before there is one."""
+        """The times of the first and the last token; 0 before there is one."""
 
     @property
     def request_id(self) -> RequestId:
         return self.command.request_id
 
     def branch(self, choice: int, sequence: Sequence[int], draft: Draft | None) -> Branch:
-        """Return what continues one answer, of which `sequence`, prompt included, was read; `draft` may guess more."""
+        """Return the branch that continues an answer after `sequence`, which was read.
+
+        `draft` None means no guesses.
+        """
         writing = self.writings[choice]
         if draft is not None:
             self._draftings.append(Drafting(draft, writing.answer.constraint))
@@ -118,27 +148,27 @@ class Request:
         )
 
     def _new_choice(self, name: str) -> int:
-        """Number an answer that the hook of this name forks from another one."""
-        if len(self.writings) + self._num_forking >= _MOST_CHOICES:
-            raise HookFailedError(name, f"It forked: there would be over {_MOST_CHOICES} answers.")
+        """Return the number of a new answer. Raises `HookFailedError` for the hook `name` if there are too many."""
+        if len(self.writings) + self._num_forking >= _MAX_CHOICES:
+            raise HookFailedError(name, f"It forked: there would be over {_MAX_CHOICES} answers.")
         self._num_forking += 1
         return len(self.writings) + self._num_forking - 1
 
     def num_kept_tokens(self, choice: int) -> int:
-        """How many tokens of what was read for an answer, prompt included, are known to whoever goes on from its text.
+        """Return how many tokens of an answer, prompt included, a later request that continues its text will find kept.
 
-        The last one is read again, for what comes after it; but where a stop string cut it the turn's end mostly
-        follows. What was read in all is kept besides.
+        The last token is read again for the logits after it. After a stop string it stays, because the end of the turn
+        usually follows there. All that was read is kept besides.
         """
         answer = self.writings[choice].answer
         num_kept = answer.num_kept_tokens - (answer.reason != "stop")
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
     def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Provenance]]:
-        """Return what the token tree is to know of a segment that has ended.
+        """Return what the token tree records of a segment that has ended.
 
-        They are all its tokens with what comes before them, how many come before, and of each how likely it was,
-        where that is known, and how it came.
+        These are the whole sequence, the number of tokens before the segment, and for each token of the segment its
+        log-probability (None if unknown) and its origin.
         """
         answer = self.writings[choice].answer
         sequence = self.sequence_of(choice)
@@ -146,7 +176,7 @@ class Request:
         return sequence, len(sequence) - len(answer.token_ids), answer.logprobs, origins
 
     def next_segment(self, choice: int) -> list[int] | None:
-        """Begin the segment of an answer that follows one that has ended, if one does; return what it goes on from."""
+        """Begin an answer's next segment. Return the tokens that it continues; None if there is no next segment."""
         writing = self.writings[choice]
         if writing.is_over:
             return None
@@ -154,17 +184,17 @@ class Request:
         return self._prompt_ids + writing.answer.kept_ids
 
     def progress(self, done: int) -> PrefillProgress:
-        """Return the event that tells how much of the prompt is there."""
+        """Return the event that reports how much of the prompt is read."""
         return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
 
     def note_read(self, start: int, end: int) -> None:
-        """Note that the model has read the tokens from `start` to `end`, the prompt's first; others don't count."""
+        """Count the tokens from `start` to `end` as read, as far as they belong to the prompt."""
         self.num_read += max(min(end, len(self.sequence)) - start, 0)
 
-    def take(self, choice: int, branch: Branch, drawn: Drawn | None) -> Taken:
-        """Take the next token of an answer, if there is one, and what must follow it; return what it came to.
+    def take(self, choice: int, branch: Branch, drawn: SampledToken | None) -> Taken:
+        """Take the next token of an answer, if any, and the tokens forced after it, which are appended to `branch`.
 
-        Each token may end the answer. What merely follows is appended to its branch. Raises a `WorkerError`.
+        Each token may end the answer. Raises a `WorkerError`.
         """
         if drawn is not None:
             self._last = time.perf_counter()
@@ -177,7 +207,7 @@ class Request:
         chunk = self.writings[choice].chunk(self.request_id, choice, text)
         return Taken() if chunk is None else Taken([chunk])
 
-    def _steer(self, choice: int, branch: Branch, drawn: Drawn | None) -> Taken:
+    def _steer(self, choice: int, branch: Branch, drawn: SampledToken | None) -> Taken:
         taken = self._steerings[choice].take(drawn, branch)
         waiting = list(taken.forks)
         for fork in sorted(waiting, key=lambda fork: fork.choice):
@@ -190,30 +220,30 @@ class Request:
         return taken
 
     def is_branch_of(self, choice: int, branch: Branch) -> bool:
-        """Whether a branch was made for the segment that an answer is in now."""
+        """Return whether a branch was made for the current segment of an answer."""
         return branch.mask is self.writings[choice].answer.mask
 
     def num_left(self, choice: int) -> int:
-        """How many tokens that segment may still have."""
+        """Return how many more tokens the current segment may have."""
         return self.writings[choice].num_left
 
     def sequence_of(self, choice: int) -> list[int]:
-        """Return all that an answer is made of now, prompt included, as its branch should have read it."""
+        """Return all tokens of an answer, prompt included, as its branch must read them."""
         answer = self.writings[choice].answer
         return self._prompt_ids + answer.kept_ids + answer.token_ids
 
     def end(self, choice: int, reason: FinishReason) -> Chunk | None:
-        """End an answer for a reason of its own; return what was held back."""
+        """End an answer. Return the event with the text that was held back, if any."""
         writing = self.writings[choice]
         return writing.chunk(self.request_id, choice, writing.end(reason))
 
     def let_go(self, reason: FinishReason) -> list[Chunk]:
-        """End all answers that have not ended; return what was held back."""
+        """End all answers that are still running. Return the events with the text that was held back."""
         ended = [self.end(choice, reason) for choice, writing in enumerate(self.writings) if not writing.is_over]
         return [chunk for chunk in ended if chunk is not None]
 
     def ended(self, choice: int) -> Answered | Finished:
-        """Return the event that tells of an answer's end: of all of them, if it was the last. Once for each."""
+        """Return the event for an answer's end, or `Finished` if it was the last. Call it once for each answer."""
         writing = self.writings[choice]
         self._num_ended += 1
         if self._num_ended == len(self.writings):
@@ -222,7 +252,7 @@ class Request:
         return Answered(request_id=self.request_id, choice=choice, reason=writing.reason, stop=writing.answer.stop)
 
     def is_at_end(self, choice: int) -> bool:
-        """Whether an answer, or the segment of it that is being written, has ended."""
+        """Return whether an answer, or its current segment, has ended."""
         writing = self.writings[choice]
         return writing.is_over or writing.answer.reason is not None
 
@@ -268,3 +298,22 @@ class Request:
                 for figures in steering.hooks.figures
             ],
         )
+
+
+def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
+    """Return the end of a request that was cancelled before it started."""
+    given = command.continuation.token_ids if command.continuation is not None else UNSET
+    choices = [
+        Choice(
+            text="",
+            token_ids=[],
+            num_recut=0,
+            # No seed was chosen, as nothing was sampled.
+            seed=(command.sampling.seed or 0) + number,
+            reason="cancelled",
+            turn_token_ids=[] if given is UNSET else given,
+        )
+        for number in range(command.n)
+    ]
+    timing = Timing(queue_ms=ticket.waited_ms())
+    return Finished(request_id=command.request_id, choices=choices, usage=Usage(), timing=timing)

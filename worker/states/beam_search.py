@@ -30,8 +30,8 @@ from worker.batch import Batch
 from worker.cache.prompt_cache import MOST_MARKS, PromptCache, States
 from worker.cache.token_tree import as_ids, num_common
 from worker.cache.written import Provenance
-from worker.decoding.drawn import Drawn
 from worker.decoding.prefill import Prefill
+from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.requests.admission import LOOK_EVERY, Admission
@@ -170,7 +170,7 @@ class BeamSearch:
 
     def _with(self, beam: Beam, row: int, token_id: int, own: float, logprob: float) -> Beam:
         answer = beam.answer.copy()
-        answer.take(Drawn(token_id, own))
+        answer.take(SampledToken(token_id, own))
         if answer.reason is None and self._num_drawn == self._max_tokens:
             answer.end("length")
         return Beam(answer, logprob, self._score(logprob, self._num_drawn), row, beam.marks)

@@ -13,8 +13,7 @@ from worker.errors import BadRequestError
 from worker.protocol import Finished, Generate, Timing, Token, Usage
 from worker.requests.engine import Engine
 from worker.requests.prompts import Prompts
-from worker.requests.request import Request
-from worker.requests.ticket import Ticket
+from worker.requests.request import Request, Ticket
 from worker.states.beam_search import Beam, BeamSearch
 from worker.states.generator import MOST_SAMPLES, Generator
 from worker.states.sequence_state import SequenceState

@@ -13,7 +13,7 @@ from worker.errors import (
 )
 from worker.protocol import Chunk, Failed, Finished, Generate, RequestId, Retract, Token, Usage
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 
 _ERRORS: dict[str, type[WorkerError]] = {
     error.kind: error

@@ -49,7 +49,7 @@ class TokenSequence:
     logprobs: tuple[float | None, ...] = field(default=(), compare=False)
     """Of each token the log-probability that it was drawn with; None where nobody drew it.
 
-    Drawn again, it is the same within rounding; so what is equal is equal by its tokens and text.
+    SampledToken again, it is the same within rounding; so what is equal is equal by its tokens and text.
     """
     tail: str = ""
     """Text behind the tokens that is not cut into tokens yet."""

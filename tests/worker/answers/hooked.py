@@ -16,7 +16,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Event, Finished, Forked, Generate, Retract
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.step import Step
 
 PLENTY = 1 << 30

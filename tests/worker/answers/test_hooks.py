@@ -16,7 +16,7 @@ from worker.decision import Decision, Splice, Verdict
 from worker.language_model import LanguageModel
 from worker.protocol import Chunk, Event, Failed, Forked, Generate, Retract, Sampling
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.step import Step
 
 

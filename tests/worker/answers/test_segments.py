@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from tests.architectures import small_lfm2, write_random_model
 from tests.driver import Event, StdioWorker, shown_text
 from worker.answers.writing import SegmentPlan, Writing
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.text.vocabulary import Vocabulary
 
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
@@ -109,12 +109,12 @@ def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: T
     plans = [SegmentPlan([word[2:]], None), SegmentPlan([], None)]
     writing = Writing(vocabulary, plans, [], None, max_tokens=100, room=room)
     (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
-    writing.take(Drawn(word_id))
+    writing.take(SampledToken(word_id))
     assert (writing.answer.reason, writing.is_over) == ("stop", room <= 2)
     if not writing.is_over:
         writing.go_on()
     while not writing.is_over:
-        writing.take(Drawn(letter_id))
+        writing.take(SampledToken(letter_id))
     assert len(writing.choice(0).turn_token_ids) == max(room, 2)
 
 
@@ -126,16 +126,16 @@ def test_going_back_counts_the_tokens_that_are_kept_of_a_segment(byte_level: Tok
     word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
     (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
     writing = Writing(vocabulary, [SegmentPlan([word[2:]], None), SegmentPlan([], None)], [], None, max_tokens=100)
-    shown, _ = writing.take(Drawn(word_id))
+    shown, _ = writing.take(SampledToken(word_id))
     writing.go_on()
-    shown += writing.take(Drawn(letter_id))[0]
+    shown += writing.take(SampledToken(letter_id))[0]
     tokens = [*vocabulary.encode(word[:2]), letter_id]
     assert (writing.new_ids, writing.raw_text(), shown) == (tokens, word[:2] + "x", word[:2] + "x")
     back = writing.rewind(num_back)
     left = tokens[: 3 - num_back]
     assert (writing.new_ids, writing.raw_text()) == (left, vocabulary.text_of(left))
     assert shown[: len(shown) - back.num_chars] + back.text == writing.raw_text()
-    shown = writing.raw_text() + writing.take(Drawn(letter_id))[0]
+    shown = writing.raw_text() + writing.take(SampledToken(letter_id))[0]
     assert writing.end("cancelled") == ""
     assert (writing.choice(0).text, writing.choice(0).turn_token_ids) == (shown, [*left, letter_id])
 

@@ -28,7 +28,7 @@ from worker.encoding import to_json
 from worker.language_model import LanguageModel
 from worker.protocol import Choice, Constraint, Continuation, Event, Failed, Finished, Generate, Sampling, Segment
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.step import Step
 
 PLENTY = 1 << 30

@@ -25,7 +25,7 @@ from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Constraint, Event, Failed, Finished, Forked, Generate, Sampling
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 80))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.decoding.pace import Pace
+from worker.decoding.prefill import Pace
 
 
 def test_nothing_is_known_before_anything_was_read():

@@ -44,7 +44,7 @@ from worker.protocol import (
     UnloadModel,
 )
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.server import EndOfInput, Incoming, Server
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {

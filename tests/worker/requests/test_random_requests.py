@@ -57,8 +57,7 @@ from worker.protocol import (
 )
 from worker.requests.engine import Engine
 from worker.requests.prompts import Prompts
-from worker.requests.request import Request
-from worker.requests.ticket import Ticket
+from worker.requests.request import Request, Ticket
 from worker.server import EndOfInput, Incoming, Server
 
 NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "3"))

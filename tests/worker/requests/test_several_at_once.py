@@ -24,14 +24,13 @@ from worker.batch import Batch
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import Answered, Chunk, Continuation, Failed, Finished, Generate, Sampling, Segment
 from worker.protocol import Event as WorkerEvent
 from worker.requests.engine import Engine
-from worker.requests.request import Request
-from worker.requests.ticket import Ticket
+from worker.requests.request import Request, Ticket
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -67,7 +66,7 @@ def new_engine(request: pytest.FixtureRequest) -> NewEngine:
             decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
             step, dice = decoder.step, Random(1)
 
-            def step_one_way_or_another() -> list[tuple[Branch, Drawn]]:
+            def step_one_way_or_another() -> list[tuple[Branch, SampledToken]]:
                 decoder._looks_ahead = dice.random() < 0.5  # pyright: ignore[reportPrivateUsage]
                 return step()
 

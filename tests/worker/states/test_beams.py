@@ -23,7 +23,7 @@ from worker.language_model import LanguageModel
 from worker.library import CacheOptions, SampleMismatch, SequenceState, open_model
 from worker.protocol import Constraint, Generate
 from worker.requests.engine import Engine
-from worker.requests.ticket import Ticket
+from worker.requests.request import Ticket
 from worker.states.local_model import LocalModel
 
 PROMPT = "abcbbcaacbacabcbabcc"

@@ -14,7 +14,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.driver import StdioWorker, shown_text
-from worker.decoding.drawn import Drawn
+from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
@@ -22,8 +22,7 @@ from worker.protocol import Constraint as Described
 from worker.protocol import Continuation, Finished, Generate, Sampling
 from worker.requests.engine import Engine
 from worker.requests.prompts import Prompts
-from worker.requests.request import Request
-from worker.requests.ticket import Ticket
+from worker.requests.request import Request, Ticket
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 
@@ -355,7 +354,7 @@ def test_the_seam_in_front_of_a_form_is_healed(random_llama: Path):
         assert allowed is not None
         assert allowed[joined], constraint.kind
         assert not allowed[vocabulary.encode(" over")[0]]
-        writing.take(Drawn(joined))
+        writing.take(SampledToken(joined))
         assert writing.choice(0).text == "fox" if writing.is_over else writing.answer.raw_text() == "fox"
 
 

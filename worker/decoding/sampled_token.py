@@ -1,4 +1,4 @@
-"""A token that was drawn, or is being drawn, and what is told of it; how it is drawn it does not know."""
+"""A sampled token, known or still being computed, with its log-probabilities. Independent of the sampler."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ import mlx.core as mx
 import numpy as np
 
 
-class Drawn(NamedTuple):
-    """A token that was drawn; `logprob` and `top` (ids, log-probabilities) only where they were asked for."""
+class SampledToken(NamedTuple):
+    """A sampled token. `logprob` and `top` (ids with log-probabilities) are set only if they were requested."""
 
     token_id: int
     logprob: float | None = None
     top: Sequence[tuple[int, float]] = ()
     is_draft: bool = False
-    """Whether it was guessed before."""
+    """Whether a draft had guessed it."""
 
 
 class PendingToken(NamedTuple):
-    """A token under way."""
+    """A token that is being computed."""
 
-    token: mx.array  # shape [1]
+    token: mx.array
+    """Shape [1]."""
     report: tuple[mx.array, ...]
+    """What `report` returns; empty if no log-probabilities were requested."""
 
     @property
     def arrays(self) -> tuple[mx.array, ...]:
         return (self.token, *self.report)
 
-    def drawn(self) -> Drawn:
-        """Wait for it and return it."""
+    def drawn(self) -> SampledToken:
+        """Wait for the token and return it."""
         token_id = int(cast("int", self.token.item()))
         if not self.report:
-            return Drawn(token_id)
+            return SampledToken(token_id)
         logprob, top_ids, top_logprobs = self.report
         top = zip(np.array(top_ids)[0].tolist(), np.array(top_logprobs)[0].tolist(), strict=True)
-        return Drawn(
+        return SampledToken(
             token_id,
             float(cast("float", logprob.item())),
             sorted(top, key=lambda pair: (-pair[1], pair[0])),
@@ -44,7 +46,10 @@ class PendingToken(NamedTuple):
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    """Return what is told of a drawn token, not yet computed: see `PendingToken`. `logits`: shape [1, vocabulary]."""
+    """Return the token's log-probability, the likeliest ids and their log-probabilities, all unevaluated.
+
+    `logits` has shape [1, vocabulary].
+    """
     logprobs = _logprobs(logits)
     num_top = min(num_top, logprobs.shape[-1])
     top = mx.argpartition(-logprobs, kth=num_top - 1, axis=-1)[:, :num_top]

@@ -1,7 +1,7 @@
-"""What waits to be answered with one model, in order; it reads and draws nothing.
+"""The queue of requests and answers that wait for one model.
 
-Requests wait for their turn. A group are answers of one request that go on from the same tokens; those that were begun
-and must wait again, for memory or for what hooks have made of them, come before requests that were not.
+A group holds answers of one request that continue the same tokens. Answers that were started and must wait again, for
+memory or because a hook changed their tokens, come before requests that were not started.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from worker.protocol import Event, Generate, RequestId
-from worker.requests.request import Request
-from worker.requests.ticket import Ticket, cancelled_unbegun
+from worker.requests.request import Request, Ticket, cancelled_unbegun
 
 
 @dataclass
 class SequenceGroup:
-    """Answers of one request that wait to be begun, or that are being begun."""
+    """Answers of one request that wait to be read, or are being read."""
 
     request: Request
     choices: list[int]
     sequence: list[int]
-    """What is to be read: the prompt, and what such an answer has already said."""
+    """The tokens to read: the prompt, and what the answers already have."""
 
     def drop_cancelled(self) -> Iterator[Event]:
-        """Leave out the answers that are wanted no more; yield their ends."""
+        """Remove the cancelled answers. Yield the events that end them."""
         for choice in [each for each in self.choices if self.request.ticket.is_choice_cancelled(each)]:
             held_back = self.request.end(choice, "cancelled")
             if held_back is not None:
@@ -35,19 +34,19 @@ class SequenceGroup:
             yield event
 
 
-class Line:
-    """The requests and groups that wait."""
+class Queue:
+    """The waiting requests and groups."""
 
     def __init__(self) -> None:
         self.requests: deque[tuple[Generate, Ticket]] = deque()
-        """Those whose turn has not come."""
+        """Requests that were not started."""
         self.groups: deque[SequenceGroup] = deque()
 
     def __bool__(self) -> bool:
         return bool(self.requests or self.groups)
 
     def drop_cancelled(self) -> Iterator[Event]:
-        """Leave out what is wanted no more; yield the ends of it."""
+        """Remove everything that was cancelled. Yield the events that end it."""
         for entry in [entry for entry in self.requests if entry[1].is_cancelled]:
             self.requests.remove(entry)
             yield cancelled_unbegun(*entry)
@@ -57,11 +56,11 @@ class Line:
                 self.groups.remove(group)
 
     def drop(self, request: Request) -> None:
-        """Leave out all answers of a request whose turn has come."""
+        """Remove all answers of a started request."""
         self.groups = deque(group for group in self.groups if group.request is not request)
 
     def clear(self) -> set[RequestId]:
-        """Leave out everything; return whose it was."""
+        """Remove everything. Return the ids of its requests."""
         waiting = {command.request_id for command, _ in self.requests}
         waiting |= {group.request.request_id for group in self.groups}
         self.requests.clear()
