@@ -32,7 +32,12 @@ class ProgramCommands(QObject):
         self._menus = menus
         self._window = window
         self._drafts = DraftModelCommands(program, window)
-        menus.menu("Models").aboutToShow.connect(self._drafts.check_models)
+        models = menus.menu("Models")
+        models.aboutToShow.connect(self._drafts.check_models)
+        models.aboutToShow.connect(self._fill_models_menu)
+        models.aboutToShow.connect(partial(menus.draw_icons, models))
+        menus[f"theme_{program.settings.theme}"].setChecked(True)
+        self._fill_models_menu()
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
@@ -86,11 +91,11 @@ class ProgramCommands(QObject):
         changed = self._program.settings.text_percent + percent
         self._program.preferences.change(text_percent=min(max(changed, SMALLEST_TEXT), LARGEST_TEXT))
 
-    def fill_models_menu(self, menus: Menus) -> None:
-        """List the models that were open lately; the present one is checked."""
+    def _fill_models_menu(self) -> None:
+        """List the recent models; the loaded one is checked."""
+        menus = self._menus
         menu = menus.menu("Models")
-        drafts = menus.menu("Draft model")
-        # Of what is taken out, `clear` deletes what was made for this menu alone.
+        # Deletes only the actions that were made for this menu; those that the window owns are added again.
         menu.clear()
         current = self._program.session.name
         for name in ("guide", *self._program.settings.recent_models):
@@ -100,7 +105,7 @@ class ProgramCommands(QObject):
             action.setChecked(name == current)
         menu.addSeparator()
         menu.addAction(menus["open_model"])
-        menu.addMenu(drafts)
+        menu.addMenu(menus.menu("Draft model"))
         self._drafts.fill_menu(menus)
 
     def _open_model(self) -> None:

@@ -44,13 +44,14 @@ class DialogCommands(QObject):
     def __init__(
         self,
         controller: Controller,
+        window: QWidget,
+        *,
         current_id: Callable[[], MessageId | None],
         transcript: Transcript,
-        theme: Theme,
-        window: QWidget,
         composer: QWidget,
+        theme: Theme,
     ) -> None:
-        """`current_id`: the message that is meant now. `composer`: it takes files in its own way."""
+        """`current_id` returns the message that actions work on. The composer accepts dropped files itself."""
         super().__init__(window)
         self._controller = controller
         self._current_id = current_id
@@ -89,7 +90,7 @@ class DialogCommands(QObject):
             self._search.made.set_theme(theme)
         self.drop_page.set_theme(theme)
 
-    # --- export --------------------------------------------------------------------------------------------
+    # --- export ------------------------------------------------------------------------------------------
 
     def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
         """Offer what can be exported now: the visible branch first, or everything."""
@@ -161,7 +162,7 @@ class DialogCommands(QObject):
         kind = "warning" if written.problems else "information"
         self._post(Notice(" ".join((text, *written.problems)), kind, ShowFile(written.path)))
 
-    # --- import --------------------------------------------------------------------------------------------
+    # --- import ------------------------------------------------------------------------------------------
 
     def _ask_files(self) -> None:
         endings = " ".join(f"*{ending}" for ending in SUFFIXES)
@@ -192,7 +193,7 @@ class DialogCommands(QObject):
         kind = "warning" if num_problems else "information"
         self._post(Notice(text, kind, ShowConversation(ids[0]) if ids else None))
 
-    # --- search --------------------------------------------------------------------------------------------
+    # --- search ------------------------------------------------------------------------------------------
 
     @property
     def search(self) -> SearchPanel:
@@ -219,7 +220,7 @@ class DialogCommands(QObject):
             self._controller.shown.go_to(message_id)
             self._transcript.focus(message_id)
 
-    # --- trash and backups ---------------------------------------------------------------------------------
+    # --- trash and backups -------------------------------------------------------------------------------
 
     def show_trash(self) -> TrashWindow:
         """List what was thrown away."""
@@ -245,7 +246,7 @@ class DialogCommands(QObject):
         sheet.restore_asked.connect(self._controller.program.restore_asked)
         return sheet
 
-    # --- replay --------------------------------------------------------------------------------------------
+    # --- replay ------------------------------------------------------------------------------------------
 
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
@@ -266,7 +267,7 @@ class DialogCommands(QObject):
         sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
         return sheet
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- inside ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close what is open of these, with the window."""

@@ -49,7 +49,7 @@ class DropPage(QWidget):
     def set_theme(self, theme: Theme) -> None:
         self._icon.setPixmap(icon("import", theme.accent).pixmap(_ICON_PX, _ICON_PX))
 
-    # --- over the window -----------------------------------------------------------------------------------
+    # --- over the window ---------------------------------------------------------------------------------
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -89,7 +89,7 @@ class DropPage(QWidget):
             event.acceptProposedAction()
             self.dropped.emit(files)
 
-    # --- looks ---------------------------------------------------------------------------------------------
+    # --- looks -------------------------------------------------------------------------------------------
 
     def _open(self, files: Sequence[Path]) -> None:
         taken = [file for file in files if can_be_imported(file)]

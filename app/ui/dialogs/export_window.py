@@ -157,7 +157,7 @@ class ExportWindow(Sheet):
         self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.export_button = self.add_button(self.tr("Export"), self._export, is_primary=True)
 
-    # --- what is chosen ------------------------------------------------------------------------------------
+    # --- what is chosen ----------------------------------------------------------------------------------
 
     @property
     def request(self) -> ExportRequest:
@@ -219,7 +219,7 @@ class ExportWindow(Sheet):
         if folder:
             self.set_folder(Path(folder))
 
-    # --- the preview ---------------------------------------------------------------------------------------
+    # --- the preview -------------------------------------------------------------------------------------
 
     def _show_preview(self) -> None:
         if self._preview_work is not None:
@@ -241,7 +241,7 @@ class ExportWindow(Sheet):
             self._preview_work = None
             self.preview.show_trouble(worded(why))
 
-    # --- the export ----------------------------------------------------------------------------------------
+    # --- the export --------------------------------------------------------------------------------------
 
     def _export(self) -> None:
         if self.is_working:

@@ -72,7 +72,7 @@ class ImportWindow(Sheet):
         self.import_button = self.add_button(self.tr("Import"), self._import, is_primary=True)
         self.import_button.setEnabled(False)
 
-    # --- what is in the files ------------------------------------------------------------------------------
+    # --- what is in the files ----------------------------------------------------------------------------
 
     def _look(self) -> None:
         self.headline.setText(self.tr("Looking at what is in there …"))
@@ -142,7 +142,7 @@ class ImportWindow(Sheet):
                 return f"{file.name}{where.removeprefix(str(file))}"
         return where
 
-    # --- the import ----------------------------------------------------------------------------------------
+    # --- the import --------------------------------------------------------------------------------------
 
     def _import(self) -> None:
         if self.is_working:

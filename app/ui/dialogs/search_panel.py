@@ -114,7 +114,7 @@ class SearchPanel(Overlay):
         else:
             self.field.setText(text)
 
-    # --- asking --------------------------------------------------------------------------------------------
+    # --- asking ------------------------------------------------------------------------------------------
 
     def _on_typed(self, text: str) -> None:
         self.chips.show_text(text)
@@ -162,7 +162,7 @@ class SearchPanel(Overlay):
         )
         self.status.setText("")
 
-    # --- going there ---------------------------------------------------------------------------------------
+    # --- going there -------------------------------------------------------------------------------------
 
     def _go_to(self, index: QModelIndex) -> None:
         hit = self.list.hit_at(index)

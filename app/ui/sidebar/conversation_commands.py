@@ -17,7 +17,7 @@ from app.ui.composer.composer import Composer
 from app.ui.dialogs import questions
 from app.ui.menus import Menus
 from app.ui.parts.labels import as_label
-from app.ui.sidebar.conversation_list import ConversationList
+from app.ui.sidebar.sidebar import Sidebar
 
 _ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete")
 
@@ -28,25 +28,32 @@ class ConversationCommands(QObject):
     def __init__(
         self,
         controller: Controller,
-        composer: Composer,
-        conversation_list: ConversationList,
-        data_folder: Path,
-        menus: Menus,
         window: QWidget,
+        *,
+        menus: Menus,
+        sidebar: Sidebar,
+        composer: Composer,
+        data_folder: Path,
     ) -> None:
         super().__init__(window)
         self._controller = controller
         self._conversations = controller.program.conversations
-        self._composer = composer
-        self._list = conversation_list
-        self._data_folder = data_folder
-        self._menus = menus
         self._window = window
+        self._menus = menus
+        self._list = sidebar.list
+        self._composer = composer
+        self._data_folder = data_folder
+        self._list.chosen.connect(controller.shown.open_conversation)
+        self._list.opened_by_pointer.connect(composer.text.setFocus)
+        self._list.menu_asked.connect(self._show_menu)
+        self._list.section_menu_asked.connect(self._show_section_menu)
+        self._list.delete_asked.connect(self._conversations.delete)
+        self._list.rows.moved.connect(self._move)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """What each action does, by its name in the menus."""
         return {
-            "new": self.begin,
+            "new": self._begin,
             "rename": partial(self._on_open_one, self._rename),
             "pin": partial(self._on_open_one, self._pin_or_not),
             "folder": partial(self._on_open_one, self._ask_folder),
@@ -64,12 +71,12 @@ class ConversationCommands(QObject):
         menus["pin"].setChecked(conversation is not None and conversation.pinned_ms is not None)
         menus["archive"].setChecked(conversation is not None and conversation.archived_ms is not None)
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Show an empty page, and wait for its first message."""
         self._controller.shown.new_conversation()
         self._composer.text.setFocus()
 
-    def show_menu(self, conversation_id: int, place: QPoint) -> None:
+    def _show_menu(self, conversation_id: int, place: QPoint) -> None:
         """Offer what can be done with a conversation of the list."""
         conversation = self._conversation(conversation_id)
         if conversation is None:
@@ -94,7 +101,7 @@ class ConversationCommands(QObject):
         self._menus.draw_icons(folders)
         menu.popup(place)
 
-    def show_section_menu(self, key: str, place: QPoint) -> None:
+    def _show_section_menu(self, key: str, place: QPoint) -> None:
         """Offer what can be done with a folder."""
         kind, _, folder = key.partition("/")
         if kind == "folder":
@@ -103,7 +110,7 @@ class ConversationCommands(QObject):
             menu.addAction(self.tr("Take all out of it"), partial(self._conversations.rename_folder, folder, ""))
             menu.popup(place)
 
-    def move(self, conversation_id: int, key: str) -> None:
+    def _move(self, conversation_id: int, key: str) -> None:
         """Put a conversation where a section's key says: among those pinned, into a folder, away, or out of all."""
         conversation = self._conversation(conversation_id)
         if conversation is None:

@@ -122,7 +122,7 @@ class ConversationModel(QAbstractItemModel):
         self._numbers = itertools.count(1)
         self._answered: frozenset[int] = frozenset()
 
-    # --- what is shown -------------------------------------------------------------------------------------
+    # --- what is shown -----------------------------------------------------------------------------------
 
     def show_sections(self, new: Sequence[Section]) -> None:
         """Show these; of the rows only those change that differ."""
@@ -178,7 +178,7 @@ class ConversationModel(QAbstractItemModel):
                     return self.index(row, 0, self.index(place, 0))
         return QModelIndex()
 
-    # --- what views ask ------------------------------------------------------------------------------------
+    # --- what views ask ----------------------------------------------------------------------------------
 
     @override
     def index(self, row: int, column: int, parent: _Index = _NOWHERE) -> QModelIndex:
@@ -257,7 +257,7 @@ class ConversationModel(QAbstractItemModel):
             flags |= Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled | Qt.ItemFlag.ItemNeverHasChildren
         return flags
 
-    # --- dragging ------------------------------------------------------------------------------------------
+    # --- dragging ----------------------------------------------------------------------------------------
 
     @override
     def supportedDropActions(self) -> Qt.DropAction:

@@ -1,13 +1,12 @@
-"""The sidebar: search, a new conversation, the list of those that are there, the way to Settings."""
+"""The sidebar: buttons for the search, a new conversation and the settings, and the list of conversations."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout
 
 from app.conversation.controller import Controller
-from app.ui.menus import tip_with_key
+from app.ui.menus import Menus, tip_with_key
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.theme import Theme, icon, scaled_beside
 
@@ -15,35 +14,22 @@ _WIDTH_PX = 256
 
 
 class Sidebar(QFrame):
-    """Opens conversations; what else can be done with one is in its menu."""
+    """Its buttons trigger actions of the menus; `ConversationCommands` carries out what the list requests."""
 
-    conversation_chosen = Signal(int)
-    menu_asked = Signal(int, QPoint)
-    """A conversation's id and where its menu is to open."""
-    section_menu_asked = Signal(str, QPoint)
-    """A section's key and where its menu is to open."""
-    new_asked = Signal()
-    writing_asked = Signal()
-    """What is typed now belongs to the conversation that was opened."""
-    search_asked = Signal()
-    settings_asked = Signal()
-    delete_asked = Signal(int)
-    moved = Signal(int, str)
-    """A conversation was dropped on a section: its id, the section's key."""
-
-    def __init__(self, controller: Controller, theme: Theme) -> None:
+    def __init__(self, controller: Controller, theme: Theme, menus: Menus) -> None:
         super().__init__()
         self.setObjectName("sidebar")
-        self.search_button = self._button("sidebar_search", self.tr("Search"), self.search_asked)
-        self.new_button = self._button("new_conversation", self.tr("New conversation"), self.new_asked)
-        self.settings_button = self._button("side_button", self.tr("Settings"), self.settings_asked)
+        self.search_button = self._button("sidebar_search", self.tr("Search"))
+        self.new_button = self._button("new_conversation", self.tr("New conversation"))
+        self.settings_button = self._button("side_button", self.tr("Settings"))
+        self._actions = {
+            self.search_button: menus["search_all"],
+            self.new_button: menus["new"],
+            self.settings_button: menus["settings"],
+        }
+        for button, action in self._actions.items():
+            button.clicked.connect(action.trigger)
         self.list = ConversationList(controller, theme)
-        self.list.chosen.connect(self.conversation_chosen)
-        self.list.opened_by_pointer.connect(self.writing_asked)
-        self.list.menu_asked.connect(self.menu_asked)
-        self.list.section_menu_asked.connect(self.section_menu_asked)
-        self.list.delete_asked.connect(self.delete_asked)
-        self.list.rows.moved.connect(self.moved)
         self._empty = QLabel(self.tr("Conversations appear here once you have asked something."))
         self._empty.setObjectName("quiet")
         self._empty.setWordWrap(True)
@@ -68,17 +54,15 @@ class Sidebar(QFrame):
         self.settings_button.setIcon(icon("settings", theme.quiet_text))
         self.list.set_theme(theme)
 
-    def show_keys(self, new: QAction, settings: QAction, search: QAction | None = None) -> None:
-        """Say in the tool tips by which keys the buttons' actions work."""
-        for button, action in ((self.new_button, new), (self.settings_button, settings), (self.search_button, search)):
-            if action is not None:
-                button.setToolTip(tip_with_key(action))
+    def show_keys(self) -> None:
+        """Show in the tool tips by which keys the buttons' actions work."""
+        for button, action in self._actions.items():
+            button.setToolTip(tip_with_key(action))
 
-    def _button(self, name: str, text: str, asked: object) -> QPushButton:
+    def _button(self, name: str, text: str) -> QPushButton:
         button = QPushButton(text)
         button.setObjectName(name)
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(asked)
         return button
 
     def _show_whether_empty(self) -> None:

@@ -29,19 +29,24 @@ class DockCommands(QObject):
     def __init__(
         self,
         controller: Controller,
+        *,
         dock: Late[TreeDock],
         place: TreePlace,
-        commands: tuple[MessageCommands, TreeCommands, CompareCommands],
         transcript: Transcript,
         menus: Menus,
+        message_commands: MessageCommands,
+        tree_commands: TreeCommands,
+        compare_commands: CompareCommands,
     ) -> None:
         super().__init__(place)
         self._controller = controller
         self._dock = dock
         self._place = place
-        self._message_commands, self._tree_commands, self._compare_commands = commands
         self._transcript = transcript
         self._menus = menus
+        self._message_commands = message_commands
+        self._tree_commands = tree_commands
+        self._compare_commands = compare_commands
         self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
         place.changed.connect(self._on_shown)
 
