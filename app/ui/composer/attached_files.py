@@ -1,4 +1,4 @@
-"""The files that go with the message that is being written: chosen, pasted or dropped, measured, taken away again."""
+"""The files attached to the message in the composer."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from app.numbers import counted
 from app.ui.composer.composer import Composer
 
 _FRAME_TOKENS = 12
-"""What a file's name and its fence are, about."""
-_MAY_BE_BOTH = {*SUFFIXES, ".zip", ".md"}
+"""Rough number of tokens of a file's name and its fence."""
+_IMPORT_SUFFIXES = {*SUFFIXES, ".zip", ".md"}
 
 
 class AttachedFiles(QObject):
-    """Puts files into what lies ready in the conversation, and shows them in the composer."""
+    """Attaches files to the unsent message of the conversation, counts their tokens and shows them in the composer."""
 
     import_asked = Signal(object)
-    """Files, as paths, that are to be imported as conversations."""
+    """Paths of files to import as conversations."""
     measured = Signal()
-    """How many tokens they are is known, or another number."""
+    """The number of tokens may have changed."""
 
     def __init__(self, controller: Controller, composer: Composer, window: QWidget) -> None:
         super().__init__(window)
@@ -40,7 +40,7 @@ class AttachedFiles(QObject):
         self._composer = composer
         self._window = window
         self._sizes: dict[Attachment, int] = {}
-        """In tokens of the model that is loaded."""
+        """In tokens of the loaded model."""
         self._model = ""
         self._counted: Attachment | None = None
         self._count = TokenCount(self._session, self)
@@ -51,32 +51,32 @@ class AttachedFiles(QObject):
 
     @property
     def num_tokens(self) -> int:
-        """As far as is known."""
+        """Number of tokens, as far as counted."""
         attached = self._preparation.unsent.attachments
         return sum(self._sizes.get(one, 0) + _FRAME_TOKENS for one in attached)
 
     def choose(self) -> None:
-        """Ask for files."""
+        """Let the user choose files, and attach them."""
         names, _ = QFileDialog.getOpenFileNames(self._window, self.tr("Attach text files"))
         self.attach([Path(name) for name in names])
 
     def take(self, files: Sequence[Path]) -> None:
-        """Attach files that were pasted or dropped; what may be conversations is asked about."""
-        if any(file.suffix.lower() in _MAY_BE_BOTH for file in files):
+        """Attach pasted or dropped files; if they may be conversations, ask the user whether to import them."""
+        if any(file.suffix.lower() in _IMPORT_SUFFIXES for file in files):
             menu = QMenu(self._window)
-            self.offer(menu, files)
+            self.fill_menu(menu, files)
             menu.popup(QCursor.pos())
         else:
             self.attach(files)
 
-    def offer(self, menu: QMenu, files: Sequence[Path]) -> None:
-        """Let be chosen what is to be done with files that may be conversations."""
+    def fill_menu(self, menu: QMenu, files: Sequence[Path]) -> None:
+        """Add the choice to attach or import files that may be conversations."""
         menu.addAction(self.tr("Attach to the message"), _with(self.attach, files))
         menu.addAction(self.tr("Import as conversations…"), _with(self.import_asked.emit, files))
         menu.aboutToHide.connect(menu.deleteLater)
 
     def attach(self, files: Sequence[Path]) -> None:
-        """Let these go with the message; a notice says of those that can't why."""
+        """Attach files to the message; a notice says which files were refused, and why."""
         attached = list(self._preparation.unsent.attachments)
         refused: list[str] = []
         for file in files:
@@ -89,34 +89,34 @@ class AttachedFiles(QObject):
                     attached.append(attachment)
         if refused:
             self._notices.post(Notice(" ".join(refused), "warning"))
-        self._put(attached)
+        self._set(attached)
         self._composer.text.setFocus()
 
     def show(self) -> None:
-        """Show those that lie ready now."""
-        self._composer.show_attachments([self._said(one) for one in self._preparation.unsent.attachments])
+        """Show the files of the unsent message."""
+        self._composer.show_attachments([self._label(one) for one in self._preparation.unsent.attachments])
         self._count_next()
 
     def _remove(self, number: int) -> None:
         attached = list(self._preparation.unsent.attachments)
         del attached[number]
-        self._put(attached)
+        self._set(attached)
         if not attached:
             self._composer.text.setFocus()
 
-    def _put(self, attached: Sequence[Attachment]) -> None:
+    def _set(self, attached: Sequence[Attachment]) -> None:
         self._preparation.keep(structs.replace(self._preparation.unsent, attachments=tuple(attached)))
         self.show()
         self.measured.emit()
 
-    def _said(self, attachment: Attachment) -> str:
+    def _label(self, attachment: Attachment) -> str:
         size = self._sizes.get(attachment)
         if size is None:
             return attachment.name
         tokens = self.tr("1 token") if size == 1 else self.tr("{num} tokens").format(num=counted(size))
         return f"{attachment.name} · {tokens}"
 
-    # --- how large they are --------------------------------------------------------------------------------
+    # --- token counts --------------------------------------------------------------------------------------
 
     def _count_next(self) -> None:
         unknown = (one for one in self._preparation.unsent.attachments if one not in self._sizes)
@@ -126,7 +126,7 @@ class AttachedFiles(QObject):
         elif self._counted.text:
             self._count.count(self._counted.text)
         else:
-            # Of nothing nobody is asked.
+            # An empty file needs no request.
             self._on_counted(0)
 
     def _on_counted(self, num_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""Small things that a person put somewhere, each with a button that takes it away again; it knows not what they are."""
+"""Chips: short texts in rows, each with a button that removes it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from app.ui.theme import Theme, icon
 _TEXT_PX = 220
 _ICON_PX = 16
 _BUTTON_PX = 28
-_TAKES_AWAY = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
+_REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
 _FIELD_INSET_PX = 4
 
 
 class Chips(QWidget):
-    """Chips in rows. Tab goes from one to the next; Delete, Backspace, Enter and Space take one away."""
+    """Chips in rows. Tab moves between them; Delete, Backspace, Enter and Space remove the focused one."""
 
-    taken_away = Signal(int)
-    """The number of a chip, from 0."""
+    removed = Signal(int)
+    """The index of a chip."""
 
     def __init__(self, name: str, theme: Theme) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class Chips(QWidget):
         self._flow = FlowLayout(self)
         self._texts: Sequence[str] = ()
         self.buttons: list[QToolButton] = []
-        """That take chips away."""
+        """The buttons that remove chips."""
         self.setVisible(False)
 
     def show_texts(self, texts: Sequence[str]) -> None:
-        """Show these, and nothing where there are none."""
+        """Replace the chips; without any, the widget is hidden."""
         if texts == self._texts:
             return
         focused = next((number for number, button in enumerate(self.buttons) if button.hasFocus()), None)
@@ -47,12 +47,12 @@ class Chips(QWidget):
         while item := self._flow.takeAt(0):
             widget = item.widget()
             if widget is not None:
-                # Explicitly: what a layout took in shows itself a moment later, be it taken out again or not.
+                # A layout shows a new widget a moment later, even if it was removed meanwhile.
                 widget.hide()
                 widget.deleteLater()
         self.buttons = []
         for number, text in enumerate(texts):
-            self._flow.addWidget(self._new(number, text))
+            self._flow.addWidget(self._new_chip(number, text))
         self.setVisible(bool(texts))
         self.updateGeometry()
         if focused is not None and self.buttons:
@@ -63,7 +63,7 @@ class Chips(QWidget):
         for button in self.buttons:
             button.setIcon(icon("close", theme.quiet_text))
 
-    def _new(self, number: int, text: str) -> QFrame:
+    def _new_chip(self, number: int, text: str) -> QFrame:
         chip = QFrame()
         chip.setObjectName("held")
         label = QLabel()
@@ -77,7 +77,7 @@ class Chips(QWidget):
         button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         button.setAccessibleName(self.tr("Remove {what}").format(what=text))
         button.setToolTip(self.tr("Remove (Delete)"))
-        button.clicked.connect(partial(self._take_away, number))
+        button.clicked.connect(partial(self._remove, number))
         button.installEventFilter(self)
         self.buttons.append(button)
         row = QHBoxLayout(chip)
@@ -87,21 +87,21 @@ class Chips(QWidget):
         row.addWidget(button)
         return chip
 
-    def _take_away(self, number: int, _is_checked: bool = False) -> None:
-        self.taken_away.emit(number)
+    def _remove(self, number: int, _is_checked: bool = False) -> None:
+        self.removed.emit(number)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _TAKES_AWAY:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _REMOVE_KEYS:
             number = next((number for number, button in enumerate(self.buttons) if button is watched), None)
             if number is not None:
-                self._take_away(number)
+                self._remove(number)
                 return True
         return super().eventFilter(watched, event)
 
 
 class TextChips(QWidget):
-    """A line break is written `\\n`, a tab `\\t`, a backslash `\\\\`."""
+    """Chips with a field that adds one. In the field `\\n` is a line break, `\\t` a tab, `\\\\` a backslash."""
 
     changed = Signal()
 
@@ -109,7 +109,7 @@ class TextChips(QWidget):
         super().__init__()
         self.texts = tuple(texts)
         self.chips = Chips(name, theme)
-        self.chips.taken_away.connect(self._take_away)
+        self.chips.removed.connect(self._remove)
         self.field = QLineEdit()
         self.field.setAccessibleName(name)
         self.field.setPlaceholderText(self.tr("Type, then Enter; \\n is a line break"))
@@ -133,18 +133,18 @@ class TextChips(QWidget):
         self.chips.show_texts([spelled(text) for text in self.texts])
 
     def add(self) -> None:
-        """Take what is in the field."""
+        """Add the text in the field."""
         text = meant(self.field.text())
         self.field.clear()
         if text and text not in self.texts:
             self._change((*self.texts, text))
 
     def show_texts(self, texts: Sequence[str]) -> None:
-        """Show these instead."""
+        """Replace the texts."""
         self.texts = tuple(texts)
         self.chips.show_texts([spelled(text) for text in texts])
 
-    def _take_away(self, number: int) -> None:
+    def _remove(self, number: int) -> None:
         self._change((*self.texts[:number], *self.texts[number + 1 :]))
         if not self.texts:
             self.field.setFocus()
@@ -155,7 +155,7 @@ class TextChips(QWidget):
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:
-        # Whoever typed a text and closed the panel meant it.
+        # A text typed before the panel was closed counts, too.
         self.add()
         super().hideEvent(event)
 

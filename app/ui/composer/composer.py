@@ -1,4 +1,4 @@
-"""Where a person writes: Enter sends, Shift+Enter breaks the line; while an answer streams, send is stop."""
+"""The composer: the message field, its attached files and a row of buttons."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, text_font
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
-"""Of the window's height, for each line of the field."""
+"""Height of the window for each line that the field may have."""
 _BUTTON_PX = 32
-_LEAST_TARGET_PX = 28
+_MIN_TARGET_PX = 28
 _GAP_PX = 4
 
 
 class Composer(QWidget):
-    """The field, the files that go with it, and a row of what can be set before asking."""
+    """Enter sends, Shift+Enter inserts a line break. While an answer streams, the send button stops it."""
 
     sent = Signal()
     edited = Signal()
     stop_asked = Signal()
     files_given = Signal(object)
-    """Files that were pasted or dropped here, as a list of paths."""
+    """Pasted or dropped files, as a list of paths."""
     paged = Signal(QKeyEvent)
-    """A key that turns pages, where there is only one of what is written."""
+    """Page Up or Page Down, if the field itself does not scroll."""
     removed = Signal(int)
-    """A file that is not to go with the message, by its number."""
+    """Index of an attached file that the user removed."""
     refused = Signal(str)
-    """Why a text was not taken."""
+    """Why a text could not be pasted."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -47,10 +47,23 @@ class Composer(QWidget):
         self._is_streaming = False
         self._theme = theme
         self._card = QFrame()
-        self._card.setObjectName("composer")
-        # Who opens a window writes.
-        self._card.setProperty("active", True)
         self.text = WritingField()
+        self.history = MessageHistory(self.text)
+        self.attachments = Chips(self.tr("Attached files"), theme)
+        self.attach_button = QToolButton()
+        self.system_button = QToolButton()
+        self.format_button = FittingButton()
+        self.sampling_button = FittingButton(is_modest=True)
+        self.gauge = ContextGauge(theme)
+        self.send_button = QToolButton()
+        self._build_field()
+        self._build_buttons()
+        self._lay_out()
+        self.set_placeholder("")
+        self.set_theme(theme)
+        self._on_changed()
+
+    def _build_field(self) -> None:
         self.text.takes_files = True
         self.text.refused.connect(self.refused)
         self.text.files_given.connect(self.files_given)
@@ -63,65 +76,47 @@ class Composer(QWidget):
         self.text.document().setDocumentMargin(2)
         self.text.textChanged.connect(self._on_changed)
         self.text.installEventFilter(self)
-        self.history = MessageHistory(self.text)
-        self.attachments = Chips(self.tr("Attached files"), theme)
-        self.attachments.taken_away.connect(self.removed)
+        self.attachments.removed.connect(self.removed)
 
-        self.attach_button = QToolButton()
-        self._build_row_button(self.attach_button, self.tr("Attach files"), has_words=False)
-        self.system_button = QToolButton()
-        self._build_row_button(self.system_button, self.tr("System prompt"), has_words=False)
-        self.format_button = FittingButton()
-        self._build_row_button(self.format_button, self.tr("Answer format"))
-        self.sampling_button = FittingButton(is_modest=True)
-        self._build_row_button(self.sampling_button, self.tr("Sampling"))
-        self.gauge = ContextGauge(theme)
-        self.gauge.setMinimumHeight(_LEAST_TARGET_PX)
-        self.send_button = QToolButton()
+    def _build_buttons(self) -> None:
+        _style(self.attach_button, self.tr("Attach files"), has_text=False)
+        _style(self.system_button, self.tr("System prompt"), has_text=False)
+        _style(self.format_button, self.tr("Answer format"))
+        _style(self.sampling_button, self.tr("Sampling"))
+        self.gauge.setMinimumHeight(_MIN_TARGET_PX)
         self.send_button.setObjectName("send")
         self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.send_button.setIconSize(QSize(20, 20))
         self.send_button.clicked.connect(self._on_button)
 
+    def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(_GAP_PX)
         for button in (self.attach_button, self.system_button, self.format_button):
             row.addWidget(button)
-        # It takes what is left; only what it has no words for stays empty.
+        # The button takes the remaining width, up to what its longest text needs.
         row.addWidget(self.sampling_button, 1000)
         row.addStretch(1)
         row.addWidget(self.gauge)
         row.addSpacing(_GAP_PX)
         row.addWidget(self.send_button)
+        self._card.setObjectName("composer")
+        # The field has the focus when a window opens.
+        self._card.setProperty("active", True)
+        self._card.setMaximumWidth(COLUMN_PX + 16)
         inner = QVBoxLayout(self._card)
         inner.setContentsMargins(12, 8, 8, 8)
         inner.setSpacing(4)
         inner.addWidget(self.attachments)
         inner.addWidget(self.text)
         inner.addLayout(row)
-        self._card.setMaximumWidth(COLUMN_PX + 16)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(16, 4, 16, 16)
         outer.addStretch(1)
         outer.addWidget(self._card, 1000)
         outer.addStretch(1)
-        self.set_placeholder("")
-        self.set_theme(theme)
-        self._on_changed()
 
-    def _build_row_button(self, button: QToolButton, name: str, *, has_words: bool = True) -> None:
-        styles = Qt.ToolButtonStyle
-        button.setObjectName("action")
-        button.setAccessibleName(name)
-        button.setToolTip(name)
-        button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if has_words else styles.ToolButtonIconOnly)
-        button.setMinimumHeight(_LEAST_TARGET_PX)
-        if not has_words:
-            button.setMinimumWidth(_LEAST_TARGET_PX)
-        button.setProperty("set", False)
-        button.setProperty("kind", "")
-
-    # --- what is shown -------------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------------------
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -140,54 +135,54 @@ class Composer(QWidget):
         self.text.show_hint(text)
 
     def set_streaming(self, streaming: bool) -> None:
-        """Turn send into stop and back."""
+        """Make the send button a stop button while an answer streams."""
         self._is_streaming = streaming
         self._show_button()
 
-    def show_format(self, words: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
-        """Say which form the next answer has."""
-        self.format_button.show_texts(words, ending=" ▾")
+    def show_format(self, text: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
+        """Show the answer format."""
+        self.format_button.show_texts(text, ending=" ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
 
-    def show_asking(self, name: str, more: str, tip: str) -> None:
-        """Say what the next answer is drawn with: what matters most, and more where there is room."""
+    def show_sampling(self, name: str, more: str, tip: str) -> None:
+        """Show the sampling settings: `name`, and `more` if there is room."""
         text = f"{name} · {more}" if more else name
-        # What the button is for stands on it where there is room.
+        # The longest text also says what the button is for.
         self.sampling_button.show_texts(self.tr("Sampling: {name}").format(name=text), text, name, ending=" ▾")
         self._mark(self.sampling_button, tip, is_set=False)
 
     def show_system_prompt(self, tip: str, *, is_set: bool) -> None:
-        """Say whether there is one."""
+        """Show whether there is a system prompt."""
         self._mark(self.system_button, tip, is_set=is_set)
 
     def show_attachments(self, texts: Sequence[str]) -> None:
-        """Show the files that go with the message."""
+        """Show the attached files."""
         self.attachments.show_texts(texts)
         self._show_button()
 
     def show_text(self, text: str) -> None:
-        """Show what was written before instead of what is written now."""
+        """Replace the text in the field."""
         if text != self.text.content:
             self.text.setPlainText(text)
             self.text.moveCursor(QTextCursor.MoveOperation.End)
 
     def give_back(self, text: str) -> None:
-        """Put back a text that could not be sent, before what was written since."""
-        self.text.setPlainText("\n".join(part for part in (text, self.text.content) if part))
+        """Put a text that could not be sent back, before the present text."""
+        self.text.setPlainText("\n".join(filter(None, (text, self.text.content))))
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()
 
     def send(self) -> None:
-        """Send what is written."""
-        if self._has_something:
+        """Send the message, unless it is empty."""
+        if self._has_content:
             self.sent.emit()
 
     @property
-    def _has_something(self) -> bool:
+    def _has_content(self) -> bool:
         return bool(self.text.content.strip()) or bool(self.attachments.buttons)
 
     def _mark(self, button: QToolButton, tip: str, *, is_set: bool, kind: str = "") -> None:
-        # What a person wrote may look like markup.
+        # The user's text may look like markup.
         button.setToolTip(as_tool_tip(tip))
         button.setAccessibleDescription(tip)
         if (button.property("set"), button.property("kind")) != (is_set, kind):
@@ -197,17 +192,17 @@ class Composer(QWidget):
             self.set_theme(self._theme)
 
     def _on_button(self) -> None:
-        if self._is_streaming and not self._has_something:
+        if self._is_streaming and not self._has_content:
             self.stop_asked.emit()
         else:
             self.send()
 
     def _show_button(self) -> None:
-        has_something = self._has_something
-        stops = self._is_streaming and not has_something
-        colour = self._theme.on_accent if stops or has_something else self._theme.quiet_text
+        has_content = self._has_content
+        stops = self._is_streaming and not has_content
+        colour = self._theme.on_accent if stops or has_content else self._theme.quiet_text
         self.send_button.setIcon(icon("stop" if stops else "send", colour))
-        self.send_button.setEnabled(stops or has_something)
+        self.send_button.setEnabled(stops or has_content)
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
         self.send_button.setToolTip(
             self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter breaks the line)")
@@ -219,14 +214,14 @@ class Composer(QWidget):
         self.edited.emit()
 
     def _fit(self) -> None:
-        """Be as high as what is written, and never higher than leaves room for what it is about."""
+        """Make the field as high as its text, but leave room for the conversation above it."""
         num_lines = self.text.document().documentLayout().documentSize().height()
-        most = min(_MAX_LINES, max(self.window().height() // _MIN_LINES_PX, 1))
-        # A line begins where the one before ends on a whole pixel.
+        max_lines = min(_MAX_LINES, max(self.window().height() // _MIN_LINES_PX, 1))
+        # Qt starts each line at a whole pixel.
         line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
-        self.text.setFixedHeight(max(round(min(num_lines, most)) * line_px, LINE_PX) + 8)
+        self.text.setFixedHeight(max(round(min(num_lines, max_lines)) * line_px, LINE_PX) + 8)
 
-    # --- what comes ----------------------------------------------------------------------------------------
+    # --- events --------------------------------------------------------------------------------------------
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -256,7 +251,20 @@ class Composer(QWidget):
                 return True
             is_paging = event.key() in {Qt.Key.Key_PageUp, Qt.Key.Key_PageDown} and not event.modifiers()
             if is_paging and not self.text.verticalScrollBar().maximum():
-                # All that is written is in sight; the conversation is not.
+                # The whole text is visible, so the conversation scrolls instead.
                 self.paged.emit(event)
                 return True
         return super().eventFilter(watched, event)
+
+
+def _style(button: QToolButton, name: str, *, has_text: bool = True) -> None:
+    styles = Qt.ToolButtonStyle
+    button.setObjectName("action")
+    button.setAccessibleName(name)
+    button.setToolTip(name)
+    button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if has_text else styles.ToolButtonIconOnly)
+    button.setMinimumHeight(_MIN_TARGET_PX)
+    if not has_text:
+        button.setMinimumWidth(_MIN_TARGET_PX)
+    button.setProperty("set", False)
+    button.setProperty("kind", "")

@@ -1,6 +1,6 @@
-"""What is done in the composer and its row; it goes to the conversation that the window shows.
+"""Connects the composer with the conversation in the window.
 
-What opens over the row is imported when it opens: not every start needs it.
+The panels are imported when they are opened, which keeps the start fast.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ComposerCommands(QObject):
-    """Sends what is written, keeps it, shows it again with its conversation; opens what the row's buttons open."""
+    """Sends the message, keeps the draft of each conversation, and opens the panels of the composer's buttons."""
 
     def __init__(self, controller: Controller, composer: Composer, theme: Callable[[], Theme], window: QWidget) -> None:
         super().__init__(window)
@@ -46,7 +46,7 @@ class ComposerCommands(QObject):
         self._theme = theme
         self._window = window
         self._sent: tuple[str, Unsent] = ("", NOTHING)
-        """What was sent last, and what it was made of."""
+        """The last message sent, and the draft it was made of."""
         session = self._program.session
         self.files = AttachedFiles(controller, composer, window)
         self._meter = ContextMeter(session, self)
@@ -54,17 +54,16 @@ class ComposerCommands(QObject):
         self._hooks = HookList(session, self)
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
-        """What is wrong with the form that answers are to have; None: nobody knows yet."""
+        """What is wrong with the answer format; empty means nothing, None means not checked yet."""
         self._form: AnswerFormat | None = None
         self._panel: SamplingPanel | None = None
-        """While it is open."""
+        """The open panel, if any."""
         self._shown: tuple[int | None, bool] = (None, False)
-        """The conversation that the meter is about."""
-        composer.history.questions = self._questions
+        """The conversation shown in the meter; False before the first one is."""
+        composer.history.messages = self._own_messages
         self._connect()
         self._show_unsent()
         self._show_asking()
-        # Who opens a window writes.
         composer.text.setFocus()
 
     def _connect(self) -> None:
@@ -73,30 +72,30 @@ class ComposerCommands(QObject):
         composer.edited.connect(self._keep)
         composer.stop_asked.connect(controller.stop)
         composer.attach_button.clicked.connect(self.files.choose)
-        composer.system_button.clicked.connect(self._edit_system_prompt)
-        composer.format_button.clicked.connect(self._choose_format)
-        composer.sampling_button.clicked.connect(self._set_asking)
+        composer.system_button.clicked.connect(self._open_system_prompt)
+        composer.format_button.clicked.connect(self._open_format_popover)
+        composer.sampling_button.clicked.connect(self._open_sampling_panel)
         controller.unsent.connect(self._give_back)
-        controller.shown.branch_changed.connect(self._measure)
-        controller.shown.message_changed.connect(self._measure)
+        controller.shown.branch_changed.connect(self._show_branch)
+        controller.shown.message_changed.connect(self._show_branch)
         self._preparation.shown.connect(self._show_unsent)
         self._preparation.asking_changed.connect(self._show_asking)
         self._program.session.changed.connect(self._show_gauge)
         self._meter.changed.connect(self._show_gauge)
-        self.files.measured.connect(self._write)
+        self.files.measured.connect(self._update_meter)
         self._check.checked.connect(self._on_checked)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slots of the actions, by action name."""
         return {
             "write": self._composer.text.setFocus,
             "attach": self.files.choose,
-            "system_prompt": self._edit_system_prompt,
-            "answer_format": self._choose_format,
-            "sampling": self._set_asking,
+            "system_prompt": self._open_system_prompt,
+            "answer_format": self._open_format_popover,
+            "sampling": self._open_sampling_panel,
         }
 
-    # --- what is written -----------------------------------------------------------------------------------
+    # --- the message ---------------------------------------------------------------------------------------
 
     def _send(self) -> None:
         unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
@@ -106,7 +105,7 @@ class ComposerCommands(QObject):
         self._controller.send(text)
 
     def _give_back(self, text: str) -> None:
-        """Put back what could not be stored, as it was written."""
+        """Put a message that could not be stored back into the composer, with its attachments."""
         sent, unsent = self._sent
         if text != sent:
             self._composer.give_back(text)
@@ -118,15 +117,15 @@ class ComposerCommands(QObject):
 
     def _keep(self) -> None:
         self._preparation.keep(structs.replace(self._preparation.unsent, text=self._composer.text.content))
-        self._write()
+        self._update_meter()
 
     def _show_unsent(self) -> None:
         self._composer.show_text(self._preparation.unsent.text)
         self.files.show()
-        self._write()
+        self._update_meter()
         self._show_system_prompt()
 
-    def _questions(self) -> Sequence[str]:
+    def _own_messages(self) -> Sequence[str]:
         return [message.text for message in self._controller.shown.path if message.role == "user"]
 
     # --- the meter -----------------------------------------------------------------------------------------
@@ -138,14 +137,14 @@ class ComposerCommands(QObject):
             return [Message(id=0, parent_id=None, role="system", text=prompt)]
         return path
 
-    def _measure(self) -> None:
+    def _show_branch(self) -> None:
         conversation = self._controller.shown.conversation
         shown = (None if conversation is None else conversation.id), True
         self._meter.show(self._path, self._preparation.template_options(), is_another=shown != self._shown)
         self._shown = shown
         self._show_system_prompt()
 
-    def _write(self) -> None:
+    def _update_meter(self) -> None:
         attached = self._preparation.unsent.attachments
         self._meter.write(self._composer.text.content, attached, self.files.num_tokens)
 
@@ -170,7 +169,7 @@ class ComposerCommands(QObject):
         if not can_be_edited:
             self._composer.show_system_prompt(self.tr("This conversation began without a system prompt"), is_set=False)
 
-    def _edit_system_prompt(self) -> None:
+    def _open_system_prompt(self) -> None:
         from app.ui.composer.system_prompt_popover import SystemPromptPopover
 
         message = self._system_message()
@@ -188,24 +187,24 @@ class ComposerCommands(QObject):
     def _on_system_prompt(self, text: str) -> None:
         if self._controller.shown.conversation is None:
             self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
-            self._measure()
+            self._show_branch()
 
     def show_cost_in(self, editor: MessageEditor) -> None:
-        """Say in a message's editor what asking again would cost."""
+        """Show in a message editor what reading the edited prompt would cost."""
         self._edit_costs.show_in_editor(editor)
 
-    # --- the form ------------------------------------------------------------------------------------------
+    # --- the answer format ---------------------------------------------------------------------------------
 
-    def _choose_format(self) -> None:
+    def _open_format_popover(self) -> None:
         from app.ui.composer.format_popover import FormatPopover
 
         popover = FormatPopover(self._preparation.asking.format, self._window)
-        popover.changed.connect(self._answer_as)
+        popover.changed.connect(self._set_format)
         self._check.checked.connect(popover.show_verdict)
         popover.show_verdict(self._problem)
         popover.show_above(self._composer.format_button, popover.first)
 
-    def _answer_as(self, form: AnswerFormat | None) -> None:
+    def _set_format(self, form: AnswerFormat | None) -> None:
         self._preparation.ask_so(structs.replace(self._preparation.asking, format=form))
 
     def _on_checked(self, problem: str) -> None:
@@ -217,15 +216,15 @@ class ComposerCommands(QObject):
         tip = self.tr("Answer format: {name}").format(name=format_name(None if form is None else form.kind))
         if form is not None and self._problem:
             tip = self.tr("This can't be used: {problem}").format(problem=worded(self._problem))
-        words = format_name(None if form is None else form.kind)
+        text = format_name(None if form is None else form.kind)
         is_wrong = form is not None and bool(self._problem)
         if is_wrong:
-            words = self.tr("{name}: can't be used").format(name=words)
-        self._composer.show_format(words, tip, is_set=form is not None, is_wrong=is_wrong)
+            text = self.tr("{name}: can't be used").format(name=text)
+        self._composer.show_format(text, tip, is_set=form is not None, is_wrong=is_wrong)
 
-    # --- everything else -----------------------------------------------------------------------------------
+    # --- the sampling panel --------------------------------------------------------------------------------
 
-    def _set_asking(self) -> None:
+    def _open_sampling_panel(self) -> None:
         from app.ui.composer.sampling_panel import SamplingPanel
 
         session = self._program.session
@@ -235,26 +234,26 @@ class ComposerCommands(QObject):
             thinking = "on" if info.thinking_default else "off"
         panel = SamplingPanel(
             self._preparation.asking,
-            self._program.settings.presets,
-            thinking,
-            model_label(info.draft_model) if info is not None and info.draft_model else "",
-            self._theme(),
-            self._window,
+            presets=self._program.settings.presets,
+            thinking=thinking,
+            draft_model=model_label(info.draft_model) if info is not None and info.draft_model else "",
+            theme=self._theme(),
+            parent=self._window,
         )
         panel.changed.connect(self._preparation.ask_so)
         panel.presets_changed.connect(self._program.set_presets)
-        panel.default_asked.connect(self._use_in_new_ones)
+        panel.default_asked.connect(self._set_default)
         panel.reset_asked.connect(self._preparation.ask_as_others_do)
-        panel.destroyed.connect(self._on_panel_gone)
+        panel.destroyed.connect(self._on_panel_destroyed)
         self._panel = panel
         self._hooks.listed.connect(panel.show_hooks)
         self._hooks.ask()
         panel.show_above(self._composer.sampling_button, panel.first)
 
-    def _on_panel_gone(self) -> None:
+    def _on_panel_destroyed(self) -> None:
         self._panel = None
 
-    def _use_in_new_ones(self) -> None:
+    def _set_default(self) -> None:
         self._program.set_asking(self._preparation.asking)
 
     def _show_asking(self) -> None:
@@ -265,20 +264,20 @@ class ComposerCommands(QObject):
             self._form, self._problem = asking.format, None
             self._check.check(asking.format)
         self._show_format()
-        everything = (*OURS, *self._program.settings.presets)
-        name, is_changed = current(everything, asking)
-        preset = named(everything, name)
-        said = "T " + localised(f"{asking.sampling.temperature:g}") if preset is None else preset_name(preset)
+        presets = (*OURS, *self._program.settings.presets)
+        name, is_changed = current(presets, asking)
+        preset = named(presets, name)
+        text = "T " + localised(f"{asking.sampling.temperature:g}") if preset is None else preset_name(preset)
         if is_changed:
-            said = self.tr("{name}, changed").format(name=said)
+            text = self.tr("{name}, changed").format(name=text)
         more = " · ".join(self._more(asking))
-        tip = self.tr("Sampling, stop strings, seed, hooks: {name}").format(name=said)
-        self._composer.show_asking(said, more, f"{tip} · {more}" if more else tip)
-        self._measure()
+        tip = self.tr("Sampling, stop strings, seed, hooks: {name}").format(name=text)
+        self._composer.show_sampling(text, more, f"{tip} · {more}" if more else tip)
+        self._show_branch()
         self._show_gauge()
 
     def _more(self, asking: Asking) -> list[str]:
-        """What else is set that is not always so."""
+        """Return the settings that differ from the defaults, as short texts."""
         more: list[str] = []
         if asking.n > 1:
             more.append(self.tr("{num} answers").format(num=asking.n))

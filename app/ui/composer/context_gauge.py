@@ -1,4 +1,4 @@
-"""How full a model's context is, as a bar that fills and a figure; words where it nearly is."""
+"""A gauge of how full the model's context is."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme, repolish
 
 _BAR = QSize(44, 8)
-_WORTH_SAYING_S = 0.95
+_MIN_SHOWN_S = 0.95
 
 
 class ContextGauge(FittingButton):
-    """What is kept stands darker than what is to be read. Its tool tip has the figures; a click or Space shows it."""
+    """A bar and a percentage, with a warning when the context is nearly full.
+
+    Kept tokens are darker than those to read. The tool tip has the figures; a click or Space shows it.
+    """
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -29,11 +32,11 @@ class ContextGauge(FittingButton):
         self._theme = theme
         self._room: Room | None = None
         self._overflow: Overflow = "fail"
-        self.clicked.connect(self._tell)
+        self.clicked.connect(self._show_tip)
         self._show()
 
     def show_room(self, room: Room | None, overflow: Overflow) -> None:
-        """Show how much is used; nothing where nobody knows."""
+        """Show how much is used; None, if unknown, hides the gauge."""
         self._room, self._overflow = room, overflow
         self._show()
 
@@ -47,13 +50,13 @@ class ContextGauge(FittingButton):
         if room is None:
             return
         share = f"{room.share:.0%}"
-        words, kind = "", ""
+        text, kind = "", ""
         if room.is_over:
-            words = self.tr("oldest left out") if self._overflow == "drop_oldest" else self.tr("too long")
+            text = self.tr("oldest left out") if self._overflow == "drop_oldest" else self.tr("too long")
             kind = "danger" if self._overflow == "fail" else "warning"
         elif room.is_nearly_full:
-            words, kind = self.tr("nearly full"), "warning"
-        self.show_texts(*([f"{share} · {words}", share] if words else [share]))
+            text, kind = self.tr("nearly full"), "warning"
+        self.show_texts(*([f"{share} · {text}", share] if text else [share]))
         if self.property("kind") != kind:
             self.setProperty("kind", kind)
             repolish(self)
@@ -61,7 +64,7 @@ class ContextGauge(FittingButton):
         self.setIcon(self._bar(room, colour))
         figures = self._figures(room)
         self.setToolTip(as_tool_tip(figures))
-        self.setAccessibleName(self.tr("Context: {share} used").format(share=share) + (f", {words}" if words else ""))
+        self.setAccessibleName(self.tr("Context: {share} used").format(share=share) + (f", {text}" if text else ""))
         self.setAccessibleDescription(figures)
 
     def _figures(self, room: Room) -> str:
@@ -69,7 +72,7 @@ class ContextGauge(FittingButton):
         used = self.tr("With what is written here {used} of {limit} tokens: {kept} kept, {read} to read").format(
             used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
         )
-        if room.seconds is not None and room.seconds >= _WORTH_SAYING_S:
+        if room.seconds is not None and room.seconds >= _MIN_SHOWN_S:
             used += f" ({seconds_text(room.seconds, 0)})"
         if not room.is_over:
             return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
@@ -102,5 +105,5 @@ class ContextGauge(FittingButton):
         painter.end()
         return QIcon(pixmap)
 
-    def _tell(self) -> None:
+    def _show_tip(self) -> None:
         QToolTip.showText(self.mapToGlobal(QPoint(0, -self.height())), self.toolTip(), self)

@@ -1,4 +1,4 @@
-"""What forms of answers and presets are called; it knows no widget."""
+"""Translated names of answer formats and presets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ translate = QCoreApplication.translate
 
 
 def format_name(kind: FormatKind | None) -> str:
-    """What a kind is called."""
+    """Return the name of an answer format; None means free text."""
     names: Mapping[FormatKind | None, str] = {
         None: translate("FormatPopover", "Free"),
         "json_schema": translate("FormatPopover", "JSON schema"),
@@ -25,7 +25,7 @@ def format_name(kind: FormatKind | None) -> str:
 
 
 def preset_name(preset: Preset) -> str:
-    """What a preset is called here: ours in the language of the window."""
+    """Return the name of a preset; the built-in ones are translated."""
     if not preset.is_ours:
         return preset.name
     names = {

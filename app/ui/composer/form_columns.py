@@ -1,4 +1,4 @@
-"""Forms beside each other, one below the other where there is no room; it knows nothing of what is asked in them."""
+"""Forms in columns, and number fields for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from app.ui.theme import scaled
 
 _FIELD_PX = 140
 _FIELD_HEIGHT_PX = 32
-_LEAST_COLUMN_PX = 270
-_BETWEEN_PX = 20
+_MIN_COLUMN_PX = 270
+_GAP_PX = 20
 _INSET_PX = 8
 
 
 class Row(NamedTuple):
-    """A field, what it is called, and what it does."""
+    """A field with its label and its tool tip."""
 
     name: str
     field: QWidget
@@ -29,13 +29,13 @@ class Row(NamedTuple):
 
 
 class FormColumns(QWidget):
-    """A column a form. Their rows stand at the same heights."""
+    """One column for each form, with aligned rows; stacked if there is not enough width."""
 
     def __init__(self) -> None:
         super().__init__()
         self._columns = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._columns.setContentsMargins(0, 0, 0, 0)
-        self._columns.setSpacing(_BETWEEN_PX)
+        self._columns.setSpacing(_GAP_PX)
 
     def add(self, title: str, rows: Sequence[Row]) -> None:
         """Add a form."""
@@ -43,7 +43,7 @@ class FormColumns(QWidget):
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(8)
         grid.setColumnStretch(0, 1)
-        for place, row in enumerate(rows):
+        for number, row in enumerate(rows):
             row.field.setAccessibleName(row.name)
             row.field.setAccessibleDescription(row.tip)
             row.field.setToolTip(row.tip)
@@ -53,9 +53,9 @@ class FormColumns(QWidget):
             label.setToolTip(row.tip)
             label.setBuddy(row.field)
             label.setWordWrap(True)
-            grid.setRowMinimumHeight(place, scaled(_FIELD_HEIGHT_PX))
-            grid.addWidget(label, place, 0)
-            grid.addWidget(row.field, place, 1, Qt.AlignmentFlag.AlignVCenter)
+            grid.setRowMinimumHeight(number, scaled(_FIELD_HEIGHT_PX))
+            grid.addWidget(label, number, 0)
+            grid.addWidget(row.field, number, 1, Qt.AlignmentFlag.AlignVCenter)
         column = QVBoxLayout()
         column.setSpacing(8)
         column.setContentsMargins(0, 4, 0, 0)
@@ -68,35 +68,35 @@ class FormColumns(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         num = self._columns.count()
-        has_room = event.size().width() >= num * scaled(_LEAST_COLUMN_PX) + (num - 1) * _BETWEEN_PX
+        has_room = event.size().width() >= num * scaled(_MIN_COLUMN_PX) + (num - 1) * _GAP_PX
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if has_room else down)
 
 
-def number_field(lowest: float, highest: float, step: float, value: float, at_least: str = "") -> QDoubleSpinBox:
-    """Return a field for a number; `at_least` is what it says of the lowest one. `value` is in its range, at least."""
+def number_field(minimum: float, maximum: float, step: float, value: float, minimum_text: str = "") -> QDoubleSpinBox:
+    """Return a field that shows `minimum_text` for its minimum. The range is extended to include `value`."""
     spin = QDoubleSpinBox()
     spin.setDecimals(2)
-    spin.setRange(min(lowest, value), max(highest, value))
+    spin.setRange(min(minimum, value), max(maximum, value))
     spin.setSingleStep(step)
-    if value >= lowest:
-        spin.setSpecialValueText(at_least)
+    if value >= minimum:
+        spin.setSpecialValueText(minimum_text)
     spin.lineEdit().setTextMargins(_INSET_PX, 0, _INSET_PX, 0)
     return spin
 
 
-def whole_field(lowest: int, highest: int, step: int, value: int, at_least: str = "") -> QSpinBox:
-    """Return the same for a whole number."""
+def whole_field(minimum: int, maximum: int, step: int, value: int, minimum_text: str = "") -> QSpinBox:
+    """Return a field for a whole number, like `number_field`."""
     spin = QSpinBox()
     spin.setGroupSeparatorShown(True)
-    spin.setRange(lowest, max(highest, value))
+    spin.setRange(minimum, max(maximum, value))
     spin.setSingleStep(step)
-    spin.setSpecialValueText(at_least)
+    spin.setSpecialValueText(minimum_text)
     spin.lineEdit().setTextMargins(_INSET_PX, 0, _INSET_PX, 0)
     return spin
 
 
 def read_number(spin: QDoubleSpinBox, before: float) -> float:
-    """Return what stands in a field; a number that it shows rounded is what it was."""
+    """Return the value of a field, or `before` if the field only shows it rounded."""
     value = round(spin.value(), spin.decimals())
     return before if value == round(before, spin.decimals()) else value

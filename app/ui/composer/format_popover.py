@@ -1,4 +1,4 @@
-"""Which form answers have: free, or one that is written here and looked at while it is written."""
+"""The panel for the answer format, checked while it is written."""
 
 from __future__ import annotations
 
@@ -32,19 +32,18 @@ _EDITOR_PX = 190
 
 
 class FormatPopover(Popover):
-    """Five kinds, and an editor for those that need words. What is written holds at once."""
+    """Five kinds of formats, and an editor for those defined by a text. Changes apply at once."""
 
     changed = Signal(object)
-    """The new `AnswerFormat`, None where answers are free."""
+    """The new `AnswerFormat`, or None for free answers."""
 
     def __init__(self, form: AnswerFormat | None, parent: QWidget) -> None:
         super().__init__(translate("FormatPopover", "Answer format"), _WIDTH_PX, parent)
         self._texts: dict[FormatKind, str] = {} if form is None else {form.kind: form.text}
-        """What was written for each kind."""
+        """The text of each kind."""
         self._kind: FormatKind | None = None if form is None else form.kind
         self.kinds: dict[FormatKind | None, QRadioButton] = {}
         self._group = QButtonGroup(self)
-        # In a row, or in two where it is narrow.
         kinds = QWidget()
         row = FlowLayout(kinds)
         row.setSpacing(8)
@@ -82,17 +81,17 @@ class FormatPopover(Popover):
 
     @property
     def form(self) -> AnswerFormat | None:
-        """As it is written now; a form without a word is none."""
+        """The format, or None for free answers and for an empty text."""
         text = self._texts.get(self._kind, "") if self._kind is not None else ""
         return AnswerFormat(kind=self._kind, text=text) if self._kind is not None and text.strip() else None
 
     @property
     def first(self) -> QWidget:
-        """What has the focus at first."""
+        """The widget that has the focus at first."""
         return self.kinds[None] if self._kind is None else self.editor
 
     def show_verdict(self, problem: str | None) -> None:
-        """Say what is wrong with the form; empty: nothing; None: nobody knows yet."""
+        """Show the problem of the format; empty means none, None means the check is still running."""
         if self.form is None:
             text, kind = self.tr("Answers are free until something stands here."), "quiet"
         elif problem is None:
@@ -116,8 +115,8 @@ class FormatPopover(Popover):
     def _show_kind(self) -> None:
         kind = self._kind
         self._explanation.setText(_explanation(kind))
-        for part in (self.editor, self.verdict, self.examples):
-            part.setVisible(kind is not None)
+        for widget in (self.editor, self.verdict, self.examples):
+            widget.setVisible(kind is not None)
         if kind is None:
             self.fit()
             return
@@ -154,7 +153,7 @@ def _explanation(kind: FormatKind | None) -> str:
 
 
 def _label(example: AnswerFormat) -> str:
-    """An example by its first words that say something."""
+    """Return the name of an example, or its text if it has none."""
     shown = " ".join(example.text.replace("{", " ").split()) if example.kind == "json_schema" else example.text
     names = {
         0: {
@@ -174,5 +173,5 @@ def _label(example: AnswerFormat) -> str:
             "regex": translate("FormatPopover", "Three capitals"),
         },
     }
-    place = EXAMPLES[example.kind].index(example)
-    return names.get(place, {}).get(example.kind, shown)
+    index = EXAMPLES[example.kind].index(example)
+    return names.get(index, {}).get(example.kind, shown)

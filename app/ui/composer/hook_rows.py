@@ -1,4 +1,4 @@
-"""The hooks that can be switched on, with what each is given, in the order in which they are asked."""
+"""The list of hooks with their switches, order and options."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _ICON_PX = 16
 
 
 class HookRows(QWidget):
-    """A row for each hook: those that are on first, as they are asked, then the others by name."""
+    """A row for each hook: first the active ones in the order of their calls, then the others by name."""
 
     changed = Signal()
 
     def __init__(self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], theme: Theme) -> None:
         super().__init__()
         self.names = tuple(names)
-        """Those that are on, in order."""
+        """The active hooks, in order."""
         self.options: dict[str, dict[str, Any]] = {name: dict(given) for name, given in options.items()}
         self._theme = theme
         self._hooks: Mapping[str, Hook] = {}
         self._is_known = False
         self._focused: QWidget | None = None
-        """What gets the focus once the rows stand."""
+        """The widget that gets the focus after the rows are built."""
         self.switches: dict[str, QCheckBox] = {}
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
@@ -44,7 +44,7 @@ class HookRows(QWidget):
         self._rows.addWidget(quiet_label(self.tr("Looking for hooks …")))
 
     def show_hooks(self, hooks: Sequence[Hook]) -> None:
-        """Offer these, and those that are on though nobody finds them any more."""
+        """Show the hooks found; active hooks stay in the list even if they were not found."""
         found = {hook.name: hook for hook in hooks}
         if self._is_known and found == self._hooks:
             return
@@ -52,28 +52,28 @@ class HookRows(QWidget):
         self._is_known = True
         self._show(None)
 
-    def show_on(self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> None:
-        """Show these as those that are on."""
+    def show_active(self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> None:
+        """Set the active hooks and their options."""
         if (tuple(names), options) != (self.names, self.options):
             self.names = tuple(names)
             self.options = {name: dict(given) for name, given in options.items()}
             self._show(None)
 
     def _show(self, focus: tuple[str, str] | None) -> None:
-        """Make the rows anew; `focus`: the hook and the button that was just used."""
+        """Rebuild the rows; `focus` is the hook and the button that was just used."""
         if not self._is_known:
             return
         while item := self._rows.takeAt(0):
             widget = item.widget()
             if widget is not None:
-                # Explicitly: what a layout took in shows itself a moment later, be it taken out again or not.
+                # A layout shows a new widget a moment later, even if it was removed meanwhile.
                 widget.hide()
                 widget.deleteLater()
         self.switches = {}
         others = [name for name in self._hooks if name not in self.names]
         for name in (*self.names, *others):
-            lost = Hook(name=name, problem=self.tr("It is not in the folder of hooks any more. Switch it off."))
-            self._add(self._row(self._hooks.get(name, lost), focus))
+            missing = Hook(name=name, problem=self.tr("It is not in the folder of hooks any more. Switch it off."))
+            self._add(self._row(self._hooks.get(name, missing), focus))
         if not self._hooks and not self.names:
             self._add(quiet_label(self.tr("There are none.")))
         if self._focused is not None:
@@ -82,7 +82,7 @@ class HookRows(QWidget):
 
     def _add(self, row: QWidget) -> None:
         self._rows.addWidget(row)
-        # At once: of what a layout shows a moment later, the panel around it does not know how high it is.
+        # The panel computes its height at once; the layout would show the row a moment later.
         row.show()
 
     def _row(self, hook: Hook, focus: tuple[str, str] | None) -> QWidget:
@@ -90,11 +90,11 @@ class HookRows(QWidget):
         column = QVBoxLayout(row)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(2)
-        is_on = hook.name in self.names
-        title, words = _titled(hook)
+        is_active = hook.name in self.names
+        title, text = _title_and_text(hook)
         switch = QCheckBox(as_label(title))
-        switch.setChecked(is_on)
-        switch.setEnabled(is_on or not hook.problem)
+        switch.setChecked(is_active)
+        switch.setEnabled(is_active or not hook.problem)
         switch.setToolTip(as_tool_tip(worded(hook.description or hook.summary)))
         switch.setAccessibleDescription(worded(hook.problem or hook.summary))
         switch.toggled.connect(partial(self._switch, hook.name))
@@ -102,17 +102,17 @@ class HookRows(QWidget):
         head = QHBoxLayout()
         head.setSpacing(2)
         head.addWidget(switch, 1)
-        if is_on and len(self.names) > 1:
-            head.addWidget(self._mover(hook.name, -1, focus))
-            head.addWidget(self._mover(hook.name, +1, focus))
+        if is_active and len(self.names) > 1:
+            head.addWidget(self._move_button(hook.name, -1, focus))
+            head.addWidget(self._move_button(hook.name, +1, focus))
         column.addLayout(head)
-        summary = quiet_label(worded(hook.problem) or words)
+        summary = quiet_label(worded(hook.problem) or text)
         summary.setTextFormat(Qt.TextFormat.PlainText)
         if hook.problem:
             summary.setObjectName("warning")
         summary.setContentsMargins(_INSET_PX, 0, 0, 0)
         column.addWidget(summary)
-        if is_on and hook.options:
+        if is_active and hook.options:
             form = QFormLayout()
             form.setContentsMargins(_INSET_PX, 4, 0, 4)
             form.setHorizontalSpacing(12)
@@ -124,7 +124,7 @@ class HookRows(QWidget):
             self._focused = switch
         return row
 
-    def _mover(self, name: str, step: int, focus: tuple[str, str] | None) -> QToolButton:
+    def _move_button(self, name: str, step: int, focus: tuple[str, str] | None) -> QToolButton:
         button = QToolButton()
         button.setIcon(icon("up" if step < 0 else "down", self._theme.quiet_text))
         button.setIconSize(QSize(_ICON_PX, _ICON_PX))
@@ -132,8 +132,8 @@ class HookRows(QWidget):
         text = self.tr("Ask {name} earlier") if step < 0 else self.tr("Ask {name} later")
         button.setAccessibleName(text.format(name=name))
         button.setToolTip(as_tool_tip(button.accessibleName()))
-        place = self.names.index(name) + step
-        button.setEnabled(0 <= place < len(self.names))
+        index = self.names.index(name) + step
+        button.setEnabled(0 <= index < len(self.names))
         button.clicked.connect(partial(self._move, name, step))
         if focus == (name, str(step)):
             self._focused = button
@@ -142,41 +142,41 @@ class HookRows(QWidget):
     def _field(self, hook: str, option: HookOption) -> QWidget:
         value = self.options.get(hook, {}).get(option.name, option.default)
         name = f"{hook}, {option.name}"
-        give = partial(self._give, hook, option)
+        set_option = partial(self._set_option, hook, option)
         match option.kind:
             case "bool":
                 check = QCheckBox()
                 check.setChecked(bool(value))
-                check.toggled.connect(give)
+                check.toggled.connect(set_option)
                 field = check
-            case "list" if not isinstance(value, str) and all(isinstance(part, str) for part in value or ()):
+            case "list" if not isinstance(value, str) and all(isinstance(item, str) for item in value or ()):
                 chips = TextChips(name, value or (), self._theme)
-                chips.changed.connect(lambda: give(list(chips.texts)))
+                chips.changed.connect(lambda: set_option(list(chips.texts)))
                 return chips
             case _:
-                line = QLineEdit(_written(option, value))
+                line = QLineEdit(_option_text(option, value))
                 line.setPlaceholderText(self.tr("needed") if option.is_required else "")
-                line.editingFinished.connect(lambda: give(_read(option, line.text())))
+                line.editingFinished.connect(lambda: set_option(_parsed(option, line.text())))
                 field = line
         field.setAccessibleName(name)
         return field
 
-    # --- what a person does --------------------------------------------------------------------------------
+    # --- changes -------------------------------------------------------------------------------------------
 
-    def _switch(self, name: str, is_on: bool) -> None:
-        self.names = (*self.names, name) if is_on else tuple(other for other in self.names if other != name)
+    def _switch(self, name: str, is_active: bool) -> None:
+        self.names = (*self.names, name) if is_active else tuple(other for other in self.names if other != name)
         self._show((name, "switch"))
         self.changed.emit()
 
     def _move(self, name: str, step: int, _is_checked: bool = False) -> None:
         names = list(self.names)
-        place = names.index(name)
-        names.insert(place + step, names.pop(place))
+        index = names.index(name)
+        names.insert(index + step, names.pop(index))
         self.names = tuple(names)
         self._show((name, str(step)))
         self.changed.emit()
 
-    def _give(self, hook: str, option: HookOption, value: Any) -> None:
+    def _set_option(self, hook: str, option: HookOption, value: Any) -> None:
         given = {name: other for name, other in self.options.get(hook, {}).items() if name != option.name}
         if value is not None and value != option.default:
             given[option.name] = value
@@ -191,14 +191,14 @@ class HookRows(QWidget):
         return super().sizeHint().expandedTo(QSize(0, self._rows.totalSizeHint().height()))
 
 
-def _written(option: HookOption, value: Any) -> str:
+def _option_text(option: HookOption, value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) and option.kind == "str" else msgspec.json.encode(value).decode()
 
 
-def _read(option: HookOption, text: str) -> Any:
-    """What was typed, as JSON where it is some; None where the field is empty."""
+def _parsed(option: HookOption, text: str) -> Any:
+    """Return the typed text as JSON if it is JSON, else as it is; None if it is empty."""
     if not text.strip():
         return None
     if option.kind == "str":
@@ -209,11 +209,11 @@ def _read(option: HookOption, text: str) -> Any:
         return text
 
 
-def _titled(hook: Hook) -> tuple[str, str]:
-    """Return what a hook is called and what it does; where it says its own name first, it is not said twice."""
-    said, colon, _ = hook.summary.partition(": ")
-    words = worded(hook.summary)
-    if not colon or said.casefold() != hook.name.replace("_", " ").casefold():
-        return hook.name, words
-    title, _, rest = words.partition(": ")
+def _title_and_text(hook: Hook) -> tuple[str, str]:
+    """Return the title and the description of a hook; a summary of the form "Name: text" gives both."""
+    name, colon, _ = hook.summary.partition(": ")
+    summary = worded(hook.summary)
+    if not colon or name.casefold() != hook.name.replace("_", " ").casefold():
+        return hook.name, summary
+    title, _, rest = summary.partition(": ")
     return title, rest[:1].upper() + rest[1:]

@@ -1,4 +1,4 @@
-"""Ways of asking by their names: choose one, save what is set now, update or delete one's own."""
+"""The list of presets: choose one; save, update or delete the user's own."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from app.ui.composer.display_names import preset_name
 translate = QCoreApplication.translate
 
 _FIELD_INSET_PX = 4
-_LONGEST_NAME = 40
+_MAX_NAME_CHARS = 40
 
 
 class PresetBar(QStackedWidget):
-    """A list of presets with what can be done with them; in its place, while one is named, a field for the name."""
+    """Two rows, one at a time: the list of presets with its buttons, and a field for the name of a new preset."""
 
     chosen = Signal(object)
-    """How is to be asked now: an `Asking`."""
+    """The `Asking` with the chosen preset applied."""
     changed = Signal(object)
-    """The person's presets, as a tuple."""
+    """The user's presets, as a tuple."""
 
     def __init__(self, presets: Sequence[Preset], asking: Asking) -> None:
         super().__init__()
@@ -43,9 +43,9 @@ class PresetBar(QStackedWidget):
         self.update_button.clicked.connect(self._update)
         self.delete_button = QPushButton(self.tr("Delete"))
         self.delete_button.clicked.connect(self._delete)
-        self.addWidget(_in_a_row(self.list, self.update_button, self.delete_button, self.save_button))
+        self.addWidget(_row(self.list, self.update_button, self.delete_button, self.save_button))
         self.name = QLineEdit()
-        self.name.setMaxLength(_LONGEST_NAME)
+        self.name.setMaxLength(_MAX_NAME_CHARS)
         self.name.setAccessibleName(self.tr("Name of the preset"))
         self.name.setPlaceholderText(self.tr("A name for what is set here"))
         self.name.setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
@@ -56,24 +56,24 @@ class PresetBar(QStackedWidget):
         self._keep_button.clicked.connect(self._save)
         self._cancel_button = QPushButton(self.tr("Cancel"))
         self._cancel_button.clicked.connect(self._end_naming)
-        self.addWidget(_in_a_row(self.name, self._cancel_button, self._keep_button))
+        self.addWidget(_row(self.name, self._cancel_button, self._keep_button))
         self.show_asking(asking)
 
     def show_asking(self, asking: Asking) -> None:
-        """Show which preset that is."""
+        """Show the preset of these settings."""
         self._asking = asking
-        everything = (*OURS, *self._presets)
-        name, is_changed = current(everything, asking)
+        presets = (*OURS, *self._presets)
+        name, is_changed = current(presets, asking)
         self.list.clear()
-        for preset in everything:
+        for preset in presets:
             self.list.addItem(preset_name(preset), preset.name)
-        place = self.list.findData(name)
-        if place < 0:
+        index = self.list.findData(name)
+        if index < 0:
             self.list.insertItem(0, self.tr("As set here"), "")
-            place = 0
+            index = 0
         elif is_changed:
-            self.list.setItemText(place, self.tr("{name}, changed").format(name=self.list.itemText(place)))
-        self.list.setCurrentIndex(place)
+            self.list.setItemText(index, self.tr("{name}, changed").format(name=self.list.itemText(index)))
+        self.list.setCurrentIndex(index)
         own = named(self._presets, name)
         for button in (self.update_button, self.delete_button):
             button.setVisible(own is not None)
@@ -81,14 +81,14 @@ class PresetBar(QStackedWidget):
         self.update_button.setToolTip(self.tr("Keep what is set here under “{name}”").format(name=name))
         self.delete_button.setToolTip(self.tr("Delete “{name}”; what is set here stays").format(name=name))
 
-    def _choose(self, place: int) -> None:
-        preset = named((*OURS, *self._presets), self.list.itemData(place))
+    def _choose(self, index: int) -> None:
+        preset = named((*OURS, *self._presets), self.list.itemData(index))
         if preset is not None:
             self.chosen.emit(preset.onto(self._asking))
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # Of two things that are open Escape ends the one that was opened last.
+        # Escape first closes the name field, then the panel.
         if event.key() == Qt.Key.Key_Escape and self.currentIndex() == 1:
             self._end_naming()
         else:
@@ -106,14 +106,14 @@ class PresetBar(QStackedWidget):
 
     def _on_name(self, text: str) -> None:
         name = " ".join(text.split())
-        is_ours = _is_ours(name)
-        self._keep_button.setEnabled(bool(name) and not is_ours)
+        is_built_in = _is_built_in(name)
+        self._keep_button.setEnabled(bool(name) and not is_built_in)
         self._keep_button.setText(self.tr("Replace") if named(self._presets, name) is not None else self.tr("Save"))
-        self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_ours else "")
+        self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_built_in else "")
 
     def _save(self) -> None:
         name = clean(" ".join(self.name.text().split()))
-        if name and not _is_ours(name):
+        if name and not _is_built_in(name):
             self._put(name)
             self._end_naming()
 
@@ -134,13 +134,13 @@ class PresetBar(QStackedWidget):
         self.list.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
-def _is_ours(name: str) -> bool:
-    """Whether somebody would take it for one that comes with Bough, in English or as it is shown."""
+def _is_built_in(name: str) -> bool:
+    """Return whether a built-in preset has this name, in English or in the language of the window."""
     taken = {one.casefold() for preset in OURS for one in (preset.name, preset_name(preset))}
     return name.casefold() in taken
 
 
-def _in_a_row(first: QWidget, *others: QWidget) -> QWidget:
+def _row(first: QWidget, *others: QWidget) -> QWidget:
     widget = QWidget()
     row = QHBoxLayout(widget)
     row.setContentsMargins(0, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""How the next answers are asked for, in one panel: drawing, length, seed, stop strings, thinking, drafts, hooks."""
+"""The panel for generation settings: sampling, length, seed, stop strings, thinking, drafts and hooks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Literal
 from msgspec import structs
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import (
-    QAbstractSpinBox,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -34,42 +33,40 @@ translate = QCoreApplication.translate
 _WIDTH_PX = 640
 _MAX_SEED = 2**63 - 1
 _MAX_SEED_DIGITS = 100
-"""Python reads no number of some thousand."""
+"""Python does not convert texts of some thousand digits to numbers."""
 _DRAFTS: tuple[Draft, ...] = ("auto", "tree", "off")
 _THINKING = (None, True, False)
 
 Thinking = Literal["can't", "on", "off"]
-"""Whether a model can be told to think, and what it does if it is not told."""
+"""Whether the model's template has a switch for thinking, and its default."""
 
 
 class SamplingPanel(Popover):
-    """What is set holds at once, in this conversation."""
+    """The settings of the present conversation; changes apply at once."""
 
     changed = Signal(object)
     """The new `Asking`."""
     presets_changed = Signal(object)
     default_asked = Signal()
-    """New conversations are to ask so, too."""
+    """Use these settings in new conversations, too."""
     reset_asked = Signal()
-    """This one is to ask as new conversations do."""
+    """Use the settings of new conversations here."""
 
     def __init__(
         self,
         asking: Asking,
+        *,
         presets: Sequence[Preset],
         thinking: Thinking,
         draft_model: str,
         theme: Theme,
         parent: QWidget,
     ) -> None:
-        """`draft_model`: the one that is loaded beside the model; empty: none is."""
+        """`draft_model` is the name of the loaded draft model, empty without one."""
         super().__init__(translate("SamplingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
         self._asking = asking
-        self._theme = theme
         self._is_showing = False
         self.presets = PresetBar(presets, asking)
-        self.presets.chosen.connect(self._take)
-        self.presets.changed.connect(self.presets_changed)
         sampling = asking.sampling
         self.temperature = number_field(0.0, 2.0, 0.05, sampling.temperature)
         self.top_p = number_field(0.05, 1.0, 0.05, sampling.top_p)
@@ -79,29 +76,26 @@ class SamplingPanel(Popover):
         self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
         self.num_answers = whole_field(1, 64, 1, asking.n)
         self.seed = QLineEdit()
-        self.seed.setPlaceholderText(self.tr("a new one"))
         self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
-        self._seed_error.setObjectName("failure")
-        self._seed_error.setWordWrap(True)
-        self._seed_error.setVisible(False)
         self.thinking = QComboBox()
-        self._fill_thinking(thinking)
         self.draft = QComboBox()
-        for box in (self.thinking, self.draft):
-            # A model's name may be long: its beginning is enough.
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(6)
-        self._fill_drafts(draft_model)
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
+        self._fill_thinking(thinking)
+        self._fill_drafts(draft_model)
         self._build()
         self._show(asking)
-        for spin in self._spins:
-            spin.editingFinished.connect(self._on_changed)
+        self._connect()
+
+    def _connect(self) -> None:
+        self.presets.chosen.connect(self._apply_preset)
+        self.presets.changed.connect(self.presets_changed)
         for number in (self.temperature, self.top_p, self.min_p, self.repetition_penalty):
             number.valueChanged.connect(self._on_changed)
+            number.editingFinished.connect(self._on_changed)
         for whole in (self.top_k, self.max_tokens, self.num_answers):
             whole.valueChanged.connect(self._on_changed)
+            whole.editingFinished.connect(self._on_changed)
         for box in (self.thinking, self.draft):
             box.currentIndexChanged.connect(self._on_changed)
         self.seed.textChanged.connect(self._on_changed)
@@ -109,23 +103,42 @@ class SamplingPanel(Popover):
         self.hooks.changed.connect(self._on_changed)
 
     @property
-    def _spins(self) -> tuple[QAbstractSpinBox, ...]:
-        drawing = (self.temperature, self.top_p, self.top_k, self.min_p, self.repetition_penalty)
-        return (*drawing, self.max_tokens, self.num_answers)
-
-    @property
     def first(self) -> QWidget:
-        """What has the focus at first."""
+        """The widget that has the focus at first."""
         return self.temperature
 
     def show_hooks(self, hooks: Sequence[Hook]) -> None:
-        """Offer these."""
+        """Show the hooks found."""
         self.hooks.show_hooks(hooks)
 
-    # --- what is in it -------------------------------------------------------------------------------------
+    # --- contents ------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
+        self.seed.setPlaceholderText(self.tr("a new one"))
+        self._seed_error.setObjectName("failure")
+        self._seed_error.setWordWrap(True)
+        self._seed_error.setVisible(False)
+        for box in (self.thinking, self.draft):
+            # The name of a model may be long; its beginning is enough.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(6)
         self.column.addWidget(self.presets)
+        self.column.addWidget(self._new_forms())
+        self.column.addWidget(self._seed_error)
+        self.column.addWidget(rule())
+        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
+        self.column.addWidget(self.stop)
+        self.column.addWidget(rule())
+        self.column.addWidget(
+            heading(
+                self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
+            )
+        )
+        self.column.addWidget(self.hooks)
+        self.column.addWidget(rule())
+        self.column.addLayout(self._new_footer())
+
+    def _new_forms(self) -> FormColumns:
         forms = FormColumns()
         forms.add(
             self.tr("How tokens are drawn"),
@@ -163,31 +176,21 @@ class SamplingPanel(Popover):
                 Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
             ),
         )
-        self.column.addWidget(forms)
-        self.column.addWidget(self._seed_error)
-        self.column.addWidget(rule())
-        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
-        self.column.addWidget(self.stop)
-        self.column.addWidget(rule())
-        self.column.addWidget(
-            heading(
-                self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
-            )
-        )
-        self.column.addWidget(self.hooks)
-        self.column.addWidget(rule())
-        foot = QHBoxLayout()
-        foot.setSpacing(8)
-        foot.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
+        return forms
+
+    def _new_footer(self) -> QHBoxLayout:
+        footer = QHBoxLayout()
+        footer.setSpacing(8)
+        footer.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
         reset = QPushButton(self.tr("As in new ones"))
         reset.setToolTip(self.tr("Ask here as new conversations do"))
         reset.clicked.connect(self.reset_asked)
         default = QPushButton(self.tr("Use in new ones"))
         default.setToolTip(self.tr("Let new conversations ask as this one does"))
         default.clicked.connect(self.default_asked)
-        foot.addWidget(reset)
-        foot.addWidget(default)
-        self.column.addLayout(foot)
+        footer.addWidget(reset)
+        footer.addWidget(default)
+        return footer
 
     def _fill_thinking(self, thinking: Thinking) -> None:
         default = {"on": self.tr("Usual (on)"), "off": self.tr("Usual (off)")}.get(thinking, self.tr("No switch"))
@@ -202,23 +205,23 @@ class SamplingPanel(Popover):
     def _fill_drafts(self, model: str) -> None:
         automatic = self.tr("Draft model") if model else self.tr("Automatic")
         self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
-        whose = (
+        source = (
             self.tr("By {model}, or by other answers in the tree.").format(model=model)
             if model
             else self.tr("By a draft model, where one is chosen in the Models menu, or by other answers in the tree.")
         )
-        what = self.tr("Guesses of what comes next, looked at all at once. They change the speed, not the answer.")
-        self.draft.setToolTip(as_tool_tip(f"{what} {whose}"))
+        purpose = self.tr("Guesses of what comes next, looked at all at once. They change the speed, not the answer.")
+        self.draft.setToolTip(as_tool_tip(f"{purpose} {source}"))
 
-    # --- what is set ---------------------------------------------------------------------------------------
+    # --- values --------------------------------------------------------------------------------------------
 
     def show_asking(self, asking: Asking) -> None:
-        """Show what is set now, wherever that came from."""
+        """Show these settings, changed here or elsewhere."""
         if asking != self._asking:
             self._asking = asking
             self._show(asking)
 
-    def _take(self, asking: Asking) -> None:
+    def _apply_preset(self, asking: Asking) -> None:
         self.show_asking(asking)
         self.presets.show_asking(asking)
         self.changed.emit(asking)
@@ -232,7 +235,7 @@ class SamplingPanel(Popover):
             (self.min_p, sampling.min_p),
             (self.repetition_penalty, sampling.repetition_penalty),
         ):
-            # What was set elsewhere stays as it is.
+            # A value set elsewhere may be outside the range.
             number.setRange(min(number.minimum(), value), max(number.maximum(), value))
             number.setValue(value)
         for whole, count in (
@@ -246,7 +249,7 @@ class SamplingPanel(Popover):
         self.thinking.setCurrentIndex(_THINKING.index(asking.thinking) if self.thinking.isEnabled() else 0)
         self.draft.setCurrentIndex(_DRAFTS.index(asking.draft))
         self.stop.show_texts(sampling.stop)
-        self.hooks.show_on(asking.hooks, asking.hook_options)
+        self.hooks.show_active(asking.hooks, asking.hook_options)
         self.presets.show_asking(asking)
         self._is_showing = False
 

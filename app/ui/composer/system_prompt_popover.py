@@ -1,4 +1,4 @@
-"""The system prompt, before the first message and after it, with what another one costs said before it is taken."""
+"""The panel for the system prompt, with the cost of a change."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _EDITOR_PX = 170
 
 
 class SystemPromptPopover(Popover):
-    """In a conversation that has begun another prompt is a branch, taken by a button; before that it holds at once."""
+    """Before the first message the text applies at once; after it, a button saves it as a new branch."""
 
     written = Signal(str)
-    """What is in the field now."""
+    """The present text."""
     branch_asked = Signal(str)
-    """The prompt of a branch of its own."""
+    """The prompt of the new branch."""
 
     def __init__(self, text: str, parent: QWidget, *, has_begun: bool) -> None:
         super().__init__(translate("SystemPromptPopover", "System prompt"), _WIDTH_PX, parent)
@@ -65,7 +65,7 @@ class SystemPromptPopover(Popover):
         self.save_button.setVisible(has_begun)
 
     def show_cost(self, cost: Cost) -> None:
-        """Say what the model would read."""
+        """Show the cost of reading the new prompt."""
         self.cost.setText(cost_text(cost))
 
     def _on_text(self) -> None:

@@ -1,4 +1,4 @@
-"""A field for a message: it keeps what is written to the letter, and takes no more than it can lay out."""
+"""The text field for messages, and the history of earlier messages in it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from typing_extensions import override
 
 from app.numbers import counted
 
-_MOST_CHARS = 2_000_000
-_LONGEST_RUN = 50_000
-"""Characters without a space; Qt takes half a second to lay out four times as many, and grows with their square."""
+_MAX_CHARS = 2_000_000
+_MAX_RUN = 50_000
+"""Characters without a space. Qt needs half a second to lay out four times as many, and the time is quadratic."""
 
 _LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
 
 
 class WritingField(QPlainTextEdit):
-    """Plain text, typed, pasted or dropped."""
+    """A plain text field that keeps the text exactly as typed, and refuses pastes too long for Qt's layout."""
 
     refused = Signal(str)
-    """Why a text was not taken."""
+    """Why a text could not be pasted."""
     files_given = Signal(object)
-    """Files that were pasted or dropped, as a list of paths, where they are taken."""
+    """Pasted or dropped files, as a list of paths; only if `takes_files`."""
 
     takes_files = False
 
     _hint = ""
-    """What it says while it is empty."""
 
     def show_hint(self, text: str) -> None:
-        """Say something while it is empty, on one line."""
+        """Set the placeholder, elided to one line."""
         self._hint = text
         self._fit_hint()
 
@@ -54,7 +53,7 @@ class WritingField(QPlainTextEdit):
 
     @property
     def content(self) -> str:
-        """The text as it was written. (Qt's `toPlainText` makes plain spaces of no-break ones.)"""
+        """The exact text. (Qt's `toPlainText` replaces no-break spaces by plain ones.)"""
         return self.document().toRawText().translate(_LINE_ENDS)
 
     @override
@@ -70,7 +69,7 @@ class WritingField(QPlainTextEdit):
         pasted = source.text()
         whole = self.content + pasted
         longest_run = max(map(len, whole.split()), default=0)
-        if len(whole) > _MOST_CHARS or longest_run > _LONGEST_RUN:
+        if len(whole) > _MAX_CHARS or longest_run > _MAX_RUN:
             self.refused.emit(
                 self.tr(
                     "The text would have {chars} characters, the longest stretch without a space {run}. A message "
@@ -78,8 +77,8 @@ class WritingField(QPlainTextEdit):
                 ).format(
                     chars=counted(len(whole)),
                     run=counted(longest_run),
-                    most=counted(_MOST_CHARS),
-                    longest=counted(_LONGEST_RUN),
+                    most=counted(_MAX_CHARS),
+                    longest=counted(_MAX_RUN),
                 )
             )
             return
@@ -93,67 +92,67 @@ class WritingField(QPlainTextEdit):
                 event.matches(standard.Redo) and not self.document().isRedoAvailable()
             )
             if has_none:
-                # Nothing was written that could be taken back: what was done to the tree is meant.
+                # Without a change in the field, Undo and Redo apply to the tree.
                 event.ignore()
                 return False
         return super().event(event)
 
 
 def files_in(source: QMimeData) -> list[Path]:
-    """Return the files of this computer among what is pasted or dropped."""
+    """Return the local files in pasted or dropped data."""
     return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
 
 
 class MessageHistory(QObject):
-    """Up in an empty field brings the last question, Up and Down go on from it, Esc empties the field again.
+    """Recalls earlier messages: Up in an empty field starts, Up and Down go on, Esc empties the field.
 
-    What is brought is one's own as soon as it is changed.
+    A recalled message that was changed is a new message.
     """
 
     def __init__(self, field: WritingField) -> None:
         super().__init__(field)
         self._field = field
-        self.questions: Callable[[], Sequence[str]] = tuple
-        """Gives what was asked, the oldest first."""
-        self._shown: str | None = None
-        """What was brought, as long as it is as it was."""
-        self._place = 0
+        self.messages: Callable[[], Sequence[str]] = tuple
+        """Returns the earlier messages, oldest first."""
+        self._recalled: str | None = None
+        """The recalled message."""
+        self._index = 0
         field.installEventFilter(self)
 
     @property
-    def is_walking(self) -> bool:
-        """Whether what is in the field was brought there."""
-        return self._shown is not None and self._field.content == self._shown
+    def is_recalling(self) -> bool:
+        """Whether the field holds an unchanged recalled message."""
+        return self._recalled is not None and self._field.content == self._recalled
 
     def _step(self, step: int) -> bool:
-        questions = self.questions()
-        if not self.is_walking:
+        messages = self.messages()
+        if not self.is_recalling:
             if self._field.content or step > 0:
                 return False
-            self._place = len(questions)
-        place = self._place + step
-        if place < 0 or not questions:
-            # The first one stays.
-            return self.is_walking
-        if place >= len(questions):
+            self._index = len(messages)
+        index = self._index + step
+        if index < 0 or not messages:
+            # At the oldest message, Up does nothing.
+            return self.is_recalling
+        if index >= len(messages):
             self._end()
             return True
-        self._place = place
-        self._show(questions[place])
+        self._index = index
+        self._show(messages[index])
         return True
 
     def _show(self, text: str) -> None:
         self._field.selectAll()
         self._field.textCursor().insertText(text)
         self._field.moveCursor(QTextCursor.MoveOperation.End)
-        self._shown = self._field.content
+        self._recalled = self._field.content
 
     def _end(self) -> None:
-        self._shown = None
+        self._recalled = None
         self._field.clear()
 
     def _is_at_edge(self, step: int) -> bool:
-        """Whether the cursor can go no further that way: within a message that was brought, lines come first."""
+        """Whether the cursor is on the first or last line: within a message, Up and Down move the cursor first."""
         cursor = self._field.textCursor()
         move = QTextCursor.MoveOperation.Up if step < 0 else QTextCursor.MoveOperation.Down
         return not cursor.movePosition(move)
@@ -161,9 +160,9 @@ class MessageHistory(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
-            is_escape = event.key() == Qt.Key.Key_Escape and self.is_walking
+            is_escape = event.key() == Qt.Key.Key_Escape and self.is_recalling
             if event.type() == QEvent.Type.ShortcutOverride and is_escape:
-                # Here Esc ends the walk, even while an answer streams that it would stop elsewhere.
+                # Esc empties the field here, although it is also the shortcut that stops an answer.
                 event.accept()
                 return True
             if event.type() == QEvent.Type.KeyPress:
