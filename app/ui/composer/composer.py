@@ -167,7 +167,7 @@ class Composer(QWidget):
             self.text.moveCursor(QTextCursor.MoveOperation.End)
 
     def give_back(self, text: str) -> None:
-        """Put a text that could not be sent back, before the present text."""
+        """Restore a text that could not be sent, above the present text."""
         self.text.setPlainText("\n".join(filter(None, (text, self.text.content))))
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()

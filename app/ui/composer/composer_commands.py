@@ -105,7 +105,7 @@ class ComposerCommands(QObject):
         self._controller.send(text)
 
     def _give_back(self, text: str) -> None:
-        """Put a message that could not be stored back into the composer, with its attachments."""
+        """Restore a message that could not be stored, with its attachments."""
         sent, unsent = self._sent
         if text != sent:
             self._composer.give_back(text)

@@ -1,4 +1,4 @@
-"""Workarounds for two crashes in Qt 6.11."""
+"""Workarounds for two crashes of Qt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
 def install_accessible_scroll_areas() -> None:
     """Replace Qt's accessible interface of scroll areas; the first call of a process does it.
 
-    Qt's own interface reads the children by index without a bounds check. If a scroll bar is gone since a screen reader
+    Qt's own interface reads the children by index without a bounds check (6.11). If a scroll bar is gone since a screen reader
     counted the children, the program crashes.
     """
     QAccessible.installFactory(_accessible_scroll_area)

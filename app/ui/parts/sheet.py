@@ -72,7 +72,7 @@ class Sheet(QDialog):
         column.setSpacing(0)
         column.addLayout(self.body, 1)
         column.addWidget(self._footer)
-        self._work: Task | None = None
+        self._task: Task | None = None
 
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
@@ -112,17 +112,17 @@ class Sheet(QDialog):
         """Show why something went wrong."""
         self.show_message(worded(why), "failure")
 
-    # --- work ----------------------------------------------------------------------------------------------
+    # --- the task ----------------------------------------------------------------------------------------------
 
     @property
     def is_working(self) -> bool:
-        return self._work is not None
+        return self._task is not None
 
-    def follow(self, work: Task, text: str) -> None:
-        """Show the progress of `work`, of which there is at most one at a time."""
-        self._work = work
+    def follow(self, task: Task, text: str) -> None:
+        """Show the progress of `task`, of which there is at most one at a time."""
+        self._task = task
         self.show_progress(text, 0, 0)
-        work.ended.connect(self._on_ended)
+        task.ended.connect(self._on_ended)
 
     def show_progress(self, text: str, done: int, total: int) -> None:
         """Show how much is done, in place of the message; `total` is 0 if unknown."""
@@ -136,13 +136,13 @@ class Sheet(QDialog):
         self._status.setCurrentIndex(0)
 
     def _on_ended(self) -> None:
-        self._work = None
+        self._task = None
         self.hide_progress()
 
     @override
     def reject(self) -> None:
-        if self._work is None:
+        if self._task is None:
             super().reject()
         else:
             self.progress_text.setText(self.tr("Cancelling …"))
-            self._work.cancel()
+            self._task.cancel()
