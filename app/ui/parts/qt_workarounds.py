@@ -17,8 +17,8 @@ _SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
 def install_accessible_scroll_areas() -> None:
     """Replace Qt's accessible interface of scroll areas; the first call of a process does it.
 
-    Qt's own interface reads the children by index without a bounds check (6.11). If a scroll bar is gone since a screen reader
-    counted the children, the program crashes.
+    Qt's own interface reads the children by index without a bounds check (in 6.11). If a scroll bar is gone since a
+    screen reader counted the children, the program crashes.
     """
     QAccessible.installFactory(_accessible_scroll_area)
 
