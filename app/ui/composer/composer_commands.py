@@ -55,7 +55,7 @@ class ComposerCommands(QObject):
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
         """What is wrong with the answer format; empty means nothing, None means not checked yet."""
-        self._form: AnswerFormat | None = None
+        self._format: AnswerFormat | None = None
         self._panel: SamplingPanel | None = None
         """The open panel, if any."""
         self._shown: tuple[int | None, bool] = (None, False)
@@ -204,23 +204,22 @@ class ComposerCommands(QObject):
         popover.show_verdict(self._problem)
         popover.show_above(self._composer.format_button, popover.first)
 
-    def _set_format(self, form: AnswerFormat | None) -> None:
-        self._preparation.ask_so(structs.replace(self._preparation.asking, format=form))
+    def _set_format(self, answer_format: AnswerFormat | None) -> None:
+        self._preparation.ask_so(structs.replace(self._preparation.asking, format=answer_format))
 
     def _on_checked(self, problem: str) -> None:
         self._problem = problem
         self._show_format()
 
     def _show_format(self) -> None:
-        form = self._form
-        tip = self.tr("Answer format: {name}").format(name=format_name(None if form is None else form.kind))
-        if form is not None and self._problem:
-            tip = self.tr("This can't be used: {problem}").format(problem=worded(self._problem))
-        text = format_name(None if form is None else form.kind)
-        is_wrong = form is not None and bool(self._problem)
-        if is_wrong:
+        answer_format, problem = self._format, self._problem
+        text = format_name(None if answer_format is None else answer_format.kind)
+        tip = self.tr("Answer format: {name}").format(name=text)
+        is_wrong = answer_format is not None and bool(problem)
+        if problem and is_wrong:
+            tip = self.tr("This can't be used: {problem}").format(problem=worded(problem))
             text = self.tr("{name}: can't be used").format(name=text)
-        self._composer.show_format(text, tip, is_set=form is not None, is_wrong=is_wrong)
+        self._composer.show_format(text, tip, is_set=answer_format is not None, is_wrong=is_wrong)
 
     # --- the sampling panel --------------------------------------------------------------------------------
 
@@ -260,8 +259,8 @@ class ComposerCommands(QObject):
         asking = self._preparation.asking
         if self._panel is not None:
             self._panel.show_asking(asking)
-        if asking.format != self._form:
-            self._form, self._problem = asking.format, None
+        if asking.format != self._format:
+            self._format, self._problem = asking.format, None
             self._check.check(asking.format)
         self._show_format()
         presets = (*OURS, *self._program.settings.presets)

@@ -37,11 +37,11 @@ class FormatPopover(Popover):
     changed = Signal(object)
     """The new `AnswerFormat`, or None for free answers."""
 
-    def __init__(self, form: AnswerFormat | None, parent: QWidget) -> None:
+    def __init__(self, answer_format: AnswerFormat | None, parent: QWidget) -> None:
         super().__init__(translate("FormatPopover", "Answer format"), _WIDTH_PX, parent)
-        self._texts: dict[FormatKind, str] = {} if form is None else {form.kind: form.text}
+        self._texts: dict[FormatKind, str] = {} if answer_format is None else {answer_format.kind: answer_format.text}
         """The text of each kind."""
-        self._kind: FormatKind | None = None if form is None else form.kind
+        self._kind: FormatKind | None = None if answer_format is None else answer_format.kind
         self.kinds: dict[FormatKind | None, QRadioButton] = {}
         self._group = QButtonGroup(self)
         kinds = QWidget()
@@ -80,7 +80,7 @@ class FormatPopover(Popover):
         self._show_kind()
 
     @property
-    def form(self) -> AnswerFormat | None:
+    def answer_format(self) -> AnswerFormat | None:
         """The format, or None for free answers and for an empty text."""
         text = self._texts.get(self._kind, "") if self._kind is not None else ""
         return AnswerFormat(kind=self._kind, text=text) if self._kind is not None and text.strip() else None
@@ -92,7 +92,7 @@ class FormatPopover(Popover):
 
     def show_verdict(self, problem: str | None) -> None:
         """Show the problem of the format; empty means none, None means the check is still running."""
-        if self.form is None:
+        if self.answer_format is None:
             text, kind = self.tr("Answers are free until something stands here."), "quiet"
         elif problem is None:
             text, kind = self.tr("Looking at it …"), "quiet"
@@ -110,7 +110,7 @@ class FormatPopover(Popover):
         if is_chosen and kind != self._kind:
             self._kind = kind
             self._show_kind()
-            self.changed.emit(self.form)
+            self.changed.emit(self.answer_format)
 
     def _show_kind(self) -> None:
         kind = self._kind
@@ -135,7 +135,7 @@ class FormatPopover(Popover):
         if self._kind is not None:
             self._texts[self._kind] = self.editor.toPlainText()
             self.show_verdict(None)
-            self.changed.emit(self.form)
+            self.changed.emit(self.answer_format)
 
 
 def _explanation(kind: FormatKind | None) -> str:
