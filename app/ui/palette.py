@@ -40,7 +40,7 @@ from app.ui.parts.labels import quiet_label
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.overlay import Overlay
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
-from app.ui.tree.tree_words import called
+from app.ui.tree.tree_text import branch_text
 
 _WIDTH_PX = 600
 _HEIGHT_PX = 440
@@ -242,7 +242,7 @@ class PaletteCommands(QObject):
         opened = self._controller.shown.opened
         for message in () if opened is None else opened.pinned:
             go = partial(self._controller.shown.go_to, message.id)
-            yield Choice(called(message), self.tr("Pinned branch"), "pin", go, _BEHIND_ACTIONS)
+            yield Choice(branch_text(message), self.tr("Pinned branch"), "pin", go, _BEHIND_ACTIONS)
 
     def _conversations(self) -> Iterator[Choice]:
         kind, open_it = self.tr("Conversation"), self._controller.shown.open_conversation

@@ -37,7 +37,7 @@ from app.ui.sidebar.sidebar import Sidebar
 from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.selection_commands import SelectionCommands
-from app.ui.tree.dock_commands import DockCommands, TreePlace
+from app.ui.tree.dock_commands import DockCommands, DockPlacement
 from app.ui.tree.tree_commands import TreeCommands
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
         self._connect_menus()
         self._show_keys()
         self._show_sidebar(controller.program.settings.sidebar_visible)
-        self._tree_place.want(controller.program.settings.tree_visible)
+        self._dock_placement.set_wanted(controller.program.settings.tree_visible)
         self._apply_theme()
         self._reading_commands.update()
         self._show_branch()
@@ -108,7 +108,7 @@ class MainWindow(QMainWindow):
         row.addWidget(middle, 1)
         self._find_bar = Late(self._make_find_bar)
         self._tree_dock = Late(self._make_tree_dock)
-        self._tree_place = TreePlace(self._tree_dock.get, row, centre, self.composer.text.setFocus)
+        self._dock_placement = DockPlacement(self._tree_dock.get, row, centre, self.composer.text.setFocus)
         self.setCentralWidget(centre)
 
     @property
@@ -135,7 +135,7 @@ class MainWindow(QMainWindow):
         from app.ui.tree.tree_dock import TreeDock
 
         dock = TreeDock(self._controller, self._theme)
-        self._tree_place.take(dock)
+        self._dock_placement.set_dock(dock)
         self._dock_commands.connect_dock(dock)
         dock.view.set_hits(self._find_commands.found_in)
         self._find_commands.found.connect(dock.view.set_hits)
@@ -180,7 +180,7 @@ class MainWindow(QMainWindow):
         self._dock_commands = DockCommands(
             controller,
             dock=self._tree_dock,
-            place=self._tree_place,
+            placement=self._dock_placement,
             transcript=transcript,
             menus=menus,
             message_commands=self._message_commands,
@@ -242,8 +242,8 @@ class MainWindow(QMainWindow):
         self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
         self.transcript.edit_begun.connect(self._composer_commands.show_cost_in)
         self.transcript.action_asked.connect(self._tree_commands.act)
-        self._tree_commands.versions_asked.connect(self._pages.show_versions)
-        self._tree_commands.comparison_asked.connect(self._compare_commands.compare)
+        self._tree_commands.versions_requested.connect(self._pages.show_versions)
+        self._tree_commands.comparison_requested.connect(self._compare_commands.compare)
 
     def _connect_menus(self) -> None:
         edit, message = self.menus.menu("Edit"), self.menus.menu("Message")
@@ -251,7 +251,7 @@ class MainWindow(QMainWindow):
         message.aboutToShow.connect(self._reading_commands.update)
         for menu in (edit, message):
             menu.aboutToShow.connect(partial(self._tree_commands.update, self.menus))
-        message.aboutToShow.connect(partial(self._tree_commands.count, self.menus))
+        message.aboutToShow.connect(partial(self._tree_commands.show_counts, self.menus))
 
     # --- content -----------------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class MainWindow(QMainWindow):
             # A narrow window hides the sidebar; the user can still open it.
             self._is_narrow = is_narrow
             self._show_sidebar(not is_narrow and self._controller.program.settings.sidebar_visible)
-            self._tree_place.set_narrow(is_narrow)
+            self._dock_placement.set_narrow(is_narrow)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -20,9 +20,9 @@ from app.model.message import Message, MessageId
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from app.ui.theme import theme
-from app.ui.tree.tree_places import NORMAL, SCALES
+from app.ui.tree.tree_geometry import NORMAL, SCALES
+from app.ui.tree.tree_text import first_words
 from app.ui.tree.tree_view import TreeView
-from app.ui.tree.tree_words import first_words
 from tests.benchmarks.measure import Row, alone, compared, in_turn
 
 _AREA = "tree view"
@@ -98,9 +98,9 @@ def _plain(tree: Tree) -> QAbstractScrollArea:
     line, dot = QPen(QColor(colours.control_line), 1.5), QColor(colours.quiet_text)
     for row in TreeLayout(tree, {}).rows:
         for spot in row:
-            at = scale.place(spot.lane, spot.row)
+            at = scale.position(spot.lane, spot.row)
             if spot.from_lane >= 0:
-                above = scale.place(spot.from_lane, spot.row - 1)
+                above = scale.position(spot.from_lane, spot.row - 1)
                 scene.addLine(above.x(), above.y(), at.x(), at.y(), line)
             scene.addEllipse(at.x() - 5.5, at.y() - 5.5, 11, 11, QPen(dot), dot)
             words = scene.addSimpleText(first_words(tree[spot.id])[:30])

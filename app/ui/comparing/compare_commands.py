@@ -15,7 +15,7 @@ from app.model.message import Message, MessageId
 from app.ui.header import model_label
 from app.ui.parts.times import when
 from app.ui.theme import Theme
-from app.ui.tree.tree_words import role_in_words
+from app.ui.tree.tree_text import role_text
 
 if TYPE_CHECKING:
     from app.ui.comparing.compare_window import CompareWindow
@@ -93,7 +93,7 @@ class CompareCommands(QObject):
 
     def _message(self, message_id: MessageId) -> _Side:
         message = self._controller.shown.message(message_id)
-        return self._titled(role_in_words(message), message_id), message.text
+        return self._titled(role_text(message), message_id), message.text
 
     def _titled(self, title: str, message_id: MessageId) -> str:
         message = self._controller.shown.message(message_id)
@@ -103,4 +103,4 @@ class CompareCommands(QObject):
 
     def _text(self, messages: list[Message]) -> str:
         said = [self._controller.shown.message(message.id) for message in messages]
-        return "\n\n".join(f"{role_in_words(message)}\n{message.text}" for message in said)
+        return "\n\n".join(f"{role_text(message)}\n{message.text}" for message in said)

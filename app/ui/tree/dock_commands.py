@@ -24,48 +24,48 @@ if TYPE_CHECKING:
 
 
 class DockCommands(QObject):
-    """Shows the dock and puts it away, and works on the message that the tree says is meant."""
+    """Shows and hides the dock, and runs commands on the messages of its tree."""
 
     def __init__(
         self,
         controller: Controller,
         *,
         dock: Late[TreeDock],
-        place: TreePlace,
+        placement: DockPlacement,
         transcript: Transcript,
         menus: Menus,
         message_commands: MessageCommands,
         tree_commands: TreeCommands,
         compare_commands: CompareCommands,
     ) -> None:
-        super().__init__(place)
+        super().__init__(placement)
         self._controller = controller
         self._dock = dock
-        self._place = place
+        self._placement = placement
         self._transcript = transcript
         self._menus = menus
         self._message_commands = message_commands
         self._tree_commands = tree_commands
         self._compare_commands = compare_commands
         self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
-        place.changed.connect(self._on_shown)
+        placement.changed.connect(self._on_shown)
 
     def connect_dock(self, dock: TreeDock) -> None:
-        """Listen to the dock, which was just made."""
-        dock.close_asked.connect(self._toggle)
-        dock.view.gone_to.connect(self._go_to)
-        dock.view.comparison_asked.connect(self._compare_commands.compare_messages)
+        """Connect the signals of the dock, which was just created."""
+        dock.close_requested.connect(self._toggle)
+        dock.view.go_to_requested.connect(self._go_to)
+        dock.view.comparison_requested.connect(self._compare_commands.compare_messages)
         dock.key_pressed.connect(self._on_key)
-        dock.view.left.connect(self._place.leave)
-        dock.menu_asked.connect(self._show_menu)
-        dock.pinned.unpin_asked.connect(self._unpin)
+        dock.view.escaped.connect(self._placement.leave)
+        dock.menu_requested.connect(self._show_menu)
+        dock.pinned.unpin_requested.connect(self._unpin)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the functions of the actions by their names in the menus."""
         return {"tree": self._toggle, "walk_tree": self._walk}
 
     def possible(self, message_id: MessageId) -> list[str]:
-        """Return what can be done with a message, by the names in the menus."""
+        """Return the names of the actions that are possible for a message."""
         message = self._controller.shown.message(message_id)
         match message.role:
             case "assistant":
@@ -80,9 +80,9 @@ class DockCommands(QObject):
         return [*names, *self._tree_commands.possible(message_id)]
 
     def act(self, message_id: MessageId, name: str) -> None:
-        """Do with a message what was asked for."""
+        """Run an action on a message."""
         if name == "edit":
-            # One sees what one edits.
+            # The editor opens in the transcript.
             self._go_to(message_id)
             view = self._transcript.reveal(message_id)
             if view is not None:
@@ -94,11 +94,11 @@ class DockCommands(QObject):
 
     def _go_to(self, message_id: MessageId) -> None:
         if not self._controller.shown.has(message_id):
-            # Another conversation was opened a moment ago.
+            # Another conversation was just opened.
             return
         self._controller.shown.go_to(message_id)
-        if self._place.is_over:
-            self._place.leave()
+        if self._placement.is_overlay:
+            self._placement.leave()
 
     def _unpin(self, message_id: MessageId) -> None:
         if self._controller.shown.has(message_id) and self._controller.shown.message(message_id).pinned_ms is not None:
@@ -111,10 +111,10 @@ class DockCommands(QObject):
         if name in self.possible(message_id):
             self.act(message_id, name)
         elif name == "compare" and not self._is_visible(message_id):
-            # There is no other version of it: what is compared is all that it leads to.
+            # It has no other version, so compare its whole branch.
             self._compare_commands.compare_with_branch(message_id)
 
-    def _show_menu(self, message_id: MessageId, place: QPoint) -> None:
+    def _show_menu(self, message_id: MessageId, point: QPoint) -> None:
         if not self._controller.shown.has(message_id):
             return
         menu = QMenu(self._dock.get())
@@ -126,49 +126,49 @@ class DockCommands(QObject):
         menu.addSeparator()
         marks = self._tree_commands.marks(message_id)
         for name in self.possible(message_id):
-            text = self._tree_commands.called(self._menus, name, message_id)
+            text = self._tree_commands.label(self._menus, name, message_id)
             _, tab, letter = self._menus[name].text().partition("\t")
             action = menu.addAction(f"{text}{tab}{letter}", partial(self.act, message_id, name))
             if (is_marked := marks.get(name)) is not None:
                 action.setCheckable(True)
                 action.setChecked(is_marked)
             self._menus.draw_icon(action, self._menus.icon_name(name))
-        menu.popup(place)
+        menu.popup(point)
 
     def _is_visible(self, message_id: MessageId) -> bool:
-        """Whether a message of the tree lies on the visible branch."""
+        """Return whether a message of the tree is on the visible branch."""
         layout = self._dock.get().view.layout_shown
         return layout is None or layout.is_on_path(layout[message_id])
 
     def _walk(self) -> None:
-        """Let keys walk the tree, and bring it where it is away; let them write again where they walk it."""
+        """Give the tree the focus, and show it if needed; if it has the focus, return it to the composer."""
         view = self._dock.get().view
         if view.hasFocus():
-            self._place.leave()
+            self._placement.leave()
             return
-        if not self._place.is_shown:
+        if not self._placement.is_shown:
             self._toggle()
         view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _toggle(self) -> None:
-        self._controller.program.set_tree_visible(self._place.toggle())
+        self._controller.program.set_tree_visible(self._placement.toggle())
 
     def _on_shown(self, shown: bool) -> None:
         self._menus["tree"].setChecked(shown)
 
 
-class TreePlace(QObject):
-    """Puts a dock into a row of parts, or over them."""
+class DockPlacement(QObject):
+    """Places the dock beside the page, or over it in a narrow window."""
 
     changed = Signal(bool)
-    """The dock is shown, or it is not."""
+    """The dock was shown (True) or hidden."""
 
     def __init__(
         self, make_dock: Callable[[], object], row: QHBoxLayout, whole: QWidget, give_focus: Callable[[], None]
     ) -> None:
-        """`make_dock` is called when the dock is first to be shown, and gives one to `take`.
+        """`make_dock` creates the dock when it is first shown, and calls `set_dock`.
 
-        `row` is the layout of `whole`; `give_focus` is called where the dock had the focus and goes away.
+        `row` is the layout of `whole`; `give_focus` is called when a dock with the focus is hidden.
         """
         super().__init__(whole)
         self._dock: QWidget | None = None
@@ -178,11 +178,11 @@ class TreePlace(QObject):
         self._give_focus = give_focus
         self._is_narrow = False
         self._is_wanted = False
-        """Whether it is to be there where there is room."""
+        """Whether the dock is shown when there is room beside the page."""
         whole.installEventFilter(self)
 
-    def take(self, dock: QWidget) -> None:
-        """Take a dock, away yet."""
+    def set_dock(self, dock: QWidget) -> None:
+        """Set the dock, hidden at first."""
         self._dock = dock
         dock.setParent(self._whole)
         dock.hide()
@@ -194,17 +194,17 @@ class TreePlace(QObject):
         return self._dock is not None and not self._dock.isHidden()
 
     @property
-    def is_over(self) -> bool:
-        """Whether it covers something, so that it had better go when it has been used."""
+    def is_overlay(self) -> bool:
+        """Whether the dock covers the page."""
         return self._is_narrow and self.is_shown
 
-    def want(self, wanted: bool) -> None:
-        """Show it, or put it away."""
+    def set_wanted(self, wanted: bool) -> None:
+        """Show or hide the dock; in a narrow window it stays hidden."""
         self._is_wanted = wanted
         self._show(wanted and not self._is_narrow)
 
     def toggle(self) -> bool:
-        """Show what is away, put away what is shown; return whether it is now to be there where there is room."""
+        """Show or hide the dock; return whether it is wanted beside the page."""
         shown = not self.is_shown
         if not self._is_narrow:
             self._is_wanted = shown
@@ -212,14 +212,14 @@ class TreePlace(QObject):
         return self._is_wanted
 
     def leave(self) -> None:
-        """Somebody has done with it for now: give the focus back, and go away from over the page."""
-        if self.is_over:
+        """Return the focus, and hide the dock if it covers the page."""
+        if self.is_overlay:
             self._show(False)
         else:
             self._give_focus()
 
     def set_narrow(self, is_narrow: bool) -> None:
-        """Say whether there is room beside the page: where there is none it folds away, and is called over it."""
+        """Set whether the page is too narrow for the dock beside it; then `toggle` shows it over the page."""
         if is_narrow == self._is_narrow:
             return
         self._show(False)
@@ -239,7 +239,7 @@ class TreePlace(QObject):
         assert dock is not None
         focus = dock.window().focusWidget()
         had_focus = focus is not None and (focus is dock or dock.isAncestorOf(focus))
-        self._lie_over()
+        self._fit_overlay()
         dock.setVisible(shown)
         if shown:
             dock.raise_()
@@ -247,7 +247,7 @@ class TreePlace(QObject):
             self._give_focus()
         self.changed.emit(shown)
 
-    def _lie_over(self) -> None:
+    def _fit_overlay(self) -> None:
         if self._dock is not None and self._is_narrow:
             left = self._whole.width() - self._dock.width()
             self._dock.setGeometry(left, 0, self._dock.width(), self._whole.height())
@@ -255,5 +255,5 @@ class TreePlace(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._whole and event.type() == QEvent.Type.Resize:
-            self._lie_over()
+            self._fit_overlay()
         return super().eventFilter(watched, event)

@@ -1,4 +1,4 @@
-"""The pinned branches of a conversation as a short list above its tree."""
+"""The pinned branches of a conversation as a short list above its tree. It only emits signals."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.theme import Theme, icon, scaled, text_font
-from app.ui.tree.tree_words import called, name_in_words, shortened
+from app.ui.tree.tree_text import accessible_text, branch_text, shortened
 
-_MOST_ROWS = 4
-"""So many are in sight, and the rest is scrolled to."""
+_MAX_ROWS = 4
+"""The number of visible rows; a longer list scrolls."""
 _AROUND_PX = 4
 _LINE_PX = 1
 ID = Qt.ItemDataRole.UserRole
 _ROW_PX = 28
 _ICON_PX = 16
 _GAP_PX = 8
-_WORDS_PX = 13
+_TEXT_PX = 13
 
 Index = QModelIndex | QPersistentModelIndex
 
 
 class PinnedBranches(QListView):
-    """Rows in the order in which they were pinned. Letters do with a row's message what they do in the tree."""
+    """A list of messages in the order in which they were pinned."""
 
-    gone_to = Signal(int)
-    unpin_asked = Signal(int)
-    menu_asked = Signal(int, QPoint)
-    """A message's menu, and where it is to open."""
+    go_to_requested = Signal(int)
+    unpin_requested = Signal(int)
+    menu_requested = Signal(int, QPoint)
+    """Open the menu of a message at a point of the screen."""
     key_pressed = Signal(int, str)
     """A letter was pressed on a message."""
-    pointed = Signal()
-    """Another row is pointed at, by the mouse or by the keys."""
-    left = Signal()
-    """Keys are to work elsewhere again."""
+    active_changed = Signal()
+    """`active_id` may have changed."""
+    escaped = Signal()
+    """Esc was pressed."""
 
     def __init__(
         self,
@@ -74,10 +74,10 @@ class PinnedBranches(QListView):
         super().__init__()
         self.setObjectName("pinned_branches")
         self.setAccessibleName(self.tr("Pinned branches"))
-        self.rows = PinnedRows(self, message, siblings, cost)
+        self.rows = PinnedModel(self, message, siblings, cost)
         self.setModel(self.rows)
-        self._painter = RowPainter(self, theme)
-        self.setItemDelegate(self._painter)
+        self._delegate = PinnedDelegate(self, theme)
+        self.setItemDelegate(self._delegate)
         self.setUniformItemSizes(True)
         self.setMouseTracking(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -88,47 +88,47 @@ class PinnedBranches(QListView):
         self.hide()
 
     def show_ids(self, message_ids: Sequence[MessageId]) -> None:
-        """Show these messages, and nothing where there are none."""
+        """Show these messages; hide the list if there are none."""
         row, had_focus = self.currentIndex().row(), self.hasFocus()
         if not self.rows.show_ids(message_ids):
             return
-        self._painter.hovered = QPersistentModelIndex()
+        self._delegate.hovered = QPersistentModelIndex()
         self.setVisible(bool(message_ids))
         self.updateGeometry()
         if had_focus and message_ids:
-            # Whoever takes pins away by keys goes on with the next one.
+            # After unpinning a row by key, the next row is current.
             self.setCurrentIndex(self.rows.index(min(max(row, 0), len(message_ids) - 1), 0))
-        self.pointed.emit()
+        self.active_changed.emit()
 
     def set_theme(self, theme: Theme) -> None:
-        self._painter.theme = theme
-        # Its text may be of another size.
+        self._delegate.theme = theme
+        # The text size may be different.
         self.scheduleDelayedItemsLayout()
         self.updateGeometry()
         self.viewport().update()
 
     @property
-    def pointed_id(self) -> MessageId:
-        """The message of the row under the mouse, else of the one that the keys work on; 0: there is none."""
-        hovered = self._painter.hovered
+    def active_id(self) -> MessageId:
+        """The message of the row under the mouse, else of the current row with the focus; 0 for none."""
+        hovered = self._delegate.hovered
         index = hovered if hovered.isValid() or not self.hasFocus() else self.currentIndex()
         return index.data(ID) if index.isValid() else 0
 
     def in_sight(self) -> list[MessageId]:
-        """The messages whose rows are in sight."""
+        """Return the messages whose rows are visible."""
         if not self.isVisible():
             return []
         first = self.indexAt(self.viewport().rect().topLeft() + QPoint(1, 1)).row()
-        return self.rows.ids[max(first, 0) : max(first, 0) + _MOST_ROWS]
+        return self.rows.ids[max(first, 0) : max(first, 0) + _MAX_ROWS]
 
     @override
     def sizeHint(self) -> QSize:
-        rows = min(max(len(self.rows.ids), 1), _MOST_ROWS)
+        rows = min(max(len(self.rows.ids), 1), _MAX_ROWS)
         return QSize(0, rows * row_px() + 2 * _AROUND_PX + _LINE_PX)
 
     @override
     def minimumSizeHint(self) -> QSize:
-        # A list that scrolls would want more than one row.
+        # The default is larger than one row.
         return self.sizeHint()
 
     # --- mouse ---------------------------------------------------------------------------------------------
@@ -141,12 +141,12 @@ class PinnedBranches(QListView):
     @override
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
-        place = event.position().toPoint()
-        index = self.indexAt(place)
+        point = event.position().toPoint()
+        index = self.indexAt(point)
         if event.button() != Qt.MouseButton.LeftButton or not index.isValid() or self._pressed != index:
             return
-        is_cross = cross_of(self.visualRect(index)).contains(place)
-        (self.unpin_asked if is_cross else self.gone_to).emit(index.data(ID))
+        is_cross = cross_of(self.visualRect(index)).contains(point)
+        (self.unpin_requested if is_cross else self.go_to_requested).emit(index.data(ID))
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
@@ -156,14 +156,14 @@ class PinnedBranches(QListView):
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:
         super().wheelEvent(event)
-        # Another row came under the mouse.
+        # Another row may be under the mouse now.
         self._hover(event.position().toPoint())
 
     @override
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             self._hover(QPoint(-1, -1))
-        elif isinstance(event, QHelpEvent) and self._hover(event.pos()) and self._painter.is_on_cross:
+        elif isinstance(event, QHelpEvent) and self._hover(event.pos()) and self._delegate.is_on_cross:
             QToolTip.showText(event.globalPos(), self.tr("Unpin (Delete)"), self)
             return True
         return super().viewportEvent(event)
@@ -171,25 +171,25 @@ class PinnedBranches(QListView):
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if event.reason() == QContextMenuEvent.Reason.Mouse:
-            index, place = self.indexAt(event.pos()), event.globalPos()
+            index, point = self.indexAt(event.pos()), event.globalPos()
         else:
             index = self.currentIndex()
-            place = self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
+            point = self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
         if index.isValid():
-            self.menu_asked.emit(index.data(ID), place)
+            self.menu_requested.emit(index.data(ID), point)
 
-    def _hover(self, place: QPoint) -> bool:
-        """Light what is at a place of the viewport; return whether anything is there."""
-        painter, index = self._painter, self.indexAt(place)
-        is_on_cross = index.isValid() and cross_of(self.visualRect(index)).contains(place)
-        is_other = painter.hovered != index
-        if is_other or is_on_cross != painter.is_on_cross:
-            painter.hovered, painter.is_on_cross = QPersistentModelIndex(index), is_on_cross
+    def _hover(self, point: QPoint) -> bool:
+        """Highlight the row at a point of the viewport; return whether there is one."""
+        delegate, index = self._delegate, self.indexAt(point)
+        is_on_cross = index.isValid() and cross_of(self.visualRect(index)).contains(point)
+        is_other = delegate.hovered != index
+        if is_other or is_on_cross != delegate.is_on_cross:
+            delegate.hovered, delegate.is_on_cross = QPersistentModelIndex(index), is_on_cross
             shape = Qt.CursorShape.PointingHandCursor if index.isValid() else Qt.CursorShape.ArrowCursor
             self.viewport().setCursor(shape)
             self.viewport().update()
         if is_other:
-            self.pointed.emit()
+            self.active_changed.emit()
         return index.isValid()
 
     # --- keys ----------------------------------------------------------------------------------------------
@@ -203,11 +203,11 @@ class PinnedBranches(QListView):
             return
         match event.key():
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self.gone_to.emit(index.data(ID))
+                self.go_to_requested.emit(index.data(ID))
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace:
-                self.unpin_asked.emit(index.data(ID))
+                self.unpin_requested.emit(index.data(ID))
             case Qt.Key.Key_Escape:
-                self.left.emit()
+                self.escaped.emit()
             case _ if event.text().isalpha():
                 self.key_pressed.emit(index.data(ID), event.text().upper())
             case _:
@@ -216,23 +216,23 @@ class PinnedBranches(QListView):
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        # A row is marked while the keys work here.
+        # A row is selected only while the list has the focus.
         self.setCurrentIndex(self.currentIndex() if self.currentIndex().isValid() else self.rows.index(0, 0))
-        self.pointed.emit()
+        self.active_changed.emit()
 
     @override
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
         self.clearSelection()
-        self.pointed.emit()
+        self.active_changed.emit()
 
     def _on_current(self) -> None:
         if self.hasFocus():
-            self.pointed.emit()
+            self.active_changed.emit()
 
 
-class PinnedRows(QAbstractListModel):
-    """Messages by their ids; what is said of them is asked for when it is wanted."""
+class PinnedModel(QAbstractListModel):
+    """The list model: ids of messages, whose texts are computed when a view requests them."""
 
     def __init__(
         self,
@@ -248,10 +248,10 @@ class PinnedRows(QAbstractListModel):
         self._cost = cost
 
     def show_ids(self, message_ids: Sequence[MessageId]) -> bool:
-        """Show these; return whether they are others."""
+        """Set the messages; return whether they changed."""
         if self.ids == list(message_ids):
             if self.ids:
-                # A name may be another one.
+                # A name may have changed.
                 self.dataChanged.emit(self.index(0, 0), self.index(len(self.ids) - 1, 0))
             return False
         self.beginResetModel()
@@ -272,24 +272,24 @@ class PinnedRows(QAbstractListModel):
             case Qt.ItemDataRole.UserRole:
                 return message_id
             case Qt.ItemDataRole.DisplayRole:
-                return called(self._message(message_id))
+                return branch_text(self._message(message_id))
             case Qt.ItemDataRole.AccessibleTextRole:
-                return name_in_words(self._message(message_id), self._siblings(message_id))
+                return accessible_text(self._message(message_id), self._siblings(message_id))
             case Qt.ItemDataRole.AccessibleDescriptionRole:
-                return self._what_it_costs(message_id)
+                return self._cost_text(message_id)
             case Qt.ItemDataRole.ToolTipRole:
-                words = shortened(called(self._message(message_id)))
-                return as_tool_tip(f"{words}\n{self._what_it_costs(message_id)}")
+                name = shortened(branch_text(self._message(message_id)))
+                return as_tool_tip(f"{name}\n{self._cost_text(message_id)}")
             case _:
                 return None
 
-    def _what_it_costs(self, message_id: MessageId) -> str:
+    def _cost_text(self, message_id: MessageId) -> str:
         cost = self._cost(message_id)
-        return " · ".join(words for words in (tier_text(cost), cost_text(cost)) if words)
+        return " · ".join(text for text in (tier_text(cost), cost_text(cost)) if text)
 
 
-class RowPainter(QStyledItemDelegate):
-    """A pin, the words, and where the row is pointed at a cross."""
+class PinnedDelegate(QStyledItemDelegate):
+    """Paints a row: a pin, the text, and a cross if the row is hovered or selected."""
 
     def __init__(self, view: QWidget, theme: Theme) -> None:
         super().__init__(view)
@@ -297,7 +297,7 @@ class RowPainter(QStyledItemDelegate):
         self.hovered = QPersistentModelIndex()
         """The row under the mouse."""
         self.is_on_cross = False
-        """Whether the mouse is where that row is unpinned."""
+        """Whether the mouse is over the cross of that row."""
 
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -305,18 +305,18 @@ class RowPainter(QStyledItemDelegate):
         row: QRect = option.rect  # pyright: ignore[reportAttributeAccessIssue]
         state: QStyle.StateFlag = option.state  # pyright: ignore[reportAttributeAccessIssue]
         is_hovered = self.hovered == index
-        is_pointed = is_hovered or bool(state & QStyle.StateFlag.State_Selected)
+        has_cross = is_hovered or bool(state & QStyle.StateFlag.State_Selected)
         pin = icon("pin", self.theme.accent).pixmap(_ICON_PX, _ICON_PX)
         painter.drawPixmap(row.left() + _GAP_PX, row.center().y() + 1 - _ICON_PX // 2, pin)
         cross = cross_of(row)
-        words = QRect(row)
-        words.setLeft(row.left() + 2 * _GAP_PX + _ICON_PX)
-        words.setRight(cross.left() if is_pointed else row.right() - _GAP_PX)
-        draw_elided(painter, words, str(index.data()), text_font(_WORDS_PX), self.theme.text)
-        if is_pointed:
+        text_box = QRect(row)
+        text_box.setLeft(row.left() + 2 * _GAP_PX + _ICON_PX)
+        text_box.setRight(cross.left() if has_cross else row.right() - _GAP_PX)
+        draw_elided(painter, text_box, str(index.data()), text_font(_TEXT_PX), self.theme.text)
+        if has_cross:
             colour = self.theme.text if is_hovered and self.is_on_cross else self.theme.quiet_text
-            drawn = icon("close", colour).pixmap(_ICON_PX, _ICON_PX)
-            painter.drawPixmap(cross.center() + QPoint(1 - _ICON_PX // 2, 1 - _ICON_PX // 2), drawn)
+            cross_icon = icon("close", colour).pixmap(_ICON_PX, _ICON_PX)
+            painter.drawPixmap(cross.center() + QPoint(1 - _ICON_PX // 2, 1 - _ICON_PX // 2), cross_icon)
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -324,10 +324,10 @@ class RowPainter(QStyledItemDelegate):
 
 
 def row_px() -> int:
-    """Return how high a row is."""
+    """Return the height of a row."""
     return max(scaled(_ROW_PX), _ROW_PX)
 
 
 def cross_of(row: QRect) -> QRect:
-    """Return where in a row it is unpinned by the mouse."""
+    """Return the rectangle of a row's cross."""
     return QRect(row.right() + 1 - row.height(), row.top(), row.height(), row.height())

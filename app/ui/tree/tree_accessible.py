@@ -1,4 +1,4 @@
-"""The tree for screen readers: a painted widget has no parts of its own, so its messages are given as a list here."""
+"""The tree for screen readers: a list of its messages, because a painted widget has no child widgets."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.ui.tree.tree_canvas import TreeCanvas
 
 @cache
 def install() -> None:
-    """Let Qt find here what it tells screen readers of a tree."""
+    """Register the accessible interface of trees with Qt."""
     QAccessible.installFactory(_interface_of)
 
 
-def tell_of_focus(canvas: TreeCanvas) -> None:
-    """Tell a screen reader which message the keys work on."""
+def announce_focus(canvas: TreeCanvas) -> None:
+    """Report the current message to screen readers."""
     if not QAccessible.isActive() or not canvas.hasFocus():
         return
     tree = QAccessible.queryAccessibleInterface(canvas)
@@ -31,46 +31,46 @@ def tell_of_focus(canvas: TreeCanvas) -> None:
         QAccessible.updateAccessibility(QAccessibleEvent(node, QAccessible.Event.Focus))
 
 
-def tell_of_change(canvas: TreeCanvas) -> None:
-    """Tell a screen reader that there are other messages, or that they stand elsewhere."""
+def announce_change(canvas: TreeCanvas) -> None:
+    """Report a new layout to screen readers."""
     if QAccessible.isActive():
         QAccessible.updateAccessibility(QAccessibleEvent(canvas, QAccessible.Event.ObjectReorder))
 
 
 def _interface_of(_class_name: str, found: QObject) -> QAccessibleInterface | None:
-    # Qt deletes it with its widget.
+    # Qt deletes the interface with its widget.
     return _Tree(found) if isinstance(found, TreeCanvas) else None
 
 
 @cache
-def _given_away() -> list[QAccessibleInterface]:
-    """What Qt was given that belongs to no widget: it refers to it as long as the program runs."""
+def _registered() -> list[QAccessibleInterface]:
+    """Return the interfaces without a widget, which must live as long as the program: Qt keeps pointers to them."""
     return []
 
 
 class _Tree(QAccessibleWidget):
-    """All messages row by row, from the top."""
+    """The list of all messages, row by row from the top."""
 
     def __init__(self, canvas: TreeCanvas) -> None:
         super().__init__(canvas, QAccessible.Role.List, canvas.accessibleName())
         self._canvas = canvas
         self._nodes: dict[int, _Node] = {}
         self._spots: list[Spot] = []
-        self._listed: TreeLayout | None = None
+        self._spots_layout: TreeLayout | None = None
 
     def spots(self) -> list[Spot]:
         layout = self._canvas.layout_shown if shiboken6.isValid(self._canvas) else None
         if layout is None:
             return []
-        if self._listed is not layout or len(self._spots) != len(layout):
-            self._listed, self._spots = layout, [spot for row in layout.rows for spot in row]
+        if self._spots_layout is not layout or len(self._spots) != len(layout):
+            self._spots_layout, self._spots = layout, [spot for row in layout.rows for spot in row]
         return self._spots
 
     def node(self, spot_id: int) -> _Node:
         if spot_id not in self._nodes:
             self._nodes[spot_id] = _Node(self, self._canvas, spot_id)
             QAccessible.registerAccessibleInterface(self._nodes[spot_id])
-            _given_away().append(self._nodes[spot_id])
+            _registered().append(self._nodes[spot_id])
         return self._nodes[spot_id]
 
     @override
@@ -99,7 +99,7 @@ class _Tree(QAccessibleWidget):
 
 
 class _Node(QAccessibleInterface):
-    """One message, or what folds some; it may outlive what it tells of."""
+    """One message or fold; it may outlive its spot and the canvas."""
 
     def __init__(self, tree: _Tree, canvas: TreeCanvas, spot_id: int) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class _Node(QAccessibleInterface):
             return self._canvas.name_of(spot)
         if t == QAccessible.Text.Description and not spot.num_folded:
             cost = self._canvas.cost(spot.id)
-            return ", ".join(words for words in (tier_text(cost), cost_text(cost)) if words)
+            return ", ".join(text for text in (tier_text(cost), cost_text(cost)) if text)
         return ""
 
     @override

@@ -1,4 +1,4 @@
-"""What is to be known of one message of a tree before one goes there: its first words, when, who, what it costs."""
+"""A card about one message of the tree: its first words, date, model, and the cost of going there."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from app.ui.parts.cost_text import tier_text
 from app.ui.parts.labels import ElidedLabel
 from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, Theme, text_font
-from app.ui.tree.tree_marks import draw_dot, draw_words
-from app.ui.tree.tree_places import DOT_PX
-from app.ui.tree.tree_words import cost_of_going_to, first_words, role_in_words, version_in_words
+from app.ui.tree.tree_geometry import DOT_PX
+from app.ui.tree.tree_marks import draw_dot, draw_text
+from app.ui.tree.tree_text import first_words, going_cost_text, role_text, version_text
 
-_WORDS_PX = 13
+_TEXT_PX = 13
 _NUM_LINES, _NUM_COST_LINES = 3, 2
 
 
 class TreeCard(QFrame):
-    """One message in a few lines; its height never changes, so nothing above it moves."""
+    """Shows one message in a few lines; its height is fixed, so that the tree above it never moves."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("tree_card")
         self._head = ElidedLabel()
         self._head.setObjectName("role")
-        self._words = _Words(theme, _WORDS_PX, _NUM_LINES)
-        self._from = ElidedLabel()
-        self._from.setObjectName("quiet")
+        self._text = _TextLines(theme, _TEXT_PX, _NUM_LINES)
+        self._origin = ElidedLabel()
+        self._origin.setObjectName("quiet")
         self._dot = _Dot(theme)
         self._tier = QLabel()
         self._tier.setObjectName("tree_tier")
-        # What it costs is what the card is for: it is cut by no narrow dock.
-        self._cost = _Words(theme, SMALL_PX, _NUM_COST_LINES, is_quiet=True)
+        # The cost is the most important line, so it may wrap in a narrow dock.
+        self._cost = _TextLines(theme, SMALL_PX, _NUM_COST_LINES, is_quiet=True)
         state = QGridLayout()
         state.setContentsMargins(0, 0, 0, 0)
         state.setHorizontalSpacing(6)
@@ -52,44 +52,44 @@ class TreeCard(QFrame):
         column.setContentsMargins(12, 10, 12, 10)
         column.setSpacing(4)
         column.addWidget(self._head)
-        column.addWidget(self._words)
-        column.addWidget(self._from)
+        column.addWidget(self._text)
+        column.addWidget(self._origin)
         column.addLayout(state)
 
     def set_theme(self, theme: Theme) -> None:
-        self._words.theme = self._cost.theme = theme
+        self._text.theme = self._cost.theme = theme
         self._dot.theme = theme
         self.update()
 
     def show_message(self, message: Message, siblings: Sequence[MessageId], cost: Cost | None) -> None:
-        """Tell of a message."""
-        parts = (role_in_words(message), version_in_words(message.id, siblings), message.name)
-        self._head.show_text(" · ".join(part for part in parts if part))
-        self._words.show_text(first_words(message))
+        """Show a message."""
+        head = (role_text(message), version_text(message.id, siblings), message.name)
+        self._head.show_text(" · ".join(text for text in head if text))
+        self._text.show_text(first_words(message))
         model = message.record.model if message.record is not None else ""
-        told = (when(message.created_ms) if message.created_ms else "", model_label(model) if model else "")
-        self._from.show_text(" · ".join(part for part in told if part))
+        origin = (when(message.created_ms) if message.created_ms else "", model_label(model) if model else "")
+        self._origin.show_text(" · ".join(text for text in origin if text))
         self._dot.show_tier(None if cost is None else cost.tier)
-        words = tier_text(cost)
-        self._tier.setText(words[:1].upper() + words[1:])
+        tier = tier_text(cost)
+        self._tier.setText(tier[:1].upper() + tier[1:])
         self._dot.setVisible(cost is not None)
-        self._cost.show_text(cost_of_going_to(message, cost))
+        self._cost.show_text(going_cost_text(message, cost))
 
     def show_fold(self, text: str) -> None:
-        """Tell of siblings that are folded."""
+        """Show a fold instead of a message."""
         self.clear()
         self._head.show_text(text)
-        self._words.show_text(self.tr("Enter or a click shows them."))
+        self._text.show_text(self.tr("Enter or a click shows them."))
 
     def clear(self) -> None:
-        for label in (self._head, self._words, self._from, self._cost):
+        for label in (self._head, self._text, self._origin, self._cost):
             label.show_text("")
         self._tier.setText("")
         self._dot.hide()
 
 
-class _Words(QWidget):
-    """A few lines of text, elided at the end of the last one; there is always room for all of them."""
+class _TextLines(QWidget):
+    """A widget with room for a fixed number of text lines, elided at the end of the last one."""
 
     def __init__(self, theme: Theme, px: int, num_lines: int, *, is_quiet: bool = False) -> None:
         super().__init__()
@@ -115,14 +115,14 @@ class _Words(QWidget):
         painter = QPainter(self)
         colour = self.theme.quiet_text if self._is_quiet else self.theme.text
         font = text_font(self._px)
-        # In a low window there may not be room for all of them after all: then none is shown by half.
+        # A low window may have less room; never show half a line.
         num_lines = max(1, min(self._num_lines, int(self.height() / QFontMetricsF(font).lineSpacing())))
-        draw_words(painter, QRectF(self.rect()), self._text, font, colour, num_lines)
+        draw_text(painter, QRectF(self.rect()), self._text, font, colour, num_lines)
         painter.end()
 
 
 class _Dot(QWidget):
-    """A node's dot beside what it means."""
+    """The dot that shows where a branch is kept."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What changes the tree beyond asking and editing: star, pin, name, prune, keep one; undo and redo."""
+"""Commands that change the tree: star, pin, name, prune, keep only one version; undo and redo."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Name branch"),
     QT_TRANSLATE_NOOP("Steps", "Prune"),
 )
-"""What the controller calls what can be undone."""
+"""The controller's names of the steps that can be undone, marked for translation."""
 
 _MARKS = ("star", "pin_branch")
 _PRUNING = ("prune", "keep_only")
@@ -37,23 +37,24 @@ ACTIONS = ("star", "pin_branch", "name", "prune", *_VERSIONS)
 
 
 class TreeCommands(QObject):
-    """Works on the message that the window says is meant."""
+    """Runs the commands on the current message of the window, or on any other."""
 
-    versions_asked = Signal(object)
-    """The ids of siblings that are to be shown side by side."""
-    comparison_asked = Signal(int)
-    """A message that is to be compared with its version before."""
+    versions_requested = Signal(object)
+    """The ids of siblings to show side by side."""
+    comparison_requested = Signal(int)
+    """A message to compare with its version before."""
     refused = Signal(str)
-    """Why something was not done."""
+    """The reason why a command was not run."""
 
     def __init__(self, controller: Controller, current: Callable[[], MessageId | None], window: QWidget) -> None:
+        """`current` returns the id of the message that menu commands work on."""
         super().__init__(window)
         self._controller = controller
         self._current = current
         self._window = window
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the functions of the actions by their names in the menus."""
         return {
             **{name: partial(self._on_current, name) for name in ACTIONS},
             "undo": self._controller.undo,
@@ -61,14 +62,14 @@ class TreeCommands(QObject):
         }
 
     def update(self, menus: Menus) -> None:
-        """Let those be chosen that are possible now, and say what undo would take back."""
+        """Enable the actions that are possible now, and name the steps to undo and redo."""
         for name, verb, step in (
             ("undo", self.tr("Undo"), self._controller.to_undo),
             ("redo", self.tr("Redo"), self._controller.to_redo),
         ):
             menus[name].setEnabled(bool(step))
-            called = QCoreApplication.translate("Steps", step) if step else ""
-            menus.call(name, f"{verb}: {called}" if called else verb)
+            step_text = QCoreApplication.translate("Steps", step) if step else ""
+            menus.call(name, f"{verb}: {step_text}" if step_text else verb)
         message_id = self._current()
         possible = self.possible(message_id) if message_id is not None else ()
         for name in ACTIONS:
@@ -78,15 +79,15 @@ class TreeCommands(QObject):
         for name in _MARKS:
             menus[name].setChecked(marks.get(name, False))
 
-    def count(self, menus: Menus) -> None:
-        """Let those that prune say how much: for a menu that is about to show, as a large tree takes a moment."""
+    def show_counts(self, menus: Menus) -> None:
+        """Show how many messages pruning would remove; slow in large trees, so only when a menu opens."""
         message_id = self._current()
         for name in _PRUNING:
             if message_id is not None and menus[name].isEnabled():
-                menus.call(name, self.called(menus, name, message_id))
+                menus.call(name, self.label(menus, name, message_id))
 
-    def called(self, menus: Menus, name: str, message_id: MessageId) -> str:
-        """What an action is called for a message; where it prunes, with how many messages go."""
+    def label(self, menus: Menus, name: str, message_id: MessageId) -> str:
+        """Return the label of an action for a message; if it prunes, with the number of messages."""
         match name:
             case "prune":
                 return self.tr("Prune (%n message(s))", "", self._controller.shown.subtree_size(message_id))
@@ -99,12 +100,12 @@ class TreeCommands(QObject):
                 return menus.name(name)
 
     def marks(self, message_id: MessageId) -> dict[str, bool]:
-        """Whether a message has each of the marks that can be set, by the actions that set them."""
+        """Return whether a message is starred and pinned, by the names of the actions."""
         message = self._controller.shown.message(message_id)
         return {"star": message.starred_ms is not None, "pin_branch": message.pinned_ms is not None}
 
     def possible(self, message_id: MessageId) -> list[str]:
-        """Return which of these can be done with a message."""
+        """Return the names of the actions that are possible for a message."""
         controller = self._controller
         has_others = len(controller.shown.siblings(message_id)) > 1
         return [
@@ -115,7 +116,7 @@ class TreeCommands(QObject):
         ]
 
     def act(self, message_id: MessageId, name: str) -> None:
-        """Do with a message what was asked for."""
+        """Run an action on a message."""
         if name not in self.possible(message_id):
             if name in _VERSIONS:
                 self.refused.emit(self.tr("This message has one version only. Edit or Regenerate makes another."))
@@ -127,15 +128,15 @@ class TreeCommands(QObject):
             case "pin_branch":
                 self._controller.pin_branch(message_id)
             case "name":
-                called = questions.ask_branch_name(self._window, message.name)
-                if called is not None:
-                    self._controller.name_branch(message_id, called)
+                branch_name = questions.ask_branch_name(self._window, message.name)
+                if branch_name is not None:
+                    self._controller.name_branch(message_id, branch_name)
             case "prune":
                 self._controller.prune(message_id)
             case "side_by_side":
-                self.versions_asked.emit(list(self._controller.shown.siblings(message_id)))
+                self.versions_requested.emit(list(self._controller.shown.siblings(message_id)))
             case "compare":
-                self.comparison_asked.emit(message_id)
+                self.comparison_requested.emit(message_id)
             case "keep_only":
                 self._controller.keep_only(message_id)
             case _:

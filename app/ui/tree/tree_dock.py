@@ -1,4 +1,4 @@
-"""The tree beside the transcript: its head, what is pinned, the tree or what it will look like, an overview, a card."""
+"""The dock beside the transcript: pinned branches, the tree or a sample, its overview, a card about one message."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_overview import TreeOverview
 from app.ui.tree.tree_sample import TreeSample
+from app.ui.tree.tree_text import fold_text
 from app.ui.tree.tree_view import TreeView
-from app.ui.tree.tree_words import fold_in_words
 
 WIDTH_PX = 300
 _BUTTON_PX = 28
 _HEAD_PX = 48
 _SETTLED_MS = 40
-"""So long nothing must be scrolled before it is asked what things in sight cost."""
+"""Costs of visible messages are requested after this time without scrolling."""
 
 
 class TreeDock(QFrame):
-    """Shows the tree of the controller's conversation while it is visible itself."""
+    """Shows the tree of the controller's conversation; it follows changes while it is visible."""
 
-    close_asked = Signal()
+    close_requested = Signal()
     key_pressed = Signal(int, str)
     """A letter, or `Del`, was pressed on a message."""
-    menu_asked = Signal(int, QPoint)
-    """A message's menu, and where it is to open."""
+    menu_requested = Signal(int, QPoint)
+    """Open the menu of a message at a point of the screen."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -56,11 +56,11 @@ class TreeDock(QFrame):
         self._body = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._pages = QStackedWidget()
         self._build()
-        # Several things that happen at once are shown once.
-        self._refresher = QTimer(self, singleShot=True, interval=0)
-        self._refresher.timeout.connect(self._refresh)
-        self._asker = QTimer(self, singleShot=True, interval=_SETTLED_MS)
-        self._asker.timeout.connect(self._want_costs)
+        # Several changes in one turn of the event loop cause one refresh.
+        self._refresh_timer = QTimer(self, singleShot=True, interval=0)
+        self._refresh_timer.timeout.connect(self._refresh)
+        self._costs_timer = QTimer(self, singleShot=True, interval=_SETTLED_MS)
+        self._costs_timer.timeout.connect(self._request_costs)
         self._connect()
         self.set_theme(theme)
 
@@ -91,7 +91,7 @@ class TreeDock(QFrame):
         self._pages.addWidget(self._sample)
         self._pages.addWidget(whole)
         layout = QVBoxLayout(self)
-        # Beside its line.
+        # Room for the border.
         layout.setContentsMargins(1, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(bar)
@@ -104,30 +104,30 @@ class TreeDock(QFrame):
         controller.shown.message_changed.connect(self._on_message_changed)
         controller.costs.changed.connect(self._on_costs)
         view.key_pressed.connect(self.key_pressed)
-        view.menu_asked.connect(self.menu_asked)
+        view.menu_requested.connect(self.menu_requested)
         view.current_changed.connect(self._show_card)
-        view.pointed.connect(self._show_card)
-        view.sight_changed.connect(self._asker.start)
+        view.hovered.connect(self._show_card)
+        view.sight_changed.connect(self._costs_timer.start)
         self._fit_button.clicked.connect(view.fit)
         pinned = self.pinned
-        pinned.pointed.connect(self._show_card)
-        pinned.gone_to.connect(view.set_current)
-        pinned.gone_to.connect(view.gone_to)
+        pinned.active_changed.connect(self._show_card)
+        pinned.go_to_requested.connect(view.set_current)
+        pinned.go_to_requested.connect(view.go_to_requested)
         pinned.key_pressed.connect(self.key_pressed)
-        pinned.menu_asked.connect(self.menu_asked)
-        pinned.left.connect(view.left)
-        self._close_button.clicked.connect(self.close_asked)
+        pinned.menu_requested.connect(self.menu_requested)
+        pinned.escaped.connect(view.escaped)
+        self._close_button.clicked.connect(self.close_requested)
 
     def set_theme(self, theme: Theme) -> None:
         self.setFixedWidth(scaled_beside(WIDTH_PX))
         self._fit_button.setIcon(icon("fit", theme.quiet_text))
         self._close_button.setIcon(icon("close", theme.quiet_text))
-        for part in (self.pinned, self.view, self._overview, self._sample, self.card):
-            part.set_theme(theme)
+        for widget in (self.pinned, self.view, self._overview, self._sample, self.card):
+            widget.set_theme(theme)
 
     def show_now(self) -> None:
-        """Show at once what would be shown a moment later."""
-        self._refresher.stop()
+        """Refresh at once instead of in the next turn of the event loop."""
+        self._refresh_timer.stop()
         self._refresh()
 
     # --- what is shown -------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class TreeDock(QFrame):
         try:
             return self._controller.shown.message(message_id)
         except LookupError:
-            # Another conversation was opened, and this one is still on screen.
+            # Another conversation was opened, and the dock still shows the one before.
             assert self._tree is not None
             return self._tree[message_id]
 
@@ -145,7 +145,7 @@ class TreeDock(QFrame):
 
     def _refresh_soon(self) -> None:
         if self.isVisible():
-            self._refresher.start()
+            self._refresh_timer.start()
 
     def _refresh(self) -> None:
         opened = self._controller.shown.opened
@@ -186,30 +186,30 @@ class TreeDock(QFrame):
             self._show_card()
 
     def _show_card(self) -> None:
-        """Tell of the message under the mouse or pinned where the keys are, else of the one that they work on."""
+        """Show the message under the mouse in the card, else the current one."""
         layout = self.view.layout_shown
-        spots = (None if layout is None else layout.get(spot_id) for spot_id in self._meant())
+        spots = (None if layout is None else layout.get(spot_id) for spot_id in self._card_ids())
         spot = next((found for found in spots if found is not None), None)
         if spot is None or self._tree is None:
             self.card.clear()
         elif spot.num_folded:
-            self.card.show_fold(fold_in_words(spot.num_folded))
+            self.card.show_fold(fold_text(spot.num_folded))
         else:
             message = self._message(spot.id)
             self.card.show_message(message, self._tree.siblings(spot.id), self._controller.costs.get(spot.id))
-            if not self._asker.isActive() and self._controller.costs.get(spot.id) is None:
-                self._asker.start()
+            if not self._costs_timer.isActive() and self._controller.costs.get(spot.id) is None:
+                self._costs_timer.start()
 
-    def _want_costs(self) -> None:
+    def _request_costs(self) -> None:
         if self.isVisible():
-            first = [spot_id for spot_id in self._meant() if spot_id > 0]
+            first = [spot_id for spot_id in self._card_ids() if spot_id > 0]
             in_sight = (*self.pinned.in_sight(), *self.view.in_sight())
             self._controller.costs.want(list(dict.fromkeys([*first, *in_sight])))
 
-    def _meant(self) -> tuple[int, int, int]:
-        """The spots that the card is about: the first that there is of them."""
+    def _card_ids(self) -> tuple[int, int, int]:
+        """Return the spots for the card in order of preference; 0 for none."""
         picture = self.view.picture
-        return self.pinned.pointed_id, picture.pointed_id, picture.current_id
+        return self.pinned.active_id, picture.hovered_id, picture.current_id
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

@@ -1,4 +1,4 @@
-"""The marks that a tree is drawn with: dots that say where a branch is kept, stars, pins, words; they know no tree."""
+"""Draws the marks of a tree: dots, stars, pins, chips, text and lines. Independent of trees."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _PIN = ((-0.4, -1), (0.4, -1), (0.3, -0.3), (0.72, 0.25), (-0.72, 0.25), (-0.3, 
 """The head of a pin and its collar, within a square from -1 to 1."""
 
 
-def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, colour: str, ground: str) -> None:
-    """Draw a dot: full, half or hollow for what is kept in memory, on disk or nowhere; small where nobody knows."""
+def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, colour: str, background: str) -> None:
+    """Draw a dot: full for kept in memory, half for on disk, hollow for not kept, small if `tier` is None."""
     if tier is None:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colour))
@@ -36,7 +36,7 @@ def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, c
         return
     radius = (px - _DOT_LINE_PX) / 2
     painter.setPen(QPen(QColor(colour), _DOT_LINE_PX))
-    painter.setBrush(QColor(colour if tier == "warm" else ground))
+    painter.setBrush(QColor(colour if tier == "warm" else background))
     painter.drawEllipse(centre, radius, radius)
     if tier == "disk":
         box = QRectF(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius)
@@ -46,16 +46,16 @@ def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, c
 
 
 def draw_halo(painter: QPainter, centre: QPointF, px: float, theme: Theme) -> None:
-    """Light a dot that was searched for: a ring around it, on a ground of its own."""
+    """Highlight the dot of a search hit with a ring and a background."""
     painter.setPen(QPen(QColor(theme.warning), 2))
-    ground = QColor(theme.warning)
-    ground.setAlphaF(0.2)
-    painter.setBrush(ground)
+    background = QColor(theme.warning)
+    background.setAlphaF(0.2)
+    painter.setBrush(background)
     painter.drawEllipse(centre, px / 2 + 4, px / 2 + 4)
 
 
 def draw_ring(painter: QPainter, centre: QPointF, px: float, colour: str) -> None:
-    """Draw the ring of the dot that the keys work on."""
+    """Draw the ring around the dot that the keys work on."""
     painter.setPen(QPen(QColor(colour), 2))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     box = QRectF(0, 0, px + 10, px + 10)
@@ -63,22 +63,22 @@ def draw_ring(painter: QPainter, centre: QPointF, px: float, colour: str) -> Non
     painter.drawRoundedRect(box, 6, 6)
 
 
-def draw_star(painter: QPainter, centre: QPointF, px: float, colour: str, ground: str) -> None:
-    """Draw a star, parted from what is under it by a thin line of the ground."""
+def draw_star(painter: QPainter, centre: QPointF, px: float, colour: str, background: str) -> None:
+    """Draw a star with a thin outline in the background colour."""
     points: list[QPointF] = []
     for number in range(10):
         angle, reach = number * math.pi / 5, px / 2 if number % 2 == 0 else px / 4.6
         points.append(centre + QPointF(reach * math.sin(angle), -reach * math.cos(angle)))
-    painter.setPen(QPen(QColor(ground), 1))
+    painter.setPen(QPen(QColor(background), 1))
     painter.setBrush(QColor(colour))
     painter.drawPolygon(QPolygonF(points))
 
 
-def draw_pin(painter: QPainter, centre: QPointF, px: float, colour: str, ground: str) -> None:
-    """Draw a pin on a ground of its own, so that no line runs through it."""
+def draw_pin(painter: QPainter, centre: QPointF, px: float, colour: str, background: str) -> None:
+    """Draw a pin with an outline in the background colour, so that no line runs through it."""
     unit = px / 2
-    painter.setPen(QPen(QColor(ground), 2.5))
-    painter.setBrush(QColor(ground))
+    painter.setPen(QPen(QColor(background), 2.5))
+    painter.setBrush(QColor(background))
     outline = QPolygonF([centre + QPointF(x * unit, y * unit) for x, y in _PIN])
     painter.drawPolygon(outline)
     painter.drawLine(centre + QPointF(0, unit * 0.2), centre + QPointF(0, unit))
@@ -93,19 +93,19 @@ def chip_width(text: str) -> float:
     return QFontMetricsF(text_font(SMALL_PX)).horizontalAdvance(text) + 2 * _CHIP_PADDING_PX
 
 
-def draw_chip(painter: QPainter, left: QPointF, text: str, most_px: float, colours: tuple[str, str, str]) -> float:
-    """Draw a short text on a ground of its own, no wider than `most_px`; return how wide it is.
+def draw_chip(painter: QPainter, left: QPointF, text: str, max_px: float, colours: tuple[str, str, str]) -> float:
+    """Draw a short text on a rounded background, at most `max_px` wide; return its width.
 
-    `left`: the middle of its left edge; `colours`: of the ground, of its edge, of the text.
+    `left` is the middle of its left edge; `colours` are those of the background, the edge and the text.
     """
-    ground, edge, ink = colours
+    background, edge, ink = colours
     font = text_font(SMALL_PX)
     metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, most_px - 2 * _CHIP_PADDING_PX)
-    high = scaled(_CHIP_PX)
-    box = QRectF(left.x(), left.y() - high / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, high)
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max_px - 2 * _CHIP_PADDING_PX)
+    height = scaled(_CHIP_PX)
+    box = QRectF(left.x(), left.y() - height / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, height)
     painter.setPen(QPen(QColor(edge), 1))
-    painter.setBrush(QColor(ground))
+    painter.setBrush(QColor(background))
     painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 6, 6)
     painter.setPen(QColor(ink))
     painter.setFont(font)
@@ -113,10 +113,10 @@ def draw_chip(painter: QPainter, left: QPointF, text: str, most_px: float, colou
     return box.width()
 
 
-def draw_words(painter: QPainter, box: QRectF, text: str, font: QFont, colour: str, num_lines: int = 1) -> None:
-    """Draw the beginning of a text in so many lines, elided where it does not end there.
+def draw_text(painter: QPainter, box: QRectF, text: str, font: QFont, colour: str, num_lines: int = 1) -> None:
+    """Draw the beginning of a text in up to `num_lines` lines, elided at the end.
 
-    One line stands in the middle of the box, several begin at its top.
+    One line is centred vertically in the box, several lines begin at its top.
     """
     painter.setPen(QColor(colour))
     painter.setFont(font)
@@ -145,7 +145,7 @@ def draw_words(painter: QPainter, box: QRectF, text: str, font: QFont, colour: s
 
 
 def elbow(path: QPainterPath, begin: QPointF, end: QPointF, bend_y: float) -> None:
-    """Add a line that leaves the one going down from `begin` at `bend_y`, and goes across and down to `end`."""
+    """Add a line from `begin` down to `bend_y`, across and down to `end`, with a rounded corner."""
     if begin.x() == end.x():
         path.moveTo(begin)
         path.lineTo(end)

@@ -1,4 +1,4 @@
-"""Paints the part of a tree that is in sight. Independent of the mouse and the keys."""
+"""Paints a tree. Independent of scrolling, mouse and keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from app.costs.prompt_cost import Tier
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import SMALL_PX, Theme, text_font
+from app.ui.tree.tree_geometry import GAP_PX, TreeGeometry, fold_mark
 from app.ui.tree.tree_marks import (
     chip_width,
     draw_chip,
@@ -19,24 +20,23 @@ from app.ui.tree.tree_marks import (
     draw_pin,
     draw_ring,
     draw_star,
-    draw_words,
+    draw_text,
     elbow,
 )
-from app.ui.tree.tree_places import GAP_PX, TreePlaces, fold_mark
-from app.ui.tree.tree_words import first_words, here, role_in_words
+from app.ui.tree.tree_text import first_words, here_text, role_text
 
-_LEAST_DETAIL_PX = 8
-"""Dots smaller than that are points: whether they are full can't be seen."""
-_LEAST_WORDS_PX = 48
-_MOST_HERE_PX = 100
-_WORDS_PX = 13
+_MIN_DETAIL_PX = 8
+"""Smaller dots are drawn as plain points."""
+_MIN_TEXT_PX = 48
+_MAX_HERE_PX = 100
+_TEXT_PX = 13
 _LINE_PX = 18
 _BEND_PX = 14
-"""How far above a dot a line from the side turns down to it, at most: above that are the words of the row before."""
+"""The maximum height above a dot of the bend in a line from the side; the text of the row before is above it."""
 
 
-class TreePicture(TreePlaces):
-    """A tree as it is drawn: what stands where, how large, in which colours, what is marked."""
+class TreePicture(TreeGeometry):
+    """Paints a layout with its marks and texts, in the colours of a theme."""
 
     def __init__(
         self, theme: Theme, message: Callable[[MessageId], Message], tier: Callable[[MessageId], Tier | None]
@@ -45,73 +45,74 @@ class TreePicture(TreePlaces):
         self.theme = theme
         self.hits: Collection[MessageId] = ()
         self.current_id = 0
-        """The spot that the keys work on."""
-        self.pointed_id = 0
-        """The one under the mouse."""
+        """The spot that the keys work on; 0 for none."""
+        self.hovered_id = 0
+        """The spot under the mouse; 0 for none."""
         self.has_focus = False
         self._message = message
         self._tier = tier
 
     @property
     def _line_px(self) -> int:
-        """How high a line of words is."""
         return round(_LINE_PX * self.theme.text_scale)
 
     @property
     def shows_detail(self) -> bool:
-        """Whether dots are so large that one sees whether they are full."""
-        return self.scale.dot_px >= _LEAST_DETAIL_PX
+        """Whether dots are large enough to show where a branch is kept."""
+        return self.scale.dot_px >= _MIN_DETAIL_PX
 
     # --- painting ------------------------------------------------------------------------------------------
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
-        """Draw what lies in an area, in the tree's own coordinates."""
+        """Paint an area in the tree's coordinates."""
         layout = self.layout
         if layout is None:
             return
-        seen = list(self.in_sight(area))
+        visible = list(self.in_sight(area))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if not self.shows_detail:
-            self._paint_points(painter, layout, seen)
+            self._paint_points(painter, layout, visible)
             return
-        self._paint_lines(painter, layout, seen, area)
-        for spot, is_whole in seen:
+        self._paint_lines(painter, layout, visible, area)
+        for spot, is_whole in visible:
             if is_whole:
                 self._paint_dot(painter, layout, spot)
         if self.scale.num_lines:
-            for spot, is_whole in seen:
+            for spot, is_whole in visible:
                 if is_whole and not spot.num_folded:
                     self._paint_cell(painter, layout, spot)
         else:
-            for row in {spot.row for spot, _ in seen}:
-                self._paint_row_words(painter, layout, row)
+            for row in {spot.row for spot, _ in visible}:
+                self._paint_row_text(painter, layout, row)
 
-    def _paint_points(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]]) -> None:
-        points = Points()
-        for spot, is_whole in seen:
-            lane, from_lane = self._moved(spot)
-            at = self.scale.place(lane, spot.row)
+    def _paint_points(self, painter: QPainter, layout: TreeLayout, visible: list[tuple[Spot, bool]]) -> None:
+        points = _Points()
+        for spot, is_whole in visible:
+            lane, from_lane = self._animated_lanes(spot)
+            at = self.scale.position(lane, spot.row)
             is_path = layout.is_on_path(spot)
             if spot.from_lane >= 0:
-                points.add_line(at, self.scale.place(from_lane, 0).x(), self.scale.row_px, is_path=is_path)
+                points.add_line(at, self.scale.position(from_lane, 0).x(), self.scale.row_px, is_path=is_path)
             if is_whole:
                 points.add_dot(at, is_path=is_path, is_hit=spot.id in self.hits)
         points.paint(painter, self.theme, self.scale.dot_px)
         if (spot := layout.get(self.current_id)) is not None:
-            at = self.scale.place(self._moved(spot)[0], spot.row)
+            at = self.scale.position(self._animated_lanes(spot)[0], spot.row)
             draw_ring(painter, at, self.scale.dot_px, self.theme.accent)
 
-    def _paint_lines(self, painter: QPainter, layout: TreeLayout, seen: list[tuple[Spot, bool]], area: QRectF) -> None:
+    def _paint_lines(
+        self, painter: QPainter, layout: TreeLayout, visible: list[tuple[Spot, bool]], area: QRectF
+    ) -> None:
         lines, trunk = QPainterPath(), QPainterPath()
         left = area.left() - self.scale.lane_px
-        for spot, _ in seen:
+        for spot, _ in visible:
             if spot.from_lane < 0:
                 continue
-            lane, from_lane = self._moved(spot)
-            end = self.scale.place(lane, spot.row)
-            begin = self.scale.place(from_lane, spot.row - 1)
+            lane, from_lane = self._animated_lanes(spot)
+            end = self.scale.position(lane, spot.row)
+            begin = self.scale.position(from_lane, spot.row - 1)
             if begin.x() != end.x():
-                # Of a line that comes from far away no more is drawn than can be seen.
+                # Clip long lines from the left to the visible area.
                 begin.setX(max(begin.x(), min(left, end.x())))
             elbow(
                 trunk if layout.is_on_path(spot) else lines, begin, end, end.y() - min(self.scale.row_px / 2, _BEND_PX)
@@ -122,16 +123,16 @@ class TreePicture(TreePlaces):
 
     def _paint_dot(self, painter: QPainter, layout: TreeLayout, spot: Spot) -> None:
         theme, px = self.theme, self.scale.dot_px
-        at = self.scale.place(self._moved(spot)[0], spot.row)
+        at = self.scale.position(self._animated_lanes(spot)[0], spot.row)
         if spot.num_folded:
             text = fold_mark(spot)
             left = at - QPointF(chip_width(text) / 2, 0)
-            edge = theme.accent if spot.id in {self.current_id, self.pointed_id} else theme.control_line
+            edge = theme.accent if spot.id in {self.current_id, self.hovered_id} else theme.control_line
             draw_chip(painter, left, text, 200, (theme.surface, edge, theme.text))
             return
         if spot.id in self.hits:
             draw_halo(painter, at, px, theme)
-        if spot.id == self.pointed_id:
+        if spot.id == self.hovered_id:
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(theme.hover))
             painter.drawEllipse(at, px / 2 + 5, px / 2 + 5)
@@ -146,31 +147,31 @@ class TreePicture(TreePlaces):
             draw_pin(painter, at - QPointF(px / 2 + 2, px / 2 + 1), 11, theme.accent, theme.page)
         if message.name and not self.scale.num_lines and self._labelled(layout, spot.row) != spot:
             following = layout.beside(spot, 1)
-            end = self.right if following is None else self.scale.place(following.lane, 0).x() - px
+            end = self.right if following is None else self.scale.position(following.lane, 0).x() - px
             if self.scale.num_path_lines and following is None:
-                end = min(end, self._words_between(layout, spot.row)[0] - 4)
+                end = min(end, self._text_range(layout, spot.row)[0] - 4)
             room = min(end, self.right - 4) - at.x() - px
-            if room >= _LEAST_WORDS_PX:
+            if room >= _MIN_TEXT_PX:
                 draw_chip(painter, at + QPointF(px, 0), message.name, room, self._name_colours)
 
     @property
     def _name_colours(self) -> tuple[str, str, str]:
         return self.theme.accent_wash, self.theme.accent_wash, self.theme.text
 
-    def _paint_row_words(self, painter: QPainter, layout: TreeLayout, row: int) -> None:
-        """Draw what stands right of a row of dots: of the message of the visible branch, or the only one there."""
+    def _paint_row_text(self, painter: QPainter, layout: TreeLayout, row: int) -> None:
+        """Paint the text beside a row of dots; see `_labelled`."""
         spot = self._labelled(layout, row)
         is_leaf = spot is not None and spot == layout.leaf
         if spot is None or not (self.scale.num_path_lines or is_leaf):
             return
-        middle = self.scale.place(0, row).y()
-        left, right = self._words_between(layout, row)
+        middle = self.scale.position(0, row).y()
+        left, right = self._text_range(layout, row)
         room = right - left
-        if room < _LEAST_WORDS_PX:
+        if room < _MIN_TEXT_PX:
             if is_leaf and layout.below(spot) is None:
-                # Nothing stands in the first lane below it.
-                at = self.scale.place(0, row) + QPointF(-chip_width(here()) / 2, self.scale.dot_px + _LINE_PX)
-                draw_chip(painter, at, here(), _MOST_HERE_PX, self._here_colours)
+                # The first lane is free below the leaf.
+                at = self.scale.position(0, row) + QPointF(-chip_width(here_text()) / 2, self.scale.dot_px + _LINE_PX)
+                draw_chip(painter, at, here_text(), _MAX_HERE_PX, self._here_colours)
             return
         box = QRectF(left, middle - self.scale.row_px / 2, room, self.scale.row_px)
         if self.scale.num_path_lines > 1:
@@ -178,41 +179,41 @@ class TreePicture(TreePlaces):
             self._paint_heading(painter, QRectF(left, top, room, self._line_px), spot, is_leaf=is_leaf)
             box = QRectF(left, middle, room, self._line_px)
         elif not self.scale.num_path_lines:
-            draw_chip(painter, QPointF(left, middle), here(), room, self._here_colours)
+            draw_chip(painter, QPointF(left, middle), here_text(), room, self._here_colours)
             return
         else:
             box.setLeft(left + self._paint_chips(painter, QPointF(left, middle), room, spot, is_leaf=is_leaf))
         message = self._message(spot.id)
-        if box.width() >= _LEAST_WORDS_PX:
-            draw_words(painter, box, first_words(message), _words_font(message), self._ink(message))
+        if box.width() >= _MIN_TEXT_PX:
+            draw_text(painter, box, first_words(message), _text_font(message), self._ink(message))
 
     def _paint_cell(self, painter: QPainter, layout: TreeLayout, spot: Spot) -> None:
-        """Draw a message's first lines right of its dot, within its lane."""
+        """Paint the first lines of a message right of its dot, within its lane."""
         scale = self.scale
-        at = scale.place(self._moved(spot)[0], spot.row)
+        at = scale.position(self._animated_lanes(spot)[0], spot.row)
         left = at.x() + scale.dot_px / 2 + GAP_PX
         room = scale.lane_px - scale.dot_px - 2 * GAP_PX
         top = at.y() - self._line_px / 2
         self._paint_heading(painter, QRectF(left, top, room, self._line_px), spot, is_leaf=spot == layout.leaf)
         message = self._message(spot.id)
         box = QRectF(left, top + self._line_px, room, scale.row_px)
-        draw_words(painter, box, first_words(message), _words_font(message), self._ink(message), scale.num_lines - 1)
+        draw_text(painter, box, first_words(message), _text_font(message), self._ink(message), scale.num_lines - 1)
 
     def _paint_heading(self, painter: QPainter, box: QRectF, spot: Spot, *, is_leaf: bool) -> None:
-        """Draw who said it, and the branch's name."""
+        """Paint the role of a message and the name of its branch."""
         chips = self._paint_chips(painter, QPointF(box.left(), box.center().y()), box.width(), spot, is_leaf=is_leaf)
         rest = box.adjusted(chips, 0, 0, 0)
-        if rest.width() >= _LEAST_WORDS_PX / 2:
-            role = role_in_words(self._message(spot.id))
-            draw_words(painter, rest, role, text_font(SMALL_PX), self.theme.quiet_text)
+        if rest.width() >= _MIN_TEXT_PX / 2:
+            role = role_text(self._message(spot.id))
+            draw_text(painter, rest, role, text_font(SMALL_PX), self.theme.quiet_text)
 
     def _paint_chips(self, painter: QPainter, left: QPointF, room: float, spot: Spot, *, is_leaf: bool) -> float:
-        """Draw “here” and the branch's name; return how much room they take."""
+        """Paint “here” and the branch's name; return their width."""
         used = 0.0
         if is_leaf:
-            used += draw_chip(painter, left, here(), room, self._here_colours) + 6
+            used += draw_chip(painter, left, here_text(), room, self._here_colours) + 6
         name = self._message(spot.id).name
-        if name and room - used >= _LEAST_WORDS_PX:
+        if name and room - used >= _MIN_TEXT_PX:
             used += draw_chip(painter, left + QPointF(used, 0), name, room - used, self._name_colours) + 6
         return used
 
@@ -224,16 +225,16 @@ class TreePicture(TreePlaces):
         return self.theme.text if message.role == "user" else self.theme.quiet_text
 
 
-def _words_font(message: Message) -> QFont:
-    font = text_font(_WORDS_PX)
+def _text_font(message: Message) -> QFont:
+    font = text_font(_TEXT_PX)
     if message.role == "user":
         font.setWeight(QFont.Weight.Medium)
     font.setItalic(message.role in {"system", "note"})
     return font
 
 
-class Points:
-    """Dots and lines, gathered to be drawn together."""
+class _Points:
+    """Dots and lines without detail, collected to be painted together: thousands may be visible."""
 
     def __init__(self) -> None:
         self._lines: list[QLineF] = []
@@ -243,7 +244,7 @@ class Points:
         self._hits = QPolygonF()
 
     def add_line(self, at: QPointF, from_x: float, row_px: int, *, is_path: bool) -> None:
-        """Let a dot hang from the one above, which stands at `from_x`."""
+        """Add the line to a dot from its parent at `from_x`."""
         if at.x() == from_x:
             (self._trunk if is_path else self._lines).append(QLineF(at.x(), at.y() - row_px, at.x(), at.y()))
         else:
@@ -256,7 +257,7 @@ class Points:
             self._hits.append(at)
 
     def paint(self, painter: QPainter, theme: Theme, dot_px: int) -> None:
-        # Siblings hang from one line: drawn for each of them, it must not become thicker.
+        # Siblings share a line that is drawn once for each; antialiasing would make it thicker.
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.setPen(QPen(QColor(theme.control_line), 1))
         painter.drawLines(self._lines)

@@ -1,4 +1,4 @@
-"""What a tree will look like, for whoever has none yet: a small painted one, and what its marks mean."""
+"""A sample of a tree, shown while the conversation is empty: a small picture and a legend."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from app.model.message import Message
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
-from app.ui.tree.tree_marks import draw_dot, draw_words
+from app.ui.tree.tree_geometry import DOT_PX, NORMAL, SCALES
+from app.ui.tree.tree_marks import draw_dot, draw_text
 from app.ui.tree.tree_picture import TreePicture
-from app.ui.tree.tree_places import DOT_PX, NORMAL, SCALES
 
 _ROW_PX = 24
 _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}
 
 
 class TreeSample(QScrollArea):
-    """Teaches by an example; nothing in it can be clicked. It scrolls where it must."""
+    """Explains trees by an example; it scrolls if needed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         title = QLabel(self.tr("Every message is a dot"))
         title.setObjectName("heading")
         title.setWordWrap(True)
-        told = QLabel(
+        explanation = QLabel(
             self.tr(
                 "Edit a question or regenerate an answer, and the conversation branches: nothing that was said is "
                 "lost. Double-click a dot to go there."
             )
         )
-        told.setObjectName("quiet")
-        told.setWordWrap(True)
+        explanation.setObjectName("quiet")
+        explanation.setWordWrap(True)
         self._picture = _Picture(theme)
         self._legend = _Legend(theme)
         page = QWidget()
-        for part in (self, page):
-            part.setObjectName("page")
+        for widget in (self, page):
+            widget.setObjectName("page")
         column = QVBoxLayout(page)
         column.setContentsMargins(16, 16, 16, 16)
         column.setSpacing(12)
         column.addWidget(title)
-        column.addWidget(told)
+        column.addWidget(explanation)
         column.addWidget(self._picture)
         column.addWidget(self._legend)
         column.addStretch(1)
-        for drawn in (self._picture, self._legend):
-            drawn.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        for widget in (self._picture, self._legend):
+            widget.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -60,14 +60,14 @@ class TreeSample(QScrollArea):
     def set_theme(self, theme: Theme) -> None:
         self._picture.picture.theme = theme
         self._picture.picture.scale = SCALES[NORMAL].for_text(theme.text_scale)
-        for part in (self._picture, self._legend):
-            part.updateGeometry()
+        for widget in (self._picture, self._legend):
+            widget.updateGeometry()
         self._legend.theme = theme
         self.update()
 
 
 class _Picture(QWidget):
-    """A question asked twice, and answered twice."""
+    """A tree of two questions, one of them with two answers."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class _Picture(QWidget):
 
 
 class _Legend(QWidget):
-    """What full, half and hollow dots mean."""
+    """Explains full, half and hollow dots."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -129,5 +129,5 @@ class _Legend(QWidget):
             middle = row_px * (number + 0.5)
             draw_dot(painter, QPointF(DOT_PX, middle), DOT_PX, tier, self.theme.quiet_text, self.theme.page)
             box = QRectF(2 * DOT_PX + 4, middle - row_px / 2, self.width() - 2 * DOT_PX - 4, row_px)
-            draw_words(painter, box, meaning, text_font(SMALL_PX), self.theme.quiet_text)
+            draw_text(painter, box, meaning, text_font(SMALL_PX), self.theme.quiet_text)
         painter.end()

@@ -1,4 +1,4 @@
-"""The tree as a person works it: mouse and keys walk it, pan and zoom it; what is done with messages is asked for."""
+"""The tree with mouse and keys: they walk, pan and zoom it; signals request everything else."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from app.ui.tree import tree_accessible
 from app.ui.tree.tree_canvas import TreeCanvas
 
 _WHEEL_STEP = 120
-"""One click of a mouse's wheel; a touchpad sends smaller ones."""
+"""One click of a mouse wheel; touchpads send smaller steps."""
 
 
 class TreeView(TreeCanvas):
-    """One tree; it changes nothing of it."""
+    """A tree that the user can walk; it does not change the tree."""
 
-    gone_to = Signal(int)
-    """Go to this message: by Enter or by a double click."""
-    pointed = Signal(int)
-    """The mouse is over another spot; 0: over none."""
+    go_to_requested = Signal(int)
+    """Enter or a double click on this message."""
+    hovered = Signal(int)
+    """The mouse is over another spot; 0 for none."""
     key_pressed = Signal(int, str)
     """A letter, or `Del`, was pressed on a message."""
-    comparison_asked = Signal(int, int)
-    """The message that the keys work on is to be compared with another."""
-    left = Signal()
-    """Keys are to work elsewhere again."""
-    menu_asked = Signal(int, QPoint)
-    """A message's menu, and where it is to open."""
+    comparison_requested = Signal(int, int)
+    """Compare the current message with another."""
+    escaped = Signal()
+    """Esc was pressed."""
+    menu_requested = Signal(int, QPoint)
+    """Open the menu of a message at a point of the screen."""
 
     def __init__(
         self, theme: Theme, message: Callable[[MessageId], Message], cost: Callable[[MessageId], Cost | None]
@@ -45,10 +45,10 @@ class TreeView(TreeCanvas):
         self.viewport().setMouseTracking(True)
         self._wheel = 0
         self._grabbed: QPoint | None = None
-        """Where the mouse took hold of the page."""
+        """The point at which the mouse was pressed."""
         self._is_panning = False
-        self.laid_out.connect(lambda: tree_accessible.tell_of_change(self))
-        self.current_changed.connect(lambda: tree_accessible.tell_of_focus(self))
+        self.laid_out.connect(lambda: tree_accessible.announce_change(self))
+        self.current_changed.connect(lambda: tree_accessible.announce_focus(self))
 
     @override
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -64,10 +64,10 @@ class TreeView(TreeCanvas):
 
     # --- mouse ---------------------------------------------------------------------------------------------
 
-    def spot_at(self, place: QPointF) -> Spot | None:
-        """Return the spot at a place of the viewport."""
-        self._know_right_edge()
-        return self.picture.spot_at(place + QPointF(self._offset()))
+    def spot_at(self, point: QPointF) -> Spot | None:
+        """Return the spot at a point of the viewport."""
+        self._update_right_edge()
+        return self.picture.spot_at(point + QPointF(self._offset()))
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -76,18 +76,18 @@ class TreeView(TreeCanvas):
 
     @override
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        place = event.position().toPoint()
+        point = event.position().toPoint()
         if self._grabbed is None:
-            self._point_at(event.position())
+            self._hover(event.position())
             return
         if not self._is_panning:
-            reach = QGuiApplication.styleHints().startDragDistance()
-            self._is_panning = (place - self._grabbed).manhattanLength() >= reach
+            distance = QGuiApplication.styleHints().startDragDistance()
+            self._is_panning = (point - self._grabbed).manhattanLength() >= distance
             if self._is_panning:
                 self.viewport().setCursor(Qt.CursorShape.ClosedHandCursor)
-                self._point_at(None)
+                self._hover(None)
         if self._is_panning:
-            moved, self._grabbed = place - self._grabbed, place
+            moved, self._grabbed = point - self._grabbed, point
             self.horizontalScrollBar().setValue(self.horizontalScrollBar().value() - moved.x())
             self.verticalScrollBar().setValue(self.verticalScrollBar().value() - moved.y())
 
@@ -102,42 +102,42 @@ class TreeView(TreeCanvas):
                 self.unfold(spot)
             elif event.modifiers() & Qt.KeyboardModifier.ControlModifier and current is not None:
                 if current != spot and not current.num_folded:
-                    self.comparison_asked.emit(current.id, spot.id)
+                    self.comparison_requested.emit(current.id, spot.id)
             else:
-                self._let_be_current(spot)
+                self._set_current_spot(spot)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         spot = self.spot_at(event.position())
         if spot is not None and not spot.num_folded and event.button() == Qt.MouseButton.LeftButton:
-            self._let_be_current(spot)
-            self.gone_to.emit(spot.id)
+            self._set_current_spot(spot)
+            self.go_to_requested.emit(spot.id)
 
     @override
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
-            self._point_at(None)
+            self._hover(None)
         return super().viewportEvent(event)
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if event.reason() == QContextMenuEvent.Reason.Mouse:
-            spot, place = self.spot_at(QPointF(event.pos())), event.globalPos()
+            spot, point = self.spot_at(QPointF(event.pos())), event.globalPos()
         else:
             spot = self.current
-            place = QPoint() if spot is None else self.viewport().mapToGlobal(self.rect_of(spot).bottomRight())
+            point = QPoint() if spot is None else self.viewport().mapToGlobal(self.rect_of(spot).bottomRight())
         if spot is not None and not spot.num_folded:
-            self._let_be_current(spot)
-            self.menu_asked.emit(spot.id, place)
+            self._set_current_spot(spot)
+            self.menu_requested.emit(spot.id, point)
 
-    def _point_at(self, place: QPointF | None) -> None:
-        spot = None if place is None else self.spot_at(place)
-        pointed_id = 0 if spot is None else spot.id
-        if pointed_id != self.picture.pointed_id:
-            self.picture.pointed_id = pointed_id
-            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if pointed_id else Qt.CursorShape.ArrowCursor)
+    def _hover(self, point: QPointF | None) -> None:
+        spot = None if point is None else self.spot_at(point)
+        hovered_id = 0 if spot is None else spot.id
+        if hovered_id != self.picture.hovered_id:
+            self.picture.hovered_id = hovered_id
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if hovered_id else Qt.CursorShape.ArrowCursor)
             self.viewport().update()
-            self.pointed.emit(pointed_id)
+            self.hovered.emit(hovered_id)
 
     # --- keys ----------------------------------------------------------------------------------------------
 
@@ -148,21 +148,21 @@ class TreeView(TreeCanvas):
         if layout is None or spot is None or modifiers:
             super().keyPressEvent(event)
             return
-        found = _walked(layout, spot, event.key())
-        if found is not None:
-            self.set_current(found.id)
+        neighbour = _neighbour(layout, spot, event.key())
+        if neighbour is not None:
+            self.set_current(neighbour.id)
             event.accept()
             return
         match event.key():
             case Qt.Key.Key_Up | Qt.Key.Key_Down | Qt.Key.Key_Left | Qt.Key.Key_Right:
-                # Nothing is there, and nothing behind the tree is meant.
+                # There is no neighbour, and the key must not reach the parent widget.
                 pass
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if spot.num_folded:
                 self.unfold(spot)
             case Qt.Key.Key_Return | Qt.Key.Key_Enter:
-                self.gone_to.emit(spot.id)
+                self.go_to_requested.emit(spot.id)
             case Qt.Key.Key_Escape:
-                self.left.emit()
+                self.escaped.emit()
             case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
                 self.zoom(1)
             case Qt.Key.Key_Minus:
@@ -192,11 +192,11 @@ class TreeView(TreeCanvas):
         self.picture.has_focus = self.hasFocus()
         self.viewport().update()
         if self.hasFocus():
-            tree_accessible.tell_of_focus(self)
+            tree_accessible.announce_focus(self)
 
 
-def _walked(layout: TreeLayout, spot: Spot, key: int) -> Spot | None:
-    """Return where a key leads from a spot; None: nowhere, or it is no key that leads."""
+def _neighbour(layout: TreeLayout, spot: Spot, key: int) -> Spot | None:
+    """Return the spot that a key moves to; None for other keys, or if there is no spot."""
     match key:
         case Qt.Key.Key_Up:
             return layout.above(spot)

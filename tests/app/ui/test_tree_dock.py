@@ -15,7 +15,7 @@ from app.ui.comparing.compare_window import CompareWindow
 from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_dock import TreeDock
-from app.ui.tree.tree_words import cost_of_going_to
+from app.ui.tree.tree_text import going_cost_text
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 
@@ -119,7 +119,7 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     dock.view.setFocus()
     person.bot.keyClick(dock.view, Qt.Key.Key_S)
     assert person.controller.shown.message(leaf).starred_ms is not None
-    dock.view.menu_asked.emit(leaf, dock.mapToGlobal(QPoint(20, 100)))
+    dock.view.menu_requested.emit(leaf, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     entries = {action.text().partition("\t")[0].replace("&", ""): action for action in menu.actions()}
     assert {"Go there", "Edit", "Regenerate", "Fork", "Copy message", "Star"} <= set(entries)
@@ -180,7 +180,7 @@ def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeD
     person.bot.mouseClick(dock.view.viewport(), Qt.MouseButton.LeftButton, ctrl, _place(dock, path[1].id))
     assert window.panes.left.toPlainText() == person.controller.shown.message(second).text
     assert window.panes.right.toPlainText() == path[1].text
-    dock.view.menu_asked.emit(first, dock.mapToGlobal(QPoint(20, 100)))
+    dock.view.menu_requested.emit(first, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     next(action for action in menu.actions() if action.text() == "Compare with the visible branch").trigger()
     menu.close()
@@ -236,8 +236,8 @@ def test_every_control_of_it_has_a_name_and_is_large_enough(person: Person, dock
 
 def test_above_the_first_words_of_a_conversation_there_is_nothing_to_read() -> None:
     empty = Message(id=1, parent_id=None, role="system", text="")
-    assert cost_of_going_to(empty, None) == "Nothing to read"
-    assert cost_of_going_to(structs.replace(empty, text="Be kind."), None) == "Its cost is not known yet"
+    assert going_cost_text(empty, None) == "Nothing to read"
+    assert going_cost_text(structs.replace(empty, text="Be kind."), None) == "Its cost is not known yet"
 
 
 def test_a_card_without_room_for_all_its_lines_shows_none_by_half(qtbot: QtBot) -> None:

@@ -16,9 +16,9 @@ from app.costs.prompt_cost import Cost
 from app.model.message import Message
 from app.model.tree import Tree
 from app.ui.theme import theme
-from app.ui.tree.tree_places import MARGIN_PX, NORMAL, SCALES
+from app.ui.tree.tree_geometry import MARGIN_PX, NORMAL, SCALES
+from app.ui.tree.tree_text import first_words
 from app.ui.tree.tree_view import TreeView
-from app.ui.tree.tree_words import first_words
 from tests.app.ui.wheel import turn_wheel
 
 _LIGHT = theme("light")
@@ -51,8 +51,8 @@ class _Looker:
         self.tree = tree
         self.view = TreeView(_LIGHT, lambda message_id: self.tree[message_id], _COSTS.get)
         self.asked: list[object] = []
-        self.view.gone_to.connect(partial(self._on_asked, "go"))
-        self.view.menu_asked.connect(partial(self._on_asked, "menu"))
+        self.view.go_to_requested.connect(partial(self._on_asked, "go"))
+        self.view.menu_requested.connect(partial(self._on_asked, "menu"))
         self.view.key_pressed.connect(self._on_key)
         self.view.resize(300, 500)
         self.view.show_tree(tree, {3: 4})

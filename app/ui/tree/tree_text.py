@@ -1,4 +1,4 @@
-"""What the tree says of a message: who said it, its first words, which version it is."""
+"""Short texts about messages for the tree: role, first words, version, everything for screen readers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from app.model.message import Message, MessageId
 from app.model.thoughts import split_thought
 from app.ui.parts.cost_text import cost_text
 
-_NUM_READ = 400
-"""So much of a text is looked at for its first words."""
-_NUM_SAID = 80
-"""So much of a text is said in a name: whoever walks past many hears many names."""
-_MARKS = "#>*-_`~ \t\r\n"
-"""What Markdown puts before words."""
-_IN_TEXT = re.compile(r"\*\*|`")
-"""What it puts around them, as far as it is hardly ever meant itself."""
+_MAX_CHARS = 400
+"""Only this much of a message is searched for its first words."""
+_MAX_SHORT_CHARS = 80
+"""The length of shortened texts, so that screen readers pass over a message quickly."""
+_LEADING_MARKS = "#>*-_`~ \t\r\n"
+"""Markdown characters at the beginning of a line."""
+_INLINE_MARKS = re.compile(r"\*\*|`")
+"""Markdown characters inside a line that are hardly ever part of the text."""
 
 
-def role_in_words(message: Message) -> str:
+def role_text(message: Message) -> str:
     match message.role:
         case "user":
             return QCoreApplication.translate("Tree", "You")
@@ -37,12 +37,12 @@ def role_in_words(message: Message) -> str:
 
 
 def first_words(message: Message) -> str:
-    """Return how a message begins, on one line: no marks of Markdown, nothing of what was thought."""
+    """Return the beginning of a message on one line, without Markdown marks and without the thought."""
     text = message.text
     thought = split_thought(text) if message.role == "assistant" else None
     if thought is not None:
         text = text[thought.answer_start :] or thought.text
-    words = " ".join(_IN_TEXT.sub("", text[:_NUM_READ].lstrip(_MARKS)).split())
+    words = " ".join(_INLINE_MARKS.sub("", text[:_MAX_CHARS].lstrip(_LEADING_MARKS)).split())
     if words:
         return words
     if message.role == "system":
@@ -52,49 +52,49 @@ def first_words(message: Message) -> str:
     return QCoreApplication.translate("Tree", "No text")
 
 
-def called(message: Message) -> str:
-    """Return what a branch is called that begins at a message, else the first words."""
+def branch_text(message: Message) -> str:
+    """Return the name of the branch that begins at a message, or its first words."""
     return message.name or first_words(message)
 
 
-def version_in_words(message_id: MessageId, siblings: Sequence[MessageId]) -> str:
-    """Return which of its siblings a message is; empty where it has none."""
+def version_text(message_id: MessageId, siblings: Sequence[MessageId]) -> str:
+    """Return “version 2 of 3”, or an empty text for a message without siblings."""
     if len(siblings) < 2:
         return ""
     text = QCoreApplication.translate("Tree", "version {number} of {count}")
     return text.format(number=list(siblings).index(message_id) + 1, count=len(siblings))
 
 
-def name_in_words(message: Message, siblings: Sequence[MessageId]) -> str:
-    """Return everything about a message that its dot, its marks and its words show, as one line."""
+def accessible_text(message: Message, siblings: Sequence[MessageId]) -> str:
+    """Return everything that the drawing shows about a message, as one line for screen readers."""
     starred = QCoreApplication.translate("Tree", "starred") if message.starred_ms is not None else ""
     pinned = QCoreApplication.translate("Tree", "pinned") if message.pinned_ms is not None else ""
-    parts = (role_in_words(message), version_in_words(message.id, siblings), message.name, starred, pinned)
-    return f"{', '.join(part for part in parts if part)}: {shortened(first_words(message))}"
+    details = (role_text(message), version_text(message.id, siblings), message.name, starred, pinned)
+    return f"{', '.join(detail for detail in details if detail)}: {shortened(first_words(message))}"
 
 
-def cost_of_going_to(message: Message, cost: Cost | None) -> str:
-    """Say what going to a message costs; above the first words of a conversation that is nothing, and no question."""
+def going_cost_text(message: Message, cost: Cost | None) -> str:
+    """Return the cost of going to a message; an empty system prompt costs nothing."""
     if cost is None and message.role == "system" and not message.text:
         return QCoreApplication.translate("Tree", "Nothing to read")
     return cost_text(cost)
 
 
-def fold_in_words(num_folded: int) -> str:
-    """Return what stands for siblings that are not shown."""
+def fold_text(num_folded: int) -> str:
+    """Return the text for siblings that are folded away."""
     if num_folded == 1:
         return QCoreApplication.translate("Tree", "1 more version")
     return QCoreApplication.translate("Tree", "{count} more versions").format(count=num_folded)
 
 
-def here() -> str:
-    """Return the mark of the end of the visible branch."""
+def here_text() -> str:
+    """Return the label of the end of the visible branch."""
     return QCoreApplication.translate("Tree", "here")
 
 
-def shortened(words: str) -> str:
-    """Return words for where many are too many."""
-    if len(words) <= _NUM_SAID:
-        return words
-    whole, _, _ = words[:_NUM_SAID].rpartition(" ")
-    return f"{whole or words[:_NUM_SAID]}…"
+def shortened(text: str) -> str:
+    """Return a text cut at a space, with an ellipsis if it is long."""
+    if len(text) <= _MAX_SHORT_CHARS:
+        return text
+    whole, _, _ = text[:_MAX_SHORT_CHARS].rpartition(" ")
+    return f"{whole or text[:_MAX_SHORT_CHARS]}…"
