@@ -1,1 +1,1 @@
-"""Versions beside each other."""
+"""Versions side by side, and two texts compared."""

@@ -1,7 +1,4 @@
-"""What is compared with what: a message with its version before, a branch with the visible one.
-
-The window that compares is imported when it opens.
-"""
+"""Commands that compare a message with another version, or a branch with the visible one."""
 
 from __future__ import annotations
 
@@ -18,14 +15,14 @@ from app.ui.theme import Theme
 from app.ui.tree.tree_text import role_text
 
 if TYPE_CHECKING:
-    from app.ui.comparing.compare_window import CompareWindow
+    pass
 
 _Side: TypeAlias = tuple[str, str]
-"""What it is called, and its text."""
+"""A title and a text."""
 
 
 class CompareCommands(QObject):
-    """Opens the window that compares; there is one at a time."""
+    """Opens the compare window, at most one at a time; it is imported only then."""
 
     _theme_changed = Signal(object)
 
@@ -40,18 +37,18 @@ class CompareCommands(QObject):
         self._theme_changed.emit(theme)
 
     def compare(self, message_id: MessageId) -> None:
-        """Compare a message with the version before it, the first with the next; a branch where there is none."""
+        """Compare a message with the version before it, the first with the second; without versions, its branch."""
         siblings = list(self._controller.shown.siblings(message_id))
         if len(siblings) < 2:
             self.compare_with_branch(message_id)
             return
-        place = siblings.index(message_id)
-        left, right = (place - 1, place) if place else (0, 1)
+        index = siblings.index(message_id)
+        left, right = (index - 1, index) if index else (0, 1)
         sides = [self._version(sibling, number, len(siblings)) for number, sibling in enumerate(siblings, 1)]
         self._open(sides, left, right)
 
     def compare_messages(self, one: MessageId, other: MessageId) -> None:
-        """Compare two messages, wherever they stand."""
+        """Compare any two messages."""
         siblings = list(self._controller.shown.siblings(one))
         if other in siblings:
             sides = [self._version(sibling, number, len(siblings)) for number, sibling in enumerate(siblings, 1)]
@@ -60,7 +57,7 @@ class CompareCommands(QObject):
             self._open([self._message(one), self._message(other)], 0, 1)
 
     def compare_with_branch(self, message_id: MessageId) -> None:
-        """Compare the branch that a message lies on with the visible one, from where they part."""
+        """Compare the branch of a message with the visible one, without their common beginning."""
         opened = self._controller.shown.opened
         if opened is None:
             return
@@ -79,13 +76,11 @@ class CompareCommands(QObject):
     def _open(self, sides: list[_Side], left: int, right: int) -> None:
         from app.ui.comparing.compare_window import CompareWindow, Side
 
-        opened = self._window.findChild(CompareWindow)
-        compared = opened if isinstance(opened, CompareWindow) else self._new(CompareWindow(self._theme, self._window))
-        compared.compare([Side(*side) for side in sides], left, right)
-
-    def _new(self, compared: CompareWindow) -> CompareWindow:
-        self._theme_changed.connect(compared.set_theme)
-        return compared
+        window = self._window.findChild(CompareWindow)
+        if not isinstance(window, CompareWindow):
+            window = CompareWindow(self._theme, self._window)
+            self._theme_changed.connect(window.set_theme)
+        window.compare([Side(*side) for side in sides], left, right)
 
     def _version(self, message_id: MessageId, number: int, count: int) -> _Side:
         title = self.tr("Version {number} of {count}").format(number=number, count=count)
@@ -98,9 +93,9 @@ class CompareCommands(QObject):
     def _titled(self, title: str, message_id: MessageId) -> str:
         message = self._controller.shown.message(message_id)
         model = message.record.model if message.record is not None else ""
-        parts = (title, message.name, model_label(model) if model else "", when(message.created_ms))
-        return " · ".join(part for part in parts if part)
+        details = (title, message.name, model_label(model) if model else "", when(message.created_ms))
+        return " · ".join(detail for detail in details if detail)
 
     def _text(self, messages: list[Message]) -> str:
-        said = [self._controller.shown.message(message.id) for message in messages]
-        return "\n\n".join(f"{role_text(message)}\n{message.text}" for message in said)
+        current = [self._controller.shown.message(message.id) for message in messages]
+        return "\n\n".join(f"{role_text(message)}\n{message.text}" for message in current)

@@ -1,4 +1,4 @@
-"""Two texts compared word by word in a window."""
+"""A window that compares two texts word by word."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ from app.ui.text.document_text import num_units
 from app.ui.theme import LINE_PX, TEXT_PX, Theme, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
-_NUM_SAID = 60
-"""So much of a difference is said aloud."""
+_MAX_ANNOUNCED_CHARS = 60
+"""Only this much of a difference is announced to screen readers."""
 _MARGIN_PX = 12
 _GAP_PX = 12
 _ABOVE = 1 / 3
-"""How far from the top of a pane a difference is shown."""
+"""The vertical position of the current difference in its pane."""
 _LINE_PERCENT = 130
-_WASH = 0.16
-_CURRENT = 0.42
+_ALPHA = 0.16
+_CURRENT_ALPHA = 0.42
 
 
 class Side(NamedTuple):
-    """What can be compared: what it is called, and its text."""
+    """A text that can be compared."""
 
     title: str
     text: str
 
 
 class CompareWindow(Sheet):
-    """Compares any two of some texts."""
+    """Compares two of several texts, which the user chooses."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__("", parent)
@@ -79,7 +79,7 @@ class CompareWindow(Sheet):
         self.panes.stepped.connect(self._on_stepped)
 
     def compare(self, sides: Sequence[Side], left: int, right: int) -> None:
-        """Show two of these; the others can be chosen instead."""
+        """Compare the sides with the indexes `left` and `right`; the user can choose the others."""
         self._sides = sides
         for choice, number in ((self.left_choice, left), (self.right_choice, right)):
             choice.clear()
@@ -118,23 +118,23 @@ class CompareWindow(Sheet):
         self.show_message(where)
         stretch = self.panes.current_stretch
         if stretch is not None and QAccessible.isActive():
-            left, right = (text[:_NUM_SAID] or self.tr("nothing") for text in stretch)
-            said = self.tr("{where}: left {left}, right {right}").format(where=where, left=left, right=right)
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, said))
+            left, right = (text[:_MAX_ANNOUNCED_CHARS] or self.tr("nothing") for text in stretch)
+            announced = self.tr("{where}: left {left}, right {right}").format(where=where, left=left, right=right)
+            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, announced))
 
 
 class ComparePanes(QWidget):
-    """The left text with what is only there struck out, the right one with what is only there underlined."""
+    """Two texts side by side that scroll together; removed text is struck out, added text underlined."""
 
     stepped = Signal()
-    """Another difference is the current one."""
+    """There is another current difference."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
         self._stretches: Sequence[Stretch] = ()
         self._edges: tuple[list[int], list[int]] = ([0], [0])
-        """Where stretches begin in both documents, and where the last one ends; as Qt counts."""
+        """The positions of the stretches in both documents, and the end of the last one."""
         self._changed: list[int] = []
         """The indexes of the stretches that differ."""
         self._current = -1
@@ -159,7 +159,7 @@ class ComparePanes(QWidget):
 
     @property
     def current(self) -> int:
-        """The number of the difference that is shown, from 0; -1: none is."""
+        """The index of the current difference; -1 for none."""
         return self._current
 
     @property
@@ -171,8 +171,8 @@ class ComparePanes(QWidget):
         self._fill()
 
     def show_texts(self, left: str, right: str) -> None:
-        """Show two texts from their beginnings."""
-        # A document has one sign for the end of a line.
+        """Show two texts from the beginning."""
+        # A document has one character for every line end.
         self._stretches = differences(*(text.replace("\r\n", "\n").replace("\r", "\n") for text in (left, right)))
         self._changed = [index for index, stretch in enumerate(self._stretches) if not stretch.is_same]
         lefts, rights = [0], [0]
@@ -184,20 +184,20 @@ class ComparePanes(QWidget):
         self._fill()
 
     def step(self, step: int) -> None:
-        """Show the next difference (1) or the one before (-1); behind the last one comes the first."""
+        """Show the next (1) or the previous difference (-1), with wrap-around."""
         if self._changed:
             begin = -1 if step > 0 else 0
             self._current = ((self._current if self._current >= 0 else begin) + step) % len(self._changed)
             self._show_current()
             self.stepped.emit()
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- painting and scrolling ----------------------------------------------------------------------------
 
     def _fill(self) -> None:
         removed, added = QTextCharFormat(), QTextCharFormat()
-        removed.setBackground(_wash(self._theme.danger, _WASH))
+        removed.setBackground(_transparent(self._theme.danger, _ALPHA))
         removed.setFontStrikeOut(True)
-        added.setBackground(_wash(self._theme.accent, _WASH))
+        added.setBackground(_transparent(self._theme.accent, _ALPHA))
         added.setUnderlineStyle(QTextCharFormat.UnderlineStyle.SingleUnderline)
         added.setUnderlineColor(QColor(self._theme.accent))
         for pane, side, marked in ((self.left, 0, removed), (self.right, 1, added)):
@@ -235,12 +235,12 @@ class ComparePanes(QWidget):
             cursor.setPosition(edges[index + 1], QTextCursor.MoveMode.KeepAnchor)
             selection = QTextEdit.ExtraSelection()
             selection.cursor = cursor  # pyright: ignore[reportAttributeAccessIssue]
-            selection.format.setBackground(_wash(colour, _CURRENT))  # pyright: ignore[reportAttributeAccessIssue]
+            selection.format.setBackground(_transparent(colour, _CURRENT_ALPHA))  # pyright: ignore[reportAttributeAccessIssue]
             pane.setExtraSelections([selection])
         self._is_following = False
 
     def _follow(self, pane: QTextEdit, other: QTextEdit, _value: int) -> None:
-        """What is level with the middle of the one pane is level with it in the other."""
+        """Scroll the other pane so that the text in the middle of both panes corresponds."""
         if self._is_following:
             return
         bar, other_bar = pane.verticalScrollBar(), other.verticalScrollBar()
@@ -256,13 +256,13 @@ class ComparePanes(QWidget):
         self._is_following = False
 
     def _opposite(self, position: int, *, is_left: bool) -> int:
-        """Return the place in the other document that stands for one in this."""
-        here, there = self._edges if is_left else self._edges[::-1]
-        index = min(max(bisect_right(here, position) - 1, 0), max(len(here) - 2, 0))
-        if len(here) < 2:
+        """Return the corresponding position in the other document."""
+        own, other = self._edges if is_left else self._edges[::-1]
+        index = min(max(bisect_right(own, position) - 1, 0), max(len(own) - 2, 0))
+        if len(own) < 2:
             return 0
-        share = (position - here[index]) / max(here[index + 1] - here[index], 1)
-        return min(there[index] + round(share * (there[index + 1] - there[index])), there[-1])
+        share = (position - own[index]) / max(own[index + 1] - own[index], 1)
+        return min(other[index] + round(share * (other[index + 1] - other[index])), other[-1])
 
 
 def _pane() -> QTextEdit:
@@ -282,13 +282,13 @@ def _pane() -> QTextEdit:
 
 
 def _top(pane: QTextEdit, cursor: QTextCursor) -> int:
-    """How far below the beginning of a text a place is; all of the text is laid out, else nobody knows."""
+    """Return the distance of a cursor from the top of the text; this lays out the whole text."""
     document = pane.document()
     document.documentLayout().blockBoundingRect(document.lastBlock())
     return pane.cursorRect(cursor).top() + pane.verticalScrollBar().value()
 
 
-def _wash(colour: str, alpha: float) -> QColor:
-    wash = QColor(colour)
-    wash.setAlphaF(alpha)
-    return wash
+def _transparent(colour: str, alpha: float) -> QColor:
+    result = QColor(colour)
+    result.setAlphaF(alpha)
+    return result

@@ -1,4 +1,4 @@
-"""Several answers to one question beside each other, also while they stream: to go on with one, or keep it alone."""
+"""A page with several answers to one question side by side, also while they stream."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.ui.theme import Theme, icon
 
 _TICK_MS = 33
 _CARD_PX = 300
-"""The least width of an answer that reads well."""
+"""The minimum width of an answer that is easy to read."""
 _CARD_HEIGHT_PX = 240
 _MARGIN_PX = 16
 _GAP_PX = 12
@@ -37,10 +37,10 @@ _TEXT_INSET_PX = 10
 
 
 class SideBySide(QWidget):
-    """A page of the window; it closes itself where its answers are no longer shown."""
+    """The user goes on with one answer, or keeps only one; the page closes when the answers are gone."""
 
     closed = Signal(bool)
-    """Whether one of the answers was chosen."""
+    """True if the user chose one of the answers."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -89,11 +89,11 @@ class SideBySide(QWidget):
 
     @property
     def message_ids(self) -> Sequence[MessageId]:
-        """The answers that are shown, in their order; empty where the page is not."""
+        """The answers on the page in order; empty while the page is hidden."""
         return tuple(self._cards)
 
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
-        """Show siblings, all or some of them, the first with the focus; each has its number among all."""
+        """Show some or all siblings, and focus the first; each shows its number among all."""
         self._clear()
         first = self._controller.shown.message(message_ids[0])
         asked = self._controller.shown.message(first.parent_id).text if first.parent_id is not None else ""
@@ -108,17 +108,17 @@ class SideBySide(QWidget):
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
             num_pruned = self._controller.shown.subtree_size(*(other for other in message_ids if other != message_id))
-            what = self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned)
+            tip = self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned)
             if not are_all:
                 card.keep_button.setText(self.tr("Keep only this of {}").format(len(message_ids)))
                 others_stay = self.tr("Versions that are not shown here stay.")
-                what = f"{what}. {others_stay}"
-            card.keep_button.setToolTip(what)
-        self._place()
+                tip = f"{tip}. {others_stay}"
+            card.keep_button.setToolTip(tip)
+        self._lay_out_cards()
         self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_page(self, *, is_chosen: bool = False) -> None:
-        """Show the branch again; every version stays."""
+        """Close the page; all versions stay in the tree."""
         self._clear()
         self.closed.emit(is_chosen)
 
@@ -148,19 +148,19 @@ class SideBySide(QWidget):
             card.deleteLater()
         self._cards.clear()
 
-    def _place(self) -> None:
-        """As many in a row as read well, and rows of one length."""
+    def _lay_out_cards(self) -> None:
+        """Lay the cards out in rows of equal length, each at least `_CARD_PX` wide."""
         if not self._cards:
             return
         card_px = max(_CARD_PX, *(card.minimumSizeHint().width() for card in self._cards.values()))
-        # There may be a scroll bar, once they have their places.
+        # Leave room for the vertical scroll bar that may appear.
         room = self.width() - 2 * _MARGIN_PX - self._area.verticalScrollBar().sizeHint().width()
-        most = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
-        num_rows = -(-len(self._cards) // most)
+        max_columns = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
+        num_rows = -(-len(self._cards) // max_columns)
         num_columns = -(-len(self._cards) // num_rows)
-        for place, card in enumerate(self._cards.values()):
+        for index, card in enumerate(self._cards.values()):
             self._grid.removeWidget(card)
-            self._grid.addWidget(card, place // num_columns, place % num_columns)
+            self._grid.addWidget(card, index // num_columns, index % num_columns)
         for column in range(self._grid.columnCount()):
             self._grid.setColumnStretch(column, 1 if column < num_columns else 0)
 
@@ -181,7 +181,7 @@ class SideBySide(QWidget):
             card.view.show_message(self._shown(message_id))
 
     def _on_branch(self) -> None:
-        """Another conversation is open, or what is shown here was pruned."""
+        """Close the page if another conversation was opened or one of the answers was pruned."""
         if not self._cards:
             return
         first = next(iter(self._cards))
@@ -191,7 +191,7 @@ class SideBySide(QWidget):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._place()
+        self._lay_out_cards()
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -204,14 +204,14 @@ class SideBySide(QWidget):
     def event(self, event: QEvent) -> bool:
         key = event.key() if isinstance(event, QKeyEvent) else None
         if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
-            # Esc closes the page rather than stopping what streams in it.
+            # Esc closes the page instead of stopping an answer.
             event.accept()
             return True
         return super().event(event)
 
 
 class _Card(QFrame):
-    """One answer with its two buttons; it follows its end while the person is there."""
+    """One answer with its two buttons; it scrolls along while its end is visible."""
 
     def __init__(self, name: str, shown: ShownMessage, theme: Theme) -> None:
         super().__init__()
@@ -220,7 +220,7 @@ class _Card(QFrame):
         self.setMinimumHeight(_CARD_HEIGHT_PX)
         label = QLabel(name)
         label.setObjectName("role")
-        # Where the text begins.
+        # Aligned with the text below.
         label.setContentsMargins(_TEXT_INSET_PX, 0, 0, 0)
         self.view = MessageView(shown, theme)
         self._area = QScrollArea()

@@ -1,1 +1,1 @@
-"""A message's text: Markdown as a document, its code, tables, formulas and tokens."""
+"""The text of messages: Markdown as a document with code, tables and formulas; tokens."""
