@@ -17,7 +17,7 @@ _ROOMS = ("answers", "archive", "conversation", "costs", "export", "replay")
 _SOURCES = ("app/*.py", *(f"app/{room}/*.py" for room in _ROOMS), "app/model/**/*.py", "worker/**/*.py")
 _NOT_IN_THE_WINDOW = (
     # What is said in the terminal.
-    *(f"app/{name}.py" for name in ("__main__", "command_line", "replay/run_again", "tour")),
+    *(f"app/{name}.py" for name in ("__main__", "command_line", "replay/batch_replay", "tour")),
     # Of the library, of a chat in the terminal, of commands that the window never sends.
     "worker/states/*.py",
     *(f"worker/{name}.py" for name in ("__main__", "chat", "commands", "encoding", "library", "stdio", "stepping")),

@@ -1,1 +1,1 @@
-"""All conversations, read and written in threads beside the window, each with a store of its own."""
+"""Long tasks on the store, and search while typing; both run in threads beside the window."""

@@ -1,7 +1,6 @@
-"""Searching as one types: a thread with a store of its own, in which the latest question takes the place of older ones.
+"""Search while typing, in a thread with a store of its own.
 
-Nothing is waited for and nothing is timed: while one question is looked up, those that are typed meanwhile are
-forgotten but for the last.
+There are no timers: while one search runs, only the last query typed meanwhile is remembered.
 """
 
 from __future__ import annotations
@@ -21,79 +20,79 @@ from app.model.store import Store
 
 MAX_HITS = 50
 _PATIENCE_MS = 10_000
-_IS_READ = "Searching only reads."
+_READ_ONLY = "Searching only reads."
 
 
-class Found(Struct, frozen=True):
-    """What answers a question; `trouble`: why nothing could be looked up."""
+class SearchResult(Struct, frozen=True):
+    """The result of a search; `error` says why it failed."""
 
-    typed: str
+    query: str
     hits: Sequence[Hit] = ()
-    trouble: str = ""
+    error: str = ""
 
 
 class Searcher(QObject):
-    """Looks into the store at `path`. Must be closed."""
+    """Searches the store at `path`. Must be closed."""
 
     found = Signal(object)
-    """The `Found` of the last question; those of older ones may not come."""
-    _came = Signal(object)
-    """Out of the thread; the one signal that crosses."""
+    """The `SearchResult` of the latest query; results of older ones may be dropped."""
+    _reported = Signal(object)
+    """The only signal that crosses from the thread to the window's thread."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._news = threading.Condition()
-        self._asked: str | None = None
+        self._changed = threading.Condition()
+        self._query: str | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._latest = ""
-        self._came.connect(self._on_came)
+        self._reported.connect(self._on_reported)
 
-    def ask(self, typed: str) -> None:
-        """Look for what is typed (see `app.model.search_words`)."""
-        self._latest = typed
-        with self._news:
-            self._asked = typed
-            self._news.notify()
+    def search(self, query: str) -> None:
+        """Search for a query as the user typed it (see `app.model.search_words`)."""
+        self._latest = query
+        with self._changed:
+            self._query = query
+            self._changed.notify()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="search", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
         """End the thread."""
-        with self._news:
+        with self._changed:
             self._is_closed = True
-            self._news.notify()
+            self._changed.notify()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
-    def _on_came(self, found: Found) -> None:
-        if found.typed == self._latest:
-            self.found.emit(found)
+    def _on_reported(self, result: SearchResult) -> None:
+        if result.query == self._latest:
+            self.found.emit(result)
 
     # --- in the thread -------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        with contextlib.closing(Store(self._path, read_only_because=_IS_READ)) as store:
-            while (typed := self._next()) is not None:
-                self._came.emit(self._looked_up(store, typed))
+        with contextlib.closing(Store(self._path, read_only_because=_READ_ONLY)) as store:
+            while (query := self._next_query()) is not None:
+                self._reported.emit(self._result(store, query))
 
-    def _next(self) -> str | None:
-        with self._news:
-            self._news.wait_for(lambda: self._is_closed or self._asked is not None)
-            typed, self._asked = self._asked, None
-            return None if self._is_closed else typed
+    def _next_query(self) -> str | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or self._query is not None)
+            query, self._query = self._query, None
+            return None if self._is_closed else query
 
-    def _looked_up(self, store: Store, typed: str) -> Found:
-        words, filters = understood(typed)
+    def _result(self, store: Store, query: str) -> SearchResult:
+        words, filters = understood(query)
         try:
             try:
-                return Found(typed, store.search(words, filters, limit=MAX_HITS))
+                return SearchResult(query, store.search(words, filters, limit=MAX_HITS))
             except StoreError:
-                # The index may have to be made again, which takes somebody who may write.
+                # The index may have to be rebuilt, which needs a writable store.
                 with contextlib.closing(Store(self._path, patience_ms=_PATIENCE_MS)) as writable:
-                    return Found(typed, writable.search(words, filters, limit=MAX_HITS))
+                    return SearchResult(query, writable.search(words, filters, limit=MAX_HITS))
         except StoreError as error:
-            return Found(typed, trouble=str(error))
+            return SearchResult(query, error=str(error))

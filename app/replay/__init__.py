@@ -1,1 +1,1 @@
-"""An answer run again from its record, and what came of it."""
+"""Replay: an answer generated again from its record, and the comparison with the stored answer."""

@@ -1,9 +1,9 @@
-"""An answer run again from its record, and what came of it: a talk with the worker; neither Qt nor a process.
+"""Replay of one answer from its record, as commands to and events from the worker. Independent of Qt and processes.
 
-Each token is drawn again behind the stored ids before it, with the same seed. Draws are functions of logits, seed and
-place, so with the same weights, libraries and way of keeping what was read all of them come again; where one does not,
-the stored token is put in its place and the run goes on from there. What hooks did can't be parted so: with them an
-answer is drawn in one go, up to the first token that is another.
+Each token is sampled again after the stored tokens before it, with the same seed. Samples are functions of logits, seed
+and position, so with the same weights, libraries and KV cache bits all of them come again. Where one does not, the
+stored token is used instead and the replay continues after it. Hooks may depend on everything before, so an answer
+with hooks is replayed in one run, up to the first token that differs.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import structs
+from msgspec import Struct, structs
 
 from app.answers.prompt import generate, without_oldest
-from app.model.message import Message
-from app.replay.runs import DRAWN, runs_of
-from app.replay.verdict import Difference, Verdict, changes, rounding, undrawn
+from app.model.message import ORIGINS, Earlier, Message, Record, Sampling
+from app.replay.verdict import DRAWN, Difference, Verdict, changes, rounding, undrawn
 from worker.protocol import (
     Cancel,
     Chunk,
@@ -33,18 +32,18 @@ from worker.protocol import (
 )
 
 _MAX_DIFFERENCES = 16
-"""After so many the answer is another one; it is not followed further."""
+"""With so many differences it is another answer; the rest is not compared."""
 _NUM_TOP = 10
-"""Alternatives that are asked for, to tell how near two tokens were."""
-_ROOM = 64
-"""Tokens behind the last one in which what ended the answer may come again."""
-_REST = 3
-"""Tokens behind the last one with which a character that begins there is whole; halves of one are not told."""
+"""Alternatives requested per token, to compare the probabilities of the stored and the new token."""
+_NUM_EXTRA_TO_END = 64
+"""Tokens after the last one in which the end of the answer may come again."""
+_NUM_EXTRA_FOR_TEXT = 3
+"""Tokens after the last one that may complete its character; the worker reports whole characters only."""
 _ENDINGS = {"eos", "stop", "constraint", "hook"}
 
 
-def refused(message: Message) -> str | None:
-    """Return why an answer can't be run again, if so, as a sentence."""
+def why_not_replayable(message: Message) -> str | None:
+    """Return why an answer can't be replayed, as a sentence; None if it can."""
     if message.role != "assistant" or not message.text:
         return "This is no answer of a model."
     if message.record is None or not message.record.token_ids:
@@ -54,14 +53,53 @@ def refused(message: Message) -> str | None:
     return None
 
 
+class Run(Struct, frozen=True):
+    """A range of tokens that were sampled with one seed and one set of sampling parameters."""
+
+    begin: int
+    end: int
+    seed: int | None
+    sampling: Sampling
+    is_last: bool
+
+
+def runs_of(record: Record) -> list[Run]:
+    """Return the runs of a record; the last may be empty, if only the end of the answer can be compared."""
+    num_ids = len(record.token_ids)
+    # Tokens that were recut at the end were sampled as others: only their text can be compared.
+    num_whole = len(record.origins.rstrip(ORIGINS["recut"])) if record.origins else num_ids
+    last = Earlier(end=num_whole, seed=record.seed, sampling=record.sampling)
+    runs: list[Run] = []
+    begin = 0
+    for part in (*record.earlier, last):
+        end = min(part.end, num_whole)
+        place = begin
+        while place < end:
+            start = place
+            while place < end and (not record.origins or record.origins[place] in DRAWN):
+                place += 1
+            if place > start:
+                runs.append(Run(start, place, part.seed, part.sampling, False))
+            else:
+                place += 1
+        begin = max(begin, end)
+    last_begin = record.earlier[-1].end if record.earlier else 0
+    has_none = not runs or runs[-1].end < num_whole or last_begin >= num_whole
+    if num_whole < num_ids and has_none:
+        runs.append(Run(num_whole, num_whole, last.seed, last.sampling, False))
+    if runs and runs[-1].end == num_whole:
+        runs[-1] = structs.replace(runs[-1], is_last=True)
+    return runs
+
+
 class Replay:
-    """One answer on its way. Send what `start` and `take` return, and hand every event to `take`."""
+    """The replay of one answer. The caller sends the commands that `start` and `take` return, and passes on events."""
 
     def __init__(self, message: Message, prompt: Sequence[Message], loaded: ModelLoaded, kv_bits: int | None) -> None:
-        """`message` has tokens (see `refused`); `prompt` are the messages before it, `loaded` the model that runs."""
+        """`message` must be replayable (see `why_not_replayable`); `prompt` holds the messages before it."""
         assert message.record is not None
         self.verdict: Verdict | None = None
-        """Once it is over."""
+        """None until the replay has ended."""
         self._message = message
         self._record = message.record
         self._prompt = without_oldest(prompt, message.record.figures.left_out_messages)
@@ -76,17 +114,17 @@ class Replay:
         self._num_compared = 0
         self._is_end_compared = False
         self._prompt_tokens: int | None = None
-        self._num_asked = 0
+        self._num_requests = 0
         self._request_id = ""
         self._begin = self._place = 0
-        """Where the request began, and the place of the next token that it draws."""
+        """The positions of the request's first token and of its next token."""
         self._tokens: list[Token] = []
         self._text = ""
         self._is_cancelled = False
 
     @property
-    def done(self) -> float:
-        """How much of it is done, 0…1."""
+    def progress(self) -> float:
+        """The fraction that is done, 0 to 1."""
         return 1.0 if self.verdict is not None else self._place / max(len(self._ids), 1)
 
     def start(self) -> Command:
@@ -94,18 +132,18 @@ class Replay:
         return Tokenize(request_id=self._next_id(), token_ids=list(self._ids))
 
     def stop(self) -> Command:
-        """Give it up; return what ends the request under way."""
+        """Stop the replay; return the command that cancels the current request."""
         self._end("It was stopped.")
         return Cancel(request_id=f"{self._request_id}-stop", target=self._request_id)
 
     def take(self, event: Event) -> list[Command]:
-        """Take an event of the worker, whoever's it is; return what to send next."""
+        """Handle an event of the worker, which may belong to another request; return the next commands."""
         if self.verdict is not None or event.request_id != self._request_id:
             return []
         match event:
             case Tokenized():
                 self._pieces = event.pieces
-                # What broke off may have tokens whose text was not told yet.
+                # An interrupted answer may have tokens whose text was not shown yet.
                 self._is_text_spelled = event.text == self._message.text or (
                     self._record.reason is None and event.text.startswith(self._message.text)
                 )
@@ -125,12 +163,12 @@ class Replay:
     # --- inside --------------------------------------------------------------------------------------------
 
     def _next_id(self) -> str:
-        self._num_asked += 1
-        self._request_id = f"replay-{self._message.id}-{self._num_asked}"
+        self._num_requests += 1
+        self._request_id = f"replay-{self._message.id}-{self._num_requests}"
         return self._request_id
 
     def _next_run(self) -> list[Command]:
-        """Begin the stretch that comes next."""
+        """Start the next run whose seed is known."""
         while self._runs:
             if self._runs[0].seed is not None or self._runs[0].sampling.temperature == 0:
                 return self._ask(self._runs[0].begin)
@@ -140,7 +178,7 @@ class Replay:
         return []
 
     def _ask(self, begin: int) -> list[Command]:
-        """Draw what is left of a stretch again, behind the stored ids before it."""
+        """Request the rest of the current run, after the stored tokens before `begin`."""
         run = self._runs[0]
         self._begin = self._place = begin
         self._tokens, self._text, self._is_cancelled = [], "", False
@@ -153,7 +191,7 @@ class Replay:
                 command,
                 sampling=msgspec.structs.replace(command.sampling, seed=run.seed),
                 continuation=Continuation(token_ids=list(self._ids[:begin])) if begin else None,
-                max_tokens=run.end - begin + (_ROOM if is_ending else _REST),
+                max_tokens=run.end - begin + (_NUM_EXTRA_TO_END if is_ending else _NUM_EXTRA_FOR_TEXT),
                 hooks=list(self._hooks),
                 hook_options={name: given for name, given in command.hook_options.items() if name in self._hooks},
                 top_logprobs=max(self._record.top_logprobs, _NUM_TOP),
@@ -163,7 +201,7 @@ class Replay:
     def _chunk(self, event: Chunk) -> list[Command]:
         self._tokens += event.tokens
         self._text += event.text
-        # A hook may take back what it has let through.
+        # A hook may retract tokens later.
         if self._is_in_one_go or self._is_cancelled:
             return []
         if self._compare(self._tokens[self._place - self._begin :]) or self._is_beyond():
@@ -172,7 +210,7 @@ class Replay:
         return []
 
     def _compare(self, tokens: Sequence[Token]) -> bool:
-        """Compare the next tokens with those that are stored; return whether one was another."""
+        """Compare the next tokens with the stored ones; return whether one differs."""
         end = self._runs[0].end
         for token in tokens:
             if self._place >= end:
@@ -185,35 +223,35 @@ class Replay:
         return False
 
     def _is_beyond(self) -> bool:
-        """Whether the answer went on where it ended."""
+        """Whether the answer continued where the stored one ended."""
         run = self._runs[0]
-        over = self._tokens[run.end - self._begin :]
-        # What ends in a stop string has tokens that are no text of it.
-        if not over or not run.is_last or self._record.reason not in _ENDINGS - {"stop"}:
+        extra = self._tokens[run.end - self._begin :]
+        # An answer that ends at a stop string has tokens beyond its text.
+        if not extra or not run.is_last or self._record.reason not in _ENDINGS - {"stop"}:
             return False
-        self._differ(run.end, over[0])
+        self._differ(run.end, extra[0])
         return True
 
     @property
     def _is_in_one_go(self) -> bool:
-        """Whether a part can't be gone on with behind a token that was drawn otherwise."""
+        """Whether the replay can't continue after a token that differs."""
         constraint = self._record.constraint
         return bool(self._hooks) or (constraint is not None and constraint.covers == "new")
 
     def _differ(self, place: int, token: Token | None) -> None:
         stored = self._ids[place] if place < len(self._ids) else None
-        near = {other.id: other for other in token.top} if token is not None else {}
+        alternatives = {other.id: other for other in token.top} if token is not None else {}
         recorded = self._record.logprobs
-        there = None if stored is None else near.get(stored)
-        here = None if token is None else near.get(token.id)
+        stored_now = None if stored is None else alternatives.get(stored)
+        drawn = None if token is None else alternatives.get(token.id)
         self._differences.append(
             Difference(
                 place=place,
                 stored_id=stored,
                 drawn_id=None if token is None else token.id,
                 stored_text=self._pieces[place] if place < len(self._pieces) else "",
-                drawn_text="" if here is None else here.text,
-                stored_logprob=None if there is None else there.logprob,
+                drawn_text="" if drawn is None else drawn.text,
+                stored_logprob=None if stored_now is None else stored_now.logprob,
                 drawn_logprob=None if token is None else token.logprob,
                 recorded_logprob=recorded[place] if place < len(recorded) else None,
             )
@@ -221,20 +259,20 @@ class Replay:
 
     def _finished(self, event: Finished) -> list[Command]:
         run = self._runs[0]
-        self._look_at_prompt(event)
+        self._compare_prompt(event)
         is_other = self._compare(self._tokens) if self._is_in_one_go else self._is_cancelled
         if not is_other and self._place < run.end:
             if event.choices[0].reason == "length":
                 self._remark(f"The model's context ends at token {self._place:,}.")
                 self._end()
                 return []
-            # It ended where it went on.
+            # It ended where the stored answer continues.
             self._num_compared += 1
             self._differ(self._place, None)
             self._place += 1
             is_other = True
         elif not is_other and run.is_last:
-            self._look_at_end(event)
+            self._compare_end(event)
         if is_other and (self._is_in_one_go or len(self._differences) >= _MAX_DIFFERENCES):
             self._remark(f"What comes after token {self._place:,} was not compared.")
             self._end()
@@ -244,15 +282,15 @@ class Replay:
         self._runs.pop(0)
         return self._next_run()
 
-    def _look_at_prompt(self, event: Finished) -> None:
-        """Where what the model read is of another length, all places are others."""
+    def _compare_prompt(self, event: Finished) -> None:
+        """Compare the prompt's length: with another one, every position differs."""
         if self._prompt_tokens is not None or not event.usage.prompt_tokens:
             return
         self._prompt_tokens = event.usage.prompt_tokens - self._begin
         begin = max((part.end for part in self._record.earlier if not part.has_forked), default=0)
         before = self._record.figures.prompt_tokens - begin
         if self._record.figures.prompt_tokens and not self._has_healed and before != self._prompt_tokens:
-            self._say(
+            self._add_reason(
                 f"What it answers has {self._prompt_tokens:,} tokens and had {before:,}: a message above it, the chat "
                 "template or what that is given is another."
             )
@@ -261,7 +299,7 @@ class Replay:
     def _has_healed(self) -> bool:
         return bool(set(self._record.origins) - DRAWN)
 
-    def _look_at_end(self, event: Finished) -> None:
+    def _compare_end(self, event: Finished) -> None:
         choice = event.choices[0]
         reason = self._record.reason
         if reason not in _ENDINGS or self._differences:
@@ -274,13 +312,15 @@ class Replay:
     def _failed(self, event: Failed) -> list[Command]:
         if self._hooks and event.kind in {"hook_failed", "bad_request"}:
             names = ", ".join(self._hooks)
-            self._say(f"Its hooks ({names}) can't be used as they were, so it was drawn without: {event.message}")
+            self._add_reason(
+                f"Its hooks ({names}) can't be used as they were, so it was drawn without: {event.message}"
+            )
             self._hooks = ()
             return self._ask(self._begin)
         self._end(event.message)
         return []
 
-    def _say(self, reason: str) -> None:
+    def _add_reason(self, reason: str) -> None:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
@@ -290,7 +330,7 @@ class Replay:
 
     def _end(self, error: str | None = None) -> None:
         if self._differences and not self._reasons:
-            self._say(rounding(self._differences[0], self._record))
+            self._add_reason(rounding(self._differences[0], self._record))
         self.verdict = Verdict(
             message_id=self._message.id,
             model=self._record.model,

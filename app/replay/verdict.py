@@ -1,4 +1,4 @@
-"""What came of running an answer again, as values and as sentences; it runs nothing."""
+"""The result of a replay, as values and as sentences."""
 
 from __future__ import annotations
 
@@ -8,97 +8,98 @@ import math
 from msgspec import Struct
 
 from app.model.message import ORIGINS, MessageId, Record
-from app.replay.runs import DRAWN
 from worker.protocol import ModelLoaded
 
+DRAWN = frozenset(ORIGINS[origin] for origin in ("sampled", "forced", "draft"))
+"""Origins of tokens that come again if nothing changed. Tokens at a join depend on the text around it."""
 _ROUNDING = "Models compute with rounding that depends on how much is read at once."
-_NEAR = 0.05
-"""Log-probabilities that are this near may change places by rounding."""
+_ROUNDING_LOGPROB = 0.05
+"""Rounding may swap tokens whose log-probabilities differ by no more than this."""
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """A place where another token was drawn."""
+    """A position at which another token was sampled."""
 
     place: int
-    """In the turn's ids, from 0."""
+    """The index in the answer's tokens, from 0."""
     stored_id: int | None
-    """None: the answer ended here."""
+    """None means that the stored answer ends here."""
     drawn_id: int | None
-    """None: it ended here now."""
+    """None means that the replay ended here."""
     stored_text: str = ""
     drawn_text: str = ""
     stored_logprob: float | None = None
-    """As it is now; None: not known, or far from likely."""
+    """In the replay. None means unknown, or not among the likeliest tokens."""
     drawn_logprob: float | None = None
     recorded_logprob: float | None = None
-    """Of the stored token, as the record has it."""
+    """The stored token's log-probability in the record."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
-    """What came of running an answer again."""
+    """The result of a replay."""
 
     message_id: MessageId
     model: str
     matched: bool
-    """Whether its ids spell its text, and every token that a model drew was drawn again."""
+    """Whether the stored tokens spell the text, and all tokens that the model sampled came again."""
     num_tokens: int = 0
     num_compared: int = 0
-    """Of them, those that were drawn again, as they were or otherwise."""
+    """The number of tokens that were sampled again."""
     is_text_spelled: bool | None = None
-    """Whether the stored ids say the stored text; None: not known."""
+    """Whether the stored tokens spell the stored text. None means unknown."""
     differences: tuple[Difference, ...] = ()
     reasons: tuple[str, ...] = ()
-    """What is other than it was, as sentences; where nothing is and tokens differ, what else it may be."""
+    """Changes since the answer was written, as sentences; if there are none, another explanation of differences."""
     remarks: tuple[str, ...] = ()
-    """What was not compared, as sentences."""
+    """Tokens that were not compared and why, as sentences."""
     error: str | None = None
-    """Why it could not be run again, as a sentence."""
+    """Why the answer could not be replayed, as a sentence."""
 
 
 def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[str]:
-    """What is other than it was when the answer was written, and what of it no model drew."""
-    told: list[str] = []
+    """Return what changed since the answer was written, as sentences."""
+    found: list[str] = []
     others = sorted(
         f"{name} {record.versions.get(name, '–')} → {loaded.versions.get(name, '–')}"
         for name in record.versions.keys() | loaded.versions.keys()
         if record.versions.get(name) != loaded.versions.get(name)
     )
     if not record.model_identity:
-        told.append("Which weights wrote it is not known.")
+        found.append("Which weights wrote it is not known.")
     elif others:
-        told.append(f"Other libraries: {', '.join(others)}.")
+        found.append(f"Other libraries: {', '.join(others)}.")
     elif record.model_identity != loaded.identity:
-        told.append("Other weights, another configuration, or another kind of device.")
+        found.append("Other weights, another configuration, or another kind of device.")
     if record.kv_bits != kv_bits:
         now, then = _bits_in_words(kv_bits), _bits_in_words(record.kv_bits)
-        told.append(f"What was read is kept {now}, and was {then}.")
-    told += [
+        found.append(f"What was read is kept {now}, and was {then}.")
+    found += [
         f"The hook {hook.name} was switched off on the way: it was too slow."
         for hook in record.hooks_told
         if hook.is_off
     ]
-    told += [
+    found += [
         f"A hook forked it behind token {part.end:,}: alone, without the other branch, it may decide otherwise there."
         for part in record.earlier
         if part.has_forked
     ]
-    return told
+    return found
 
 
 def undrawn(record: Record) -> list[str]:
-    """What of an answer no model drew."""
+    """Return which tokens the model did not sample freely, as sentences."""
     counts = {letter: record.origins.count(letter) for letter in set(record.origins) - DRAWN}
     healed, recut, given = (counts.get(ORIGINS[origin], 0) for origin in ("healed", "recut", "given"))
-    told: list[str] = []
+    found: list[str] = []
     if healed:
-        told.append(f"{healed:,} of its tokens heal a seam: nobody drew them freely, so they are not compared.")
+        found.append(f"{healed:,} of its tokens heal a seam: nobody drew them freely, so they are not compared.")
     if recut:
-        told.append(
+        found.append(
             f"{recut:,} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared."
         )
     if given:
-        told.append(f"{given:,} of its tokens were given: nobody drew them freely, so they are not compared.")
-    return told
+        found.append(f"{given:,} of its tokens were given: nobody drew them freely, so they are not compared.")
+    return found
 
 
 def _bits_in_words(kv_bits: int | None) -> str:
@@ -106,22 +107,22 @@ def _bits_in_words(kv_bits: int | None) -> str:
 
 
 def rounding(difference: Difference, record: Record) -> str:
-    """Say what is left, where nothing is known that is other than it was."""
+    """Return an explanation of a difference if nothing is known to have changed."""
     stored, drawn, then = difference.stored_logprob, difference.drawn_logprob, difference.recorded_logprob
-    if then is not None and stored is not None and abs(then - stored) > _NEAR:
+    if then is not None and stored is not None and abs(then - stored) > _ROUNDING_LOGPROB:
         return (
             f"All that the record tells is as it was, but the stored token's log-probability was {then:.3f} and is "
             f"{stored:.3f}: something computes otherwise."
         )
     if record.sampling.temperature == 0 and stored is not None and drawn is not None:
         near = abs(stored - drawn)
-        if near <= _NEAR:
+        if near <= _ROUNDING_LOGPROB:
             return f"The two tokens were as likely as each other, within {near:.4f}. {_ROUNDING}"
     return f"All that the record tells is as it was. {_ROUNDING}"
 
 
-def told(verdict: Verdict) -> list[str]:
-    """Return a verdict in sentences, the outcome first."""
+def sentences(verdict: Verdict) -> list[str]:
+    """Return a verdict as sentences, the outcome first."""
     lines = [_outcome(verdict)]
     if verdict.is_text_spelled is False:
         lines.append("Its stored tokens do not say its text.")

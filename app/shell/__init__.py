@@ -1,1 +1,1 @@
-"""Conversations from the shell: `bough import`, `export`, `search`, `list`, `replay`; no window."""
+"""The shell commands `bough import`, `export`, `search`, `list` and `replay`. Independent of the window."""

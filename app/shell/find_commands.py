@@ -1,34 +1,35 @@
-"""`bough search` and `bough list`."""
+"""`bough search`, `bough list`, and conversations by name for the other commands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from app.model.message import Conversation
 from app.model.search import Hit
 from app.model.search_words import understood
 from app.model.store import Store
-from app.shell.terminal import one_line, say, say_json
+from app.shell.terminal import one_line, print_json, print_line
 
 _MAX_HITS = 100
 
 
 def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
-    """Print what has these words; return the exit code."""
-    # The shell has taken the quotes away from what was meant as one.
-    asked = understood(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
-    hits = store.search(asked.words, asked.filters, limit=_MAX_HITS)
+    """Print the messages that contain the words; return the exit code."""
+    # The shell removed the quotes around a phrase.
+    query = understood(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
+    hits = store.search(query.words, query.filters, limit=_MAX_HITS)
     if as_json:
-        say_json([_hit(hit) for hit in hits])
+        print_json([_hit(hit) for hit in hits])
     else:
         for hit in hits:
             version = f" · version {hit.version} of {hit.num_versions}" if hit.num_versions > 1 else ""
-            say(one_line(f"{hit.conversation.name} · {hit.message.role}{version} · {hit.excerpt}"))
+            print_line(one_line(f"{hit.conversation.name} · {hit.message.role}{version} · {hit.excerpt}"))
     return 0
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    """As docs/shell.md has it."""
+    """Return a hit as docs/shell.md describes it."""
     message = hit.message
     return {
         "conversation_id": hit.conversation.id,
@@ -49,11 +50,30 @@ def _hit(hit: Hit) -> dict[str, Any]:
 
 
 def list_conversations(store: Store, *, as_json: bool) -> int:
-    """Print them all; return the exit code."""
+    """Print all conversations; return the exit code."""
     conversations = store.conversations()
     if as_json:
-        say_json(conversations)
+        print_json(conversations)
     else:
         for conversation in conversations:
-            say(f"{conversation.id}\t{one_line(conversation.name)}")
+            print_line(f"{conversation.id}\t{one_line(conversation.name)}")
     return 0
+
+
+def conversations_named(store: Store, names: Sequence[str] | None) -> tuple[list[Conversation], list[str]]:
+    """Return the conversations with these names or ids, and the names that none has.
+
+    If `names` is None, return all conversations.
+    """
+    conversations = sorted(store.conversations(), key=lambda conversation: conversation.id)
+    if names is None:
+        return conversations, []
+    found: dict[int, Conversation] = {}
+    missing: list[str] = []
+    for name in names:
+        matches = [conversation for conversation in conversations if conversation.name == name]
+        matches = matches or [conversation for conversation in conversations if str(conversation.id) == name]
+        found |= {conversation.id: conversation for conversation in matches}
+        if not matches:
+            missing.append(name)
+    return list(found.values()), missing

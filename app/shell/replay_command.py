@@ -1,4 +1,4 @@
-"""`bough replay`: answers run again from their records, in a worker of their own."""
+"""`bough replay`: replays answers from their records in a separate worker."""
 
 from __future__ import annotations
 
@@ -6,56 +6,54 @@ import argparse
 from collections.abc import Generator
 
 from app.model.exports.excerpt import branch
-from app.model.message import Message, MessageId
+from app.model.message import MessageId
 from app.model.store import Store
 from app.places import Places
-from app.replay.run_again import Asked, run_again
-from app.replay.verdict import Verdict, told
-from app.shell.named import named
-from app.shell.terminal import FailedError, complain, finished, say, say_json
+from app.replay.batch_replay import ReplayRequest, replay_answers
+from app.replay.verdict import Verdict, sentences
+from app.shell.find_commands import conversations_named
+from app.shell.terminal import FailedError, print_error, print_json, print_line, run_to_end
 
 _MAX_ID = 2**63 - 1
 
 
 def replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
-    """Run what was chosen again, say what came of it; return the exit code."""
+    """Replay the chosen answers and print the verdicts; return the exit code."""
     if not chosen.conversations and not chosen.message:
         raise FailedError("Name a conversation, or an answer with --message.")
-    conversations, missing = named(store, chosen.conversations)
-    asked: dict[MessageId, Asked] = {}
+    conversations, missing = conversations_named(store, chosen.conversations)
+    requests: dict[MessageId, ReplayRequest] = {}
     for conversation in conversations:
         path = branch(store, conversation.id).path
-        asked |= {message.id: Asked(message, path[:place]) for place, message in enumerate(path) if _is_answer(message)}
+        for number, message in enumerate(path):
+            if message.role == "assistant" and message.text:
+                requests[message.id] = ReplayRequest(message, path[:number])
     problems = [f"There is no conversation “{name}”." for name in missing]
     for message_id in chosen.message:
         line = store.lineage(message_id) if abs(message_id) <= _MAX_ID else []
         if line:
-            asked[message_id] = Asked(line[-1], line[:-1])
+            requests[message_id] = ReplayRequest(line[-1], line[:-1])
         else:
             problems.append(f"There is no message {message_id}.")
     verdicts: list[Verdict] = []
 
     def work() -> Generator[str]:
-        for step in run_again(list(asked.values()), model=chosen.model, hooks_folder=places.config / "hooks"):
+        for step in replay_answers(list(requests.values()), model=chosen.model, hooks_folder=places.config / "hooks"):
             if isinstance(step, Verdict):
                 verdicts.append(step)
                 if not chosen.json:
-                    say(f"Message {step.message_id} ({step.model or 'no model'}): {' '.join(told(step))}")
+                    print_line(f"Message {step.message_id} ({step.model or 'no model'}): {' '.join(sentences(step))}")
             else:
                 yield f"answer {step.answer:,} of {step.of:,}, {step.done:.0%}"
 
-    finished(work(), str)
+    run_to_end(work(), str)
     if chosen.json:
-        say_json(verdicts)
+        print_json(verdicts)
     for problem in problems:
-        complain(problem)
+        print_error(problem)
     for verdict in verdicts:
         if not verdict.matched:
-            outcome, *rest = told(verdict)
+            outcome, *rest = sentences(verdict)
             is_other_text = verdict.is_text_spelled is False and verdict.error is None and not verdict.differences
-            complain(f"Message {verdict.message_id}: {rest[0] if is_other_text else outcome}")
+            print_error(f"Message {verdict.message_id}: {rest[0] if is_other_text else outcome}")
     return 0 if not problems and verdicts and all(verdict.matched for verdict in verdicts) else 1
-
-
-def _is_answer(message: Message) -> bool:
-    return message.role == "assistant" and bool(message.text)

@@ -1,7 +1,6 @@
-"""One command of the shell, from its words to its exit code; what each does is in a module of its own.
+"""Runs a shell command and returns its exit code.
 
-What was asked for goes to standard output, what did not go well to standard error, a line each. 0 is returned only if
-all went well.
+Results go to standard output; each problem is a line on standard error. The exit code is 0 only if there was none.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from app.model.store import Store
 from app.places import Places
 from app.shell.export_command import export_conversations
 from app.shell.find_commands import list_conversations, search
-from app.shell.import_command import import_files, plan_import
-from app.shell.terminal import FailedError, complain
+from app.shell.import_command import run_import, run_plan
+from app.shell.terminal import FailedError, print_error
 
 if TYPE_CHECKING:
     from io import TextIOWrapper
@@ -30,40 +29,40 @@ _CANCELLED = 130
 def run(chosen: argparse.Namespace, places: Places) -> int:
     """Run one of the commands; return the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # What a terminal has no letters for is no reason to stop; names of files go out as they came in.
+    # Characters that the terminal lacks must not stop the command; file names are printed with their original bytes.
     is_utf8 = sys.stdout.encoding.lower() == "utf-8"
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
     try:
         if chosen.command == "import" and chosen.plan:
-            return plan_import(chosen, places)
+            return run_plan(chosen, places)
         with contextlib.closing(_store(places, is_written=chosen.command == "import")) as store:
-            code = _done(store, chosen, places)
+            code = _run_with_store(store, chosen, places)
             sys.stdout.flush()
             return 1 if store.why_read_only else code
     except (StoreError, FailedError) as error:
-        complain(str(error))
+        print_error(str(error))
         return 1
     except KeyboardInterrupt:
-        complain("Cancelled. What was begun was taken back.")
+        print_error("Cancelled. All changes were undone.")
         return _CANCELLED
     except OSError as error:
-        # Whoever reads may have seen enough.
+        # A reader like `head` may close the pipe early.
         if not isinstance(error, BrokenPipeError):
-            complain(f"{error.filename or 'The answer'} could not be written ({error.strerror or error}).")
+            print_error(f"{error.filename or 'The output'} could not be written ({error.strerror or error}).")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
 
-def _done(store: Store, chosen: argparse.Namespace, places: Places) -> int:
+def _run_with_store(store: Store, chosen: argparse.Namespace, places: Places) -> int:
     match chosen.command:
         case "import":
-            return import_files(store, chosen)
+            return run_import(store, chosen)
         case "export":
             return export_conversations(store, chosen)
         case "search":
             return search(store, chosen.words, as_json=chosen.json)
         case "replay":
-            # What talks to a worker is imported by those alone who need one.
+            # Only this command needs the worker's client.
             from app.shell.replay_command import replay
 
             return replay(store, chosen, places)
@@ -72,7 +71,7 @@ def _done(store: Store, chosen: argparse.Namespace, places: Places) -> int:
 
 
 def _store(places: Places, *, is_written: bool) -> Store:
-    """Open the conversations; what can't be written can still be read, and why is told."""
+    """Open the store. If it can't be written, open it read-only and print why."""
     if not is_written and not places.store.exists():
         raise FailedError(f"There are no conversations in {places.data}. Name another folder with --data-dir.")
     try:
@@ -81,7 +80,7 @@ def _store(places: Places, *, is_written: bool) -> Store:
         if is_written:
             raise
         store = Store(places.store, read_only_because=str(error))
-        complain(store.why_read_only)
+        print_error(store.why_read_only)
         return store
 
 

@@ -103,12 +103,12 @@ def _peak_mib() -> float:
 
 
 def _import(file: Path, folder: Path) -> dict[str, float]:
-    from app.model.imports.importing import imported
+    from app.model.imports.importing import import_files
     from app.model.store import Store
 
     store = Store(folder / "conversations.sqlite3")
     before_mib, started = _peak_mib(), time.perf_counter()
-    for _ in imported(store, [file]):
+    for _ in import_files(store, [file]):
         pass
     seconds = time.perf_counter() - started
     store.close()

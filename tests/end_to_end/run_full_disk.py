@@ -16,7 +16,7 @@ from app.export.exporting import export
 from app.model.database import StoreError
 from app.model.exports.excerpt import Options, whole_tree
 from app.model.exports.files import FORMATS
-from app.model.imports.importing import imported
+from app.model.imports.importing import import_files
 from app.model.store import Store
 
 
@@ -99,7 +99,7 @@ def _imported(store: Store, folder: Path) -> tuple[str, int]:
     writer = threading.Thread(target=lambda: pipe.write_text("\n".join(lines), encoding="utf-8"))
     writer.start()
     try:
-        for _ in imported(store, [pipe]):
+        for _ in import_files(store, [pipe]):
             pass
         return "", len(store.conversations())
     except StoreError as error:

@@ -92,7 +92,7 @@ def test_a_folder_that_can_not_be_written_is_told(folder: Path, tmp_path: Path) 
     (tmp_path / "file").write_text("")
     done = _bough("export", "--all", "--format", "md", "--out", tmp_path / "file" / "out", folder=folder)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{tmp_path / 'file' / 'out'} can't be made (")
+    assert done.stderr.startswith(f"{tmp_path / 'file' / 'out'} can't be created (")
 
 
 def test_search_and_list_answer_as_json(folder: Path) -> None:
@@ -128,7 +128,7 @@ def test_what_can_not_be_said_is_told_in_a_line(folder: Path) -> None:
             [sys.executable, "-m", "app", "list", "--data-dir", str(folder)],
             cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
         )  # fmt: skip
-    assert (done.returncode, done.stderr) == (1, "The answer could not be written (No space left on device).\n")
+    assert (done.returncode, done.stderr) == (1, "The output could not be written (No space left on device).\n")
 
 
 def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
                 _interrupt_until_it_ends(bough)
                 assert bough.returncode == 130
             assert bough.stderr is not None
-            assert bough.stderr.read() == "Cancelled. What was begun was taken back.\n"
+            assert bough.stderr.read() == "Cancelled. All changes were undone.\n"
         finally:
             bough.kill()
     store = Store(folder / "conversations.sqlite3")

@@ -1,4 +1,4 @@
-"""Importing files into a store: what would be imported, then what was; taken back where it is cancelled or fails."""
+"""Imports files into a store, or plans an import; all changes are undone when an import is cancelled or fails."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from app.model.message import Message
 from app.model.store import Store
 
 _BATCH_MESSAGES = 4_000
-"""What is written in one go: some tenths of a second, in which nobody else can write."""
+"""Messages per transaction: some tenths of a second in which no other program can write."""
 _PRINT_BYTES = 8
-_ROOM_BYTES = 2 << 20
+"""Bytes remembered of a message's fingerprint; there may be millions of messages."""
+_RESERVED_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
 
 
 class Progress(NamedTuple):
-    """How much is read, and what was found in it."""
+    """The bytes read, and the conversations and messages found in them."""
 
     done_bytes: int
     total_bytes: int
@@ -35,40 +36,39 @@ class Progress(NamedTuple):
 
 
 class Twin(NamedTuple):
-    """A conversation that was there already, and what it is called there."""
+    """A conversation that is in the store already: its name in the file, and its name in the store."""
 
     name: str
     there: str
 
 
 class Summary(Struct, kw_only=True):
-    """What is in files: before an import what would be imported, after it what was."""
+    """The result of an import, or of a plan."""
 
     programs: Counter[str] = field(default_factory=Counter[str])
-    """Conversations by the program that they come from."""
+    """The number of conversations by the program that they come from."""
     num_conversations: int = 0
     num_messages: int = 0
     num_branches: int = 0
     twins: list[Twin] = field(default_factory=list[Twin])
-    """Conversations that are there already; they are left out."""
+    """Conversations that are in the store already and were left out."""
     problems: list[Problem] = field(default_factory=list[Problem])
-    """What can't be imported."""
+    """Files and conversations that can't be imported."""
     num_more_problems: int = 0
     remarks: Counter[str] = field(default_factory=Counter[str])
-    """What is not as it was where it comes from, and how often."""
+    """Changes made to the messages, and how often each was made."""
     conversation_ids: list[int] = field(default_factory=list[int])
 
 
-def planned(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
-    """Look at files and change nothing; return what an import would bring. Raises `StoreError`."""
+def plan_import(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
+    """Read files without changing the store; return what an import would do. Raises `StoreError`."""
     return _run(store, paths, is_written=False)
 
 
-def imported(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
-    """Import files; return what was imported.
+def import_files(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
+    """Import files and return what was imported.
 
-    Who closes the generator early cancels: what was written is taken out again, as it is where the store fails.
-    Raises `StoreError`.
+    Closing the generator early, or an error of the store, undoes the import. Raises `StoreError`.
     """
     return _run(store, paths, is_written=True)
 
@@ -84,7 +84,7 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
 
     now_ms = time.time_ns() // 1_000_000
     writer = _Writer(store, summary)
-    room = _room(store.path.parent) if is_written else None
+    reserve = _reserve_space(store.path.parent) if is_written else None
     try:
         for path in paths:
             writer.begin_file()
@@ -96,23 +96,23 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
                 yield Progress(done, total, summary.num_conversations, summary.num_messages)
             writer.flush()
     except BaseException:
-        # Cancelled, or the store can't be written: nothing of it stays.
-        if room is not None:
-            room.close()
-        writer.take_back()
+        # The import was cancelled, or the store can't be written.
+        if reserve is not None:
+            reserve.close()
+        writer.undo()
         raise
-    if room is not None:
-        room.close()
+    if reserve is not None:
+        reserve.close()
     return summary
 
 
-def _room(folder: Path) -> IO[bytes] | None:
-    """Keep some room on the disk until this is closed: taking back takes room, too. The file has no name."""
+def _reserve_space(folder: Path) -> IO[bytes] | None:
+    """Return an open, unnamed file that reserves disk space: undoing an import needs some."""
     with contextlib.suppress(OSError):
-        room = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (whoever has it closes it)
+        reserve = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (the caller closes it)
         with contextlib.suppress(OSError):
-            room.write(bytes(_ROOM_BYTES))
-        return room
+            reserve.write(bytes(_RESERVED_BYTES))
+        return reserve
     return None
 
 
@@ -149,7 +149,7 @@ def _add_problem(summary: Summary, problem: Problem) -> None:
 
 
 class _Writer:
-    """Puts conversations into the store, some at a time."""
+    """Adds conversations to the store in batches."""
 
     def __init__(self, store: Store, summary: Summary) -> None:
         self._store = store
@@ -157,7 +157,7 @@ class _Writer:
         self._waiting: list[Graft] = []
         self._openings: set[bytes] = set()
         self._planned: dict[bytes, list[tuple[str, bytes]]] = {}
-        """By how they begin, names and what tells each message: a few bytes, for there may be millions."""
+        """Names and shortened message fingerprints of planned conversations, by their openings."""
         self._num_messages = 0
         self._offset = 0
 
@@ -165,19 +165,19 @@ class _Writer:
         self._offset = self._store.grafts.offset()
 
     def is_waiting(self, graft: Graft) -> bool:
-        """Whether one that is not written yet begins alike."""
+        """Whether a conversation with the same opening waits to be written."""
         return opening(graft) in self._openings
 
     def planned_twin(self, graft: Graft) -> str | None:
-        """Return the name of one that would be written and says all that this one says; else remember this one."""
-        begun = opening(graft)
-        self._openings.add(begun)
-        said = {found[:_PRINT_BYTES] for found in prints(graft.messages)}
-        there = self._planned.setdefault(begun, [])
-        for name, theirs in there[-MAX_CANDIDATES:]:
-            if said <= {theirs[start : start + _PRINT_BYTES] for start in range(0, len(theirs), _PRINT_BYTES)}:
+        """Return the name of a planned conversation with all messages of `graft`; if there is none, plan `graft`."""
+        key = opening(graft)
+        self._openings.add(key)
+        ours = {found[:_PRINT_BYTES] for found in prints(graft.messages)}
+        candidates = self._planned.setdefault(key, [])
+        for name, theirs in candidates[-MAX_CANDIDATES:]:
+            if ours <= {theirs[start : start + _PRINT_BYTES] for start in range(0, len(theirs), _PRINT_BYTES)}:
                 return name
-        there.append((graft.name, b"".join(said)))
+        candidates.append((graft.name, b"".join(ours)))
         return None
 
     def add(self, graft: Graft) -> None:
@@ -192,11 +192,11 @@ class _Writer:
             self._summary.conversation_ids += self._store.grafts.add(self._waiting, self._offset)
             self._waiting, self._openings, self._num_messages = [], set(), 0
 
-    def take_back(self) -> None:
+    def undo(self) -> None:
         ids = self._summary.conversation_ids
         if not ids:
             return
-        # Deleting takes room; to be out of sight takes little.
+        # Deleting needs disk space; moving to the trash needs little.
         self._store.grafts.throw_away(ids)
         try:
             for start in range(0, len(ids), 500):

@@ -250,7 +250,7 @@ class DialogCommands(QObject):
 
     def show_replay(self) -> ReplayWindow | None:
         """Run the answer that is meant again, and say what came of it."""
-        from app.replay.replaying import Replaying, why_not
+        from app.replay.live_replay import LiveReplay, why_not
         from app.ui.dialogs.replay_window import ReplayWindow
 
         message_id = self._current_id()
@@ -264,7 +264,7 @@ class DialogCommands(QObject):
             self._post(Notice(reason, "warning"))
             return None
         sheet = ReplayWindow(self._only(ReplayWindow))
-        sheet.follow_run(Replaying(session, path[place], path[:place], sheet))
+        sheet.follow_run(LiveReplay(session, path[place], path[:place], sheet))
         return sheet
 
     # --- inside ------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive.archive import Archive
-from app.model.imports.importing import Progress, Summary, imported, planned
+from app.model.imports.importing import Progress, Summary, import_files, plan_import
 from app.numbers import counted
 from app.sentences import worded
 from app.ui.parts.buttons import FittingButton
@@ -76,7 +76,7 @@ class ImportWindow(Sheet):
 
     def _look(self) -> None:
         self.headline.setText(self.tr("Looking at what is in there …"))
-        work = self._archive.read(partial(planned, paths=self._files))
+        work = self._archive.read(partial(plan_import, paths=self._files))
         work.progressed.connect(self._on_progress)
         work.done.connect(self._on_planned)
         work.failed.connect(self._on_failed)
@@ -148,7 +148,7 @@ class ImportWindow(Sheet):
         if self.is_working:
             return
         self.import_button.setEnabled(False)
-        work = self._archive.write(partial(imported, paths=self._files))
+        work = self._archive.write(partial(import_files, paths=self._files))
         work.progressed.connect(self._on_progress)
         work.done.connect(self._on_imported)
         work.failed.connect(self._on_failed)

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.numbers import counted
-from app.replay.replaying import Replaying
-from app.replay.verdict import Difference, Verdict, told
+from app.replay.live_replay import LiveReplay
+from app.replay.verdict import Difference, Verdict, sentences
 from app.sentences import worded
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
@@ -25,7 +25,7 @@ class ReplayWindow(Sheet):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(self.tr("Run again"), parent)
-        self._run: Replaying | None = None
+        self._run: LiveReplay | None = None
         self.outcome = QLabel(self.tr("Running the answer again …"))
         self.outcome.setObjectName("heading")
         self.outcome.setWordWrap(True)
@@ -63,7 +63,7 @@ class ReplayWindow(Sheet):
         self.close_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.open_at(*_SIZE_PX)
 
-    def follow_run(self, run: Replaying) -> None:
+    def follow_run(self, run: LiveReplay) -> None:
         """Tell how far a run is, and what came of it."""
         self._run = run
         self.show_progress(self.tr("Drawing …"), 0, 0)
@@ -83,7 +83,7 @@ class ReplayWindow(Sheet):
         """Say what came of it."""
         self._run = None
         self.hide_progress()
-        outcome, *reasons = (worded(line) for line in told(verdict))
+        outcome, *reasons = (worded(line) for line in sentences(verdict))
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
         self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))
         self.close_button.setText(self.tr("Close"))

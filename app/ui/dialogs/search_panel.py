@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.archive.searching import MAX_HITS, Found, Searcher
+from app.archive.searching import MAX_HITS, Searcher, SearchResult
 from app.model.search_words import Key, Mark, day, marked, said, understood, with_mark, with_word
 from app.sentences import worded
 from app.ui.dialogs.search_hits import HitList
@@ -118,13 +118,13 @@ class SearchPanel(Overlay):
 
     def _on_typed(self, text: str) -> None:
         self.chips.show_text(text)
-        self._searcher.ask(text)
+        self._searcher.search(text)
 
     def _on_chip(self, text: str) -> None:
         self.field.setText(text)
         self.field.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _on_found(self, found: Found) -> None:
+    def _on_found(self, found: SearchResult) -> None:
         if not self.isVisible():
             return
         self.list.show_hits(found.hits)
@@ -138,11 +138,11 @@ class SearchPanel(Overlay):
             return
         self._pages.setCurrentWidget(self.says)
         self.status.setText("")
-        if found.trouble:
-            self.says.setText(worded(found.trouble))
-        elif not found.typed.strip():
+        if found.error:
+            self.says.setText(worded(found.error))
+        elif not found.query.strip():
             self._explain()
-        elif said(found.typed) and understood(found.typed).words:
+        elif said(found.query) and understood(found.query).words:
             self.says.setText(self.tr("No message with these filters says that. Take a filter away to find more."))
         else:
             self.says.setText(

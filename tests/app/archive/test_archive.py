@@ -26,7 +26,7 @@ from app.export.exporting import (
 from app.model.database import StoreError
 from app.model.exports.excerpt import Options
 from app.model.exports.files import FORMATS, Format
-from app.model.imports.importing import imported
+from app.model.imports.importing import import_files
 from app.model.store import Store
 from tests.app.trees import plant
 
@@ -164,11 +164,11 @@ def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
         {"messages": [{"role": "user", "content": f"q{n}"}, {"role": "assistant", "content": "a"}]} for n in range(9000)
     ]
     file.write_text("\n".join(json.dumps(line) for line in lines[:5]))
-    summary = _came_of(archive.write(partial(imported, paths=[file])), qtbot)
+    summary = _came_of(archive.write(partial(import_files, paths=[file])), qtbot)
     assert summary.num_conversations == 5
     assert len(store.conversations()) == 6
     file.write_text("\n".join(json.dumps(line) for line in lines))
-    work = archive.write(partial(imported, paths=[file]))
+    work = archive.write(partial(import_files, paths=[file]))
     with qtbot.waitSignal(work.progressed, timeout=PATIENCE_MS):
         pass
     archive.close()
@@ -184,18 +184,18 @@ def test_the_answer_to_the_latest_question_comes_whatever_was_typed_before(
     try:
         with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
             for end in range(1, len("heap") + 1):
-                searcher.ask("heap"[:end])
+                searcher.search("heap"[:end])
         assert it.args is not None
-        assert it.args[0].typed == "heap"
+        assert it.args[0].query == "heap"
         assert {hit.message.role for hit in it.args[0].hits} == {"user", "assistant"}
         with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
-            searcher.ask("heap from:you")
+            searcher.search("heap from:you")
         assert it.args is not None
         assert [hit.message.id for hit in it.args[0].hits] == [question.id]
         # The thread sees what is written after it began.
         with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
             store.add(conversation.id, question.id, "assistant", "Zebra")
-            searcher.ask("zebra")
+            searcher.search("zebra")
         assert it.args is not None
         assert len(it.args[0].hits) == 1
     finally:

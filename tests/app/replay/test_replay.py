@@ -10,14 +10,14 @@ from msgspec import structs
 
 from app.answers.prompt import broken_off
 from app.model.message import Constraint, Earlier, HookTold, Message, Record, Sampling
-from app.replay.replay import Replay, refused
-from app.replay.run_again import Asked, Progress, run_again
-from app.replay.verdict import Verdict, told
+from app.replay.batch_replay import Progress, ReplayRequest, replay_answers
+from app.replay.replay import Replay, why_not_replayable
+from app.replay.verdict import Verdict, sentences
 from tests.app.writer import Writer
 
 
 def _replayed(writer: Writer, message: Message, kv_bits: int | None = None) -> Verdict:
-    assert refused(message) is None
+    assert why_not_replayable(message) is None
     replay = Replay(message, writer.prompt, writer.loaded, kv_bits)
     writer.client.send(replay.start())
     while replay.verdict is None:
@@ -74,7 +74,7 @@ def test_what_was_written_comes_again(writer: Writer, record: Record) -> None:
     assert verdict.is_text_spelled
     assert verdict.num_tokens == len(_record(answer).token_ids)
     assert verdict.num_compared == verdict.num_tokens - _record(answer).origins.count("r")
-    assert told(verdict)[0].startswith(("It matched", "It ended as it did"))
+    assert sentences(verdict)[0].startswith(("It matched", "It ended as it did"))
 
 
 def test_an_answer_in_parts_is_drawn_with_the_seed_of_each(writer: Writer) -> None:
@@ -133,7 +133,7 @@ def test_tokens_that_nobody_drew_so_are_found_one_by_one(writer: Writer) -> None
     assert (first.place, first.stored_id, first.drawn_id) == (2, ids[5], _record(answer).token_ids[2])
     assert first.drawn_text
     assert verdict.num_compared == len(ids) or len(verdict.differences) == 16
-    lines = told(verdict)
+    lines = sentences(verdict)
     assert lines[0].startswith("It did not match from token 3 on: ")
     assert "Its stored tokens do not say its text." in lines
     assert lines[2].startswith("There stood ")
@@ -143,7 +143,7 @@ def test_an_answer_whose_record_is_damaged_is_not_run_again(writer: Writer) -> N
     answer = writer.write(Record(sampling=Sampling(temperature=0.0)))
     for origins in (_record(answer).origins[:1], _record(answer).origins + "s"):
         damaged = structs.replace(answer, record=structs.replace(_record(answer), origins=origins))
-        assert "is damaged" in (refused(damaged) or "")
+        assert "is damaged" in (why_not_replayable(damaged) or "")
 
 
 def test_an_end_that_does_not_come_again_is_told(writer: Writer) -> None:
@@ -163,7 +163,7 @@ def test_the_reasons_are_told(writer: Writer) -> None:
     record = _record(answer)
 
     def reasons(message: Message, kv_bits: int | None = None) -> str:
-        return " ".join(told(_replayed(writer, message, kv_bits)))
+        return " ".join(sentences(_replayed(writer, message, kv_bits)))
 
     def changed(**fields: object) -> Message:
         return structs.replace(answer, record=structs.replace(record, **fields))
@@ -194,7 +194,7 @@ def test_replays_run_in_a_worker_of_their_own(writer: Writer, tmp_path: Path) ->
     answer = writer.write(Record(sampling=Sampling(temperature=1.0), seed=5))
     imported = structs.replace(answer, id=4, record=Record(model="guide"))
     nowhere = structs.replace(answer, id=5, record=structs.replace(_record(answer), model=str(tmp_path / "none")))
-    steps = list(run_again([Asked(one, writer.prompt) for one in (imported, answer, nowhere)]))
+    steps = list(replay_answers([ReplayRequest(one, writer.prompt) for one in (imported, answer, nowhere)]))
     verdicts = {step.message_id: step for step in steps if isinstance(step, Verdict)}
     assert {number: verdict.matched for number, verdict in verdicts.items()} == {3: True, 4: False, 5: False}
     assert "no tokens are known" in (verdicts[4].error or "")

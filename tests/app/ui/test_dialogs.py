@@ -235,7 +235,7 @@ def _search(person: Person, text: str) -> SearchPanel:
 
 
 def _is_of(text: str) -> Callable[[object], bool]:
-    return lambda found: getattr(found, "typed", None) == text
+    return lambda found: getattr(found, "query", None) == text
 
 
 def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(person: Person) -> None:

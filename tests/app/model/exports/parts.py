@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
-from app.model.imports.importing import Progress, Summary, imported
+from app.model.imports.importing import Progress, Summary, import_files
 from app.model.message import Alternative, Conversation, Earlier, Figures, HookTold, Message, Record, Role, Sampling
 from app.model.store import Store
 from app.model.tree import Tree
@@ -128,7 +128,7 @@ def graft(part: Excerpt) -> Graft:
 
 def brought_in(store: Store, *paths: Path) -> Summary:
     """Import files, and return what was imported."""
-    return finished(imported(store, paths))
+    return finished(import_files(store, paths))
 
 
 def finished(work: Generator[Progress, None, _R]) -> _R:

@@ -17,7 +17,7 @@ from app.model.database import StoreError
 from app.model.exports.excerpt import whole_tree
 from app.model.imports.counted_file import CountedFile, MendedFile, NoLiterals
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
-from app.model.imports.importing import imported, planned
+from app.model.imports.importing import import_files, plan_import
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in, finished
 from tests.app.model.imports import samples
@@ -48,14 +48,14 @@ def _records(number: int) -> list[Any]:
 
 def test_a_plan_says_what_an_import_does_and_changes_nothing(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, [*samples.ALL.values(), {"mapping": {}}])
-    plan = finished(planned(store, [path]))
+    plan = finished(plan_import(store, [path]))
     assert store.conversations() == []
     report = brought_in(store, path)
     assert (report.num_conversations, report.num_messages) == (plan.num_conversations, plan.num_messages)
     assert report.problems == plan.problems
     assert report.remarks == plan.remarks
     # Afterwards all of it is there.
-    plan = finished(planned(store, [path]))
+    plan = finished(plan_import(store, [path]))
     assert (plan.num_conversations, len(plan.twins)) == (0, len(samples.ALL))
 
 
@@ -73,7 +73,7 @@ def test_a_plan_knows_of_twins_within_its_files_what_the_import_finds(tmp_path: 
     ]
     paths = [_file(tmp_path, records[:25], "one.json"), _file(tmp_path, records[25:], "two.json")]
     store = Store(tmp_path / "c.sqlite3")
-    plan = finished(planned(store, paths))
+    plan = finished(plan_import(store, paths))
     report = brought_in(store, *paths)
     assert (plan.num_conversations, plan.num_messages) == (report.num_conversations, report.num_messages)
     assert len(plan.twins) == len(report.twins) > 0
@@ -106,7 +106,7 @@ def test_what_lies_in_the_trash_is_not_there(store: Store, tmp_path: Path) -> No
 def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num_steps: int) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a3")
     before = (store.conversations(), store.messages(planted.conversation_id))
-    work = imported(store, [_file(tmp_path, _records(3_000))])
+    work = import_files(store, [_file(tmp_path, _records(3_000))])
     for _ in range(num_steps):
         next(work)
     work.close()
@@ -116,7 +116,7 @@ def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num
 
 
 def test_what_somebody_forked_meanwhile_stays(store: Store, tmp_path: Path) -> None:
-    work = imported(store, [_file(tmp_path, _records(3_000))])
+    work = import_files(store, [_file(tmp_path, _records(3_000))])
     for _ in range(2_500):
         next(work)
     first = min(store.conversations(), key=lambda conversation: conversation.id)
@@ -206,7 +206,7 @@ def test_a_file_that_is_cut_anywhere_is_told_and_what_stands_before_is_imported(
     for end in [0, 1, 2, *(draw.randrange(3, len(data)) for _ in range(12)), len(data) - 1]:
         path = tmp_path / "cut.json"
         path.write_bytes(data[:end])
-        plan = finished(planned(store, [path]))
+        plan = finished(plan_import(store, [path]))
         assert len(plan.problems) == 1
         assert plan.num_conversations <= 2
         assert (plan.num_conversations >= 1) == (end > data.index(b"}]}"))

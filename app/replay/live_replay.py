@@ -1,4 +1,4 @@
-"""An answer run again by the model that is loaded, as Qt signals; what is asked and compared is `replay.py`'s."""
+"""Replay of an answer with the loaded model, as Qt signals; `replay.py` does the comparison."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.model_session import ModelSession
 from app.model.message import Message
-from app.replay.replay import Replay, refused
+from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
 from worker.protocol import Command, Event
 
 
 def why_not(session: ModelSession, message: Message) -> str:
-    """Return why an answer can't be run again now, as a sentence; empty where it can."""
+    """Return why an answer can't be replayed now, as a sentence; empty if it can."""
     if session.info is None:
         return "No model is loaded that could run it again. Wait until it is, or load one."
     record = message.record
     if record is not None and record.model and record.model != session.name:
         return f"{record.model} wrote this answer. Open that model, then run the answer again."
-    return refused(message) or ""
+    return why_not_replayable(message) or ""
 
 
-class Replaying(QObject):
-    """One run, from now until its verdict. Nothing of it is stored."""
+class LiveReplay(QObject):
+    """One replay, until its verdict. It stores nothing."""
 
     progressed = Signal(float)
-    """How much is done, 0…1."""
+    """The fraction that is done, 0 to 1."""
     done = Signal(object)
     """The `Verdict`."""
 
     def __init__(self, session: ModelSession, message: Message, prompt: Sequence[Message], parent: QObject) -> None:
-        """`prompt`: the messages before it; see `why_not`."""
+        """`prompt` holds the messages before `message`; `why_not` must have returned an empty string."""
         super().__init__(parent)
         assert session.info is not None
         self._session = session
@@ -44,10 +44,9 @@ class Replaying(QObject):
         self._send([self._replay.start()])
 
     def stop(self) -> None:
-        """Give it up."""
         if self._replay.verdict is None:
             self._send([self._replay.stop()])
-            self._look()
+            self._report()
 
     def _send(self, commands: Sequence[Command]) -> None:
         for command in commands:
@@ -56,17 +55,17 @@ class Replaying(QObject):
     def _on_event(self, event: Event) -> None:
         if self._replay.verdict is None:
             self._send(self._replay.take(event))
-            self._look()
+            self._report()
 
     def _on_exit(self, _exit_code: int) -> None:
         if self._replay.verdict is None:
             self._replay.stop()
-            self._look()
+            self._report()
 
-    def _look(self) -> None:
+    def _report(self) -> None:
         verdict: Verdict | None = self._replay.verdict
         if verdict is None:
-            self.progressed.emit(self._replay.done)
+            self.progressed.emit(self._replay.progress)
             return
         self._session.link.received.disconnect(self._on_event)
         self._session.link.exited.disconnect(self._on_exit)

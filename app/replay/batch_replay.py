@@ -1,4 +1,4 @@
-"""Answers run again one after the other in a worker of their own, which keeps nothing on disk; no window."""
+"""Replay of several answers in a separate worker that caches nothing on disk. Independent of Qt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from app.model.message import Message
-from app.replay.replay import Replay, refused
+from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
 from worker.client import WorkerClient, WorkerExitedError
 from worker.protocol import CacheOptions, Failed, LoadModel, ModelLoaded
@@ -17,70 +17,75 @@ _REFUSED_BITS = "`cache.kv_bits`"
 
 
 class Progress(NamedTuple):
-    """How far it is."""
+    """The progress of a batch."""
 
     answer: int
-    """Which, from 1."""
+    """The number of the current answer, from 1."""
     of: int
     done: float
-    """Of this one, 0…1."""
+    """The fraction of the current answer that is done, 0 to 1."""
 
 
-class Asked(NamedTuple):
-    """An answer, and the messages before it."""
+class ReplayRequest(NamedTuple):
+    """An answer to replay, and the messages before it."""
 
     answer: Message
     prompt: Sequence[Message]
 
 
-def run_again(
-    asked: Sequence[Asked], *, model: str | None = None, hooks_folder: Path | None = None
+def replay_answers(
+    requests: Sequence[ReplayRequest], *, model: str | None = None, hooks_folder: Path | None = None
 ) -> Iterator[Progress | Verdict]:
-    """Yield how far it is and the verdict of each; `model`: which one is to draw, if not the one that wrote it."""
-    runs: list[tuple[int, Asked]] = []
-    for number, one in enumerate(asked, 1):
-        why_not = refused(one.answer)
+    """Yield the progress, and a verdict for each answer. `model` replaces the model that wrote the answers."""
+    runs: list[tuple[int, ReplayRequest]] = []
+    for number, request in enumerate(requests, 1):
+        why_not = why_not_replayable(request.answer)
         if why_not is None:
-            runs.append((number, one))
+            runs.append((number, request))
         else:
-            yield _not_run(one.answer, why_not)
+            yield _not_run(request.answer, why_not)
     if not runs:
         return
     client = WorkerClient(hooks_folder=hooks_folder)
     try:
-        for (name, kv_bits), group in itertools.groupby(runs, lambda run: _kind(run[1].answer, model)):
+        for (name, kv_bits), group in itertools.groupby(runs, lambda run: _model_and_bits(run[1].answer, model)):
             loaded, kv_bits, why_not = _load(client, name, kv_bits)
-            for number, one in group:
+            for number, request in group:
                 if loaded is None:
-                    yield _not_run(one.answer, why_not)
+                    yield _not_run(request.answer, why_not)
                 else:
-                    yield from _one(client, one, loaded, kv_bits, number, len(asked))
+                    yield from _replay(client, request, loaded, kv_bits, number, len(requests))
     except WorkerExitedError:
         yield _not_run(runs[-1][1].answer, "The worker that runs the model died.")
     finally:
         client.stop()
 
 
-def _one(
-    client: WorkerClient, one: Asked, loaded: ModelLoaded, kv_bits: int | None, number: int, num_all: int
+def _replay(
+    client: WorkerClient,
+    request: ReplayRequest,
+    loaded: ModelLoaded,
+    kv_bits: int | None,
+    number: int,
+    num_requests: int,
 ) -> Iterator[Progress | Verdict]:
-    replay = Replay(one.answer, one.prompt, loaded, kv_bits)
+    replay = Replay(request.answer, request.prompt, loaded, kv_bits)
     client.send(replay.start())
     while replay.verdict is None:
-        yield Progress(number, num_all, replay.done)
+        yield Progress(number, num_requests, replay.progress)
         for command in replay.take(client.receive()):
             client.send(command)
     yield replay.verdict
 
 
-def _kind(message: Message, model: str | None) -> tuple[str, int | None]:
+def _model_and_bits(message: Message, model: str | None) -> tuple[str, int | None]:
     record = message.record
     assert record is not None
     return model or record.model, record.kv_bits
 
 
 def _load(client: WorkerClient, name: str, kv_bits: int | None) -> tuple[ModelLoaded | None, int | None, str]:
-    """Load a model as it was when it wrote; return it, how it keeps what it reads, and why it can't be loaded."""
+    """Load a model with its former KV cache bits; return it, the bits, and why it can't be loaded."""
     if not name:
         return None, None, "Which model wrote it is not known; name one with --model."
     bits = kv_bits if kv_bits == 4 or kv_bits == 8 else None
