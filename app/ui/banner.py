@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from app.ui.message.message_commands import MessageCommands
     from app.ui.program_commands import ProgramCommands
     from app.ui.transcript.transcript import Transcript
-    from app.ui.tree.tree_commands import TreeCommands
 
 _MIN_TEXT_PX = 160
 """Narrower text is hard to read: then the button goes below it."""
@@ -225,7 +224,6 @@ class NoticeCommands(QObject):
         composer: Composer,
         transcript: Transcript,
         message_commands: MessageCommands,
-        tree_commands: TreeCommands,
         program_commands: ProgramCommands,
     ) -> None:
         super().__init__(banner)
@@ -234,10 +232,10 @@ class NoticeCommands(QObject):
         self._message_commands = message_commands
         self._program_commands = program_commands
         controller.program.notices.posted.connect(self._on_notice)
-        for source in (composer, transcript, tree_commands):
+        for source in (composer, transcript, message_commands):
             source.refused.connect(self._on_refused)
-        transcript.edit_given_up.connect(self._on_edit_given_up)
-        transcript.edit_begun.connect(self._on_edit_begun)
+        transcript.edit_cancelled.connect(self._on_edit_cancelled)
+        transcript.editor_opened.connect(self._on_editor_opened)
         controller.shown.branch_changed.connect(self._withdraw_edits_elsewhere)
         controller.shown.history_changed.connect(partial(banner.withdraw, Undo))
         controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
@@ -251,11 +249,11 @@ class NoticeCommands(QObject):
     def _on_refused(self, why: str) -> None:
         self._banner.show_notice(Notice(why, "warning"))
 
-    def _on_edit_given_up(self, message_id: MessageId) -> None:
+    def _on_edit_cancelled(self, message_id: MessageId) -> None:
         text = self.tr("What you wrote was set aside. Edit the message to go on with it.")
         self._banner.show_notice(Notice(text, action=EditAgain(message_id)))
 
-    def _on_edit_begun(self, _editor: object) -> None:
+    def _on_editor_opened(self, _editor: object) -> None:
         self._banner.withdraw(EditAgain)
 
     def _withdraw_edits_elsewhere(self) -> None:

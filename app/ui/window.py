@@ -27,7 +27,7 @@ from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
 from app.ui.menus import Menus
-from app.ui.message.message_commands import MessageCommands
+from app.ui.message.message_commands import MessageCommands, UndoCommands
 from app.ui.message.reading_commands import ReadingCommands
 from app.ui.pages import Pages
 from app.ui.parts.buttons import EnterKey
@@ -38,7 +38,6 @@ from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.selection_commands import SelectionCommands
 from app.ui.tree.dock_commands import DockCommands, DockPlacement
-from app.ui.tree.tree_commands import TreeCommands
 
 if TYPE_CHECKING:
     from app.ui.comparing.side_by_side import SideBySide
@@ -147,7 +146,7 @@ class MainWindow(QMainWindow):
         controller, menus, transcript = self._controller, self.menus, self.transcript
         self._message_commands = MessageCommands(controller, transcript, self.composer, menus)
         current_id = self._message_commands.current_id
-        self._tree_commands = TreeCommands(controller, current_id, self)
+        self._undo_commands = UndoCommands(controller, menus, self)
         self._reading_commands = ReadingCommands(controller, transcript, current_id, menus, self._theme)
         self._selection_commands = SelectionCommands(transcript, menus)
         self._field_commands = FieldCommands(self, menus)
@@ -162,7 +161,6 @@ class MainWindow(QMainWindow):
             composer=self.composer,
             transcript=transcript,
             message_commands=self._message_commands,
-            tree_commands=self._tree_commands,
             program_commands=self._program_commands,
         )
         self._composer_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
@@ -181,10 +179,8 @@ class MainWindow(QMainWindow):
             controller,
             dock=self._tree_dock,
             placement=self._dock_placement,
-            transcript=transcript,
             menus=menus,
             message_commands=self._message_commands,
-            tree_commands=self._tree_commands,
             compare_commands=self._compare_commands,
         )
 
@@ -197,7 +193,7 @@ class MainWindow(QMainWindow):
         """Return the slot of every action, by the action's name in the menus."""
         return {
             **self._message_commands.slots(),
-            **self._tree_commands.slots(),
+            **self._undo_commands.slots(),
             **self._reading_commands.slots(),
             **self._dock_commands.slots(),
             **self._field_commands.slots(),
@@ -224,7 +220,6 @@ class MainWindow(QMainWindow):
         controller = self._controller
         controller.shown.branch_changed.connect(self._show_branch)
         controller.shown.message_changed.connect(self._show_streaming)
-        controller.shown.history_changed.connect(partial(self._tree_commands.update, self.menus))
         controller.several_asked.connect(self._pages.show_versions)
         controller.program.conversations.changed.connect(self._show_title)
         controller.program.settings_changed.connect(self._on_settings)
@@ -239,19 +234,13 @@ class MainWindow(QMainWindow):
         self.composer.paged.connect(self.transcript.keyPressEvent)
         self._composer_commands.files.import_asked.connect(self.dialogs.show_import)
         self._pages.focus_orphaned.connect(self.composer.text.setFocus)
-        self.transcript.focus_orphaned.connect(self.composer.text.setFocus)
-        self.transcript.edit_begun.connect(self._composer_commands.show_cost_in)
-        self.transcript.action_asked.connect(self._tree_commands.act)
-        self._tree_commands.versions_requested.connect(self._pages.show_versions)
-        self._tree_commands.comparison_requested.connect(self._compare_commands.compare)
+        self.transcript.focus_lost.connect(self.composer.text.setFocus)
+        self.transcript.editor_opened.connect(self._composer_commands.show_cost_in)
+        self._message_commands.versions_requested.connect(self._pages.show_versions)
+        self._message_commands.comparison_requested.connect(self._compare_commands.compare)
 
     def _connect_menus(self) -> None:
-        edit, message = self.menus.menu("Edit"), self.menus.menu("Message")
-        message.aboutToShow.connect(self._message_commands.update)
-        message.aboutToShow.connect(self._reading_commands.update)
-        for menu in (edit, message):
-            menu.aboutToShow.connect(partial(self._tree_commands.update, self.menus))
-        message.aboutToShow.connect(partial(self._tree_commands.show_counts, self.menus))
+        self.menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
 
     # --- content -----------------------------------------------------------------------------------------
 

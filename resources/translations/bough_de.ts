@@ -2207,6 +2207,27 @@
     </message>
 </context>
 <context>
+    <name>MessageCommands</name>
+    <message numerus="yes">
+        <source>Prune (%n message(s))</source>
+        <translation>
+            <numerusform>Stutzen (%n Nachricht)</numerusform>
+            <numerusform>Stutzen (%n Nachrichten)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Keep only this version (prune %n message(s))</source>
+        <translation>
+            <numerusform>Nur diese Fassung behalten (%n Nachricht stutzen)</numerusform>
+            <numerusform>Nur diese Fassung behalten (%n Nachrichten stutzen)</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>This message has one version only. Edit or Regenerate makes another.</source>
+        <translation>Diese Nachricht hat nur eine Fassung. Bearbeiten oder Neu erzeugen macht eine weitere.</translation>
+    </message>
+</context>
+<context>
     <name>MessageEditor</name>
     <message>
         <source>New version</source>
@@ -3113,8 +3134,8 @@ Wendung darf mitten in einem Wort beginnen. Einstellung: `phrases`.</translation
         <translation>Sie endete mit {reason}, damals mit {reason_}.</translation>
     </message>
     <message>
-        <source>It forked: there would be over {most_choices} answers.</source>
-        <translation>Er zweigte ab: Es gäbe mehr als {most_choices} Antworten.</translation>
+        <source>It forked: there would be over {max_choices} answers.</source>
+        <translation>Er zweigte ab: Es gäbe mehr als {max_choices} Antworten.</translation>
     </message>
     <message>
         <source>It is not in the file that was imported.</source>
@@ -4473,35 +4494,6 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
 </context>
 <context>
-    <name>TreeCommands</name>
-    <message>
-        <source>Undo</source>
-        <translation>Rückgängig</translation>
-    </message>
-    <message>
-        <source>Redo</source>
-        <translation>Wiederholen</translation>
-    </message>
-    <message numerus="yes">
-        <source>Prune (%n message(s))</source>
-        <translation>
-            <numerusform>Stutzen (%n Nachricht)</numerusform>
-            <numerusform>Stutzen (%n Nachrichten)</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>Keep only this version (prune %n message(s))</source>
-        <translation>
-            <numerusform>Nur diese Fassung behalten (%n Nachricht stutzen)</numerusform>
-            <numerusform>Nur diese Fassung behalten (%n Nachrichten stutzen)</numerusform>
-        </translation>
-    </message>
-    <message>
-        <source>This message has one version only. Edit or Regenerate makes another.</source>
-        <translation>Diese Nachricht hat nur eine Fassung. Bearbeiten oder Neu erzeugen macht eine weitere.</translation>
-    </message>
-</context>
-<context>
     <name>TreeDock</name>
     <message>
         <source>Fit the tree into view</source>
@@ -4558,6 +4550,17 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>Tree of the conversation</source>
         <translation>Baum des Gesprächs</translation>
+    </message>
+</context>
+<context>
+    <name>UndoCommands</name>
+    <message>
+        <source>Undo</source>
+        <translation>Rückgängig</translation>
+    </message>
+    <message>
+        <source>Redo</source>
+        <translation>Wiederholen</translation>
     </message>
 </context>
 <context>

@@ -5,33 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal, TypeAlias
 
-from PySide6.QtCore import QCoreApplication, QPoint, Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from typing_extensions import override
 
 from app.model.message import Message
+from app.ui.message.message_action import LETTERS, ROW_ACTIONS, MessageAction, OpenMenu, ShowSibling
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme, icon
 
-ActionName: TypeAlias = Literal["edit", "regenerate", "fork", "continue", "copy"]
-"""The actions that have a button."""
-
-ACTION_KEYS: dict[str, ActionName] = {"e": "edit", "r": "regenerate", "f": "fork", "c": "continue"}
-"""The actions by their letters, which work on the focused message."""
-
-MORE_KEYS = {"w": "regenerate_with", "s": "star", "p": "pin_branch", "n": "name", "v": "side_by_side", "d": "compare"}
-"""The same for actions without a button."""
-
-_KEYS: dict[ActionName, str] = {
-    "edit": "E",
-    "regenerate": "R",
-    "fork": "F",
-    "continue": "C",
-    "copy": "Ctrl+C",
-}
+_COPY_KEY = "Ctrl+C"
 _HEIGHT_PX = 28
 _MARK_PX = 16
 _MARK_MARGIN_PX = 6
@@ -45,12 +30,8 @@ class ActionRow(QWidget):
     The buttons are created when they are first shown: the pointer never reaches most messages.
     """
 
-    asked = Signal(str)
-    """The name of an action."""
-    sibling_asked = Signal(int)
-    """The step to another version."""
-    more_asked = Signal(QPoint)
-    """Open the menu with all actions at this global position."""
+    requested = Signal(object)
+    """A `MessageRequest`."""
 
     def __init__(self, theme: Theme, after: QWidget) -> None:
         """`after` is the widget before this row in the tab order."""
@@ -63,16 +44,16 @@ class ActionRow(QWidget):
         self._layout.setSpacing(2)
         self._layout.addStretch(1)
         self._switch: tuple[QToolButton, QLabel, QToolButton] | None = None
-        self._buttons: dict[ActionName, QToolButton] = {}
-        self._actions: Sequence[ActionName] = ()
+        self._buttons: dict[MessageAction, QToolButton] = {}
+        self._actions: Sequence[MessageAction] = ()
         self._regenerate_label = ""
         self._more: QToolButton | None = None
         self._marks: MessageMarks | None = None
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        for name, button in self._buttons.items():
-            button.setIcon(icon(name, theme.quiet_text))
+        for action, button in self._buttons.items():
+            button.setIcon(icon(action.value, theme.quiet_text))
         if self._more is not None:
             self._more.setIcon(icon("more", theme.quiet_text))
         if self._marks is not None:
@@ -108,18 +89,18 @@ class ActionRow(QWidget):
             self._marks.show_message(message)
             self._fit()
 
-    def show_actions(self, actions: Sequence[ActionName], message: Message) -> None:
+    def show_actions(self, actions: Sequence[MessageAction], message: Message) -> None:
         """Set the possible actions. The buttons appear with `show_buttons`."""
         self._actions = actions
         self._regenerate_label = _regenerate_label(message)
-        if "regenerate" in self._buttons:
-            self._buttons["regenerate"].setText(self._regenerate_label)
+        if MessageAction.REGENERATE in self._buttons:
+            self._buttons[MessageAction.REGENERATE].setText(self._regenerate_label)
 
     def show_buttons(self, shown: bool) -> None:
         if shown and not self._buttons:
             self._make_buttons()
-        for name, button in self._buttons.items():
-            button.setVisible(shown and name in self._actions)
+        for action, button in self._buttons.items():
+            button.setVisible(shown and action in self._actions)
         if self._more is not None:
             self._more.setVisible(shown and bool(self._actions))
         self._fit()
@@ -158,17 +139,17 @@ class ActionRow(QWidget):
             QWidget.setTabOrder(before, after)
 
     def _make_buttons(self) -> None:
-        for name, key in _KEYS.items():
+        for action in ROW_ACTIONS:
             button = QToolButton()
             button.setObjectName("action")
-            label = label_of(name)
-            button.setText(self._regenerate_label if name == "regenerate" else label)
-            button.setToolTip(f"{label} ({key})")
+            label = _label_of(action)
+            button.setText(self._regenerate_label if action == MessageAction.REGENERATE else label)
+            button.setToolTip(f"{label} ({LETTERS.get(action, _COPY_KEY)})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-            button.clicked.connect(partial(self._ask, name))
-            button.setIcon(icon(name, self._theme.quiet_text))
-            self._buttons[name] = button
+            button.clicked.connect(partial(self._request, action))
+            button.setIcon(icon(action.value, self._theme.quiet_text))
+            self._buttons[action] = button
             # The stretch remains the last item.
             self._layout.insertWidget(self._layout.count() - 1, button)
         more = self._more = QToolButton()
@@ -177,7 +158,7 @@ class ActionRow(QWidget):
         more.setToolTip(self.tr("More actions"))
         more.setAccessibleName(self.tr("More actions"))
         more.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        more.clicked.connect(self._ask_more)
+        more.clicked.connect(self._open_menu)
         self._layout.insertWidget(self._layout.count() - 1, more)
         self.order_tabs()
 
@@ -202,15 +183,15 @@ class ActionRow(QWidget):
         button.setToolTip(tip)
         button.setAccessibleName(tip.split(" (")[0])
         button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda: self.sibling_asked.emit(step))
+        button.clicked.connect(partial(self._request, ShowSibling(step)))
         return button
 
-    def _ask_more(self) -> None:
+    def _open_menu(self) -> None:
         if self._more is not None:
-            self.more_asked.emit(self._more.mapToGlobal(self._more.rect().bottomLeft()))
+            self.requested.emit(OpenMenu(self._more.mapToGlobal(self._more.rect().bottomLeft())))
 
-    def _ask(self, name: ActionName, _checked: bool = False) -> None:
-        self.asked.emit(name)
+    def _request(self, request: MessageAction | ShowSibling, _checked: bool = False) -> None:
+        self.requested.emit(request)
 
 
 class MessageMarks(QWidget):
@@ -257,19 +238,15 @@ def _new_mark(name: str) -> QLabel:
     return label
 
 
-def label_of(name: ActionName) -> str:
-    """Return the label of a button."""
-    match name:
-        case "edit":
-            return QCoreApplication.translate("ActionRow", "Edit")
-        case "regenerate":
-            return QCoreApplication.translate("ActionRow", "Regenerate")
-        case "fork":
-            return QCoreApplication.translate("ActionRow", "Fork")
-        case "continue":
-            return QCoreApplication.translate("ActionRow", "Continue")
-        case "copy":
-            return QCoreApplication.translate("ActionRow", "Copy")
+def _label_of(action: MessageAction) -> str:
+    labels = {
+        MessageAction.EDIT: QCoreApplication.translate("ActionRow", "Edit"),
+        MessageAction.REGENERATE: QCoreApplication.translate("ActionRow", "Regenerate"),
+        MessageAction.FORK: QCoreApplication.translate("ActionRow", "Fork"),
+        MessageAction.CONTINUE: QCoreApplication.translate("ActionRow", "Continue"),
+        MessageAction.COPY: QCoreApplication.translate("ActionRow", "Copy"),
+    }
+    return labels[action]
 
 
 def _regenerate_label(message: Message) -> str:
@@ -277,4 +254,4 @@ def _regenerate_label(message: Message) -> str:
     if message.role == "user":
         return QCoreApplication.translate("ActionRow", "Answer")
     is_failed = message.state == "failed"
-    return QCoreApplication.translate("ActionRow", "Try again") if is_failed else label_of("regenerate")
+    return QCoreApplication.translate("ActionRow", "Try again") if is_failed else _label_of(MessageAction.REGENERATE)

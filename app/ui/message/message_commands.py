@@ -1,11 +1,12 @@
-"""What the actions of a message do: on the one that has the focus, or on the last one."""
+"""The commands of the Message menu, of keys and of buttons on messages; Undo and Redo."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import assert_never
 
-from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
@@ -14,19 +15,55 @@ from app.model.message import MessageId
 from app.model.presets import OURS, Preset
 from app.ui.composer.composer import Composer
 from app.ui.composer.display_names import preset_name
+from app.ui.dialogs import questions
 from app.ui.header import model_label
 from app.ui.menus import Menus
-from app.ui.message.action_row import ActionName
+from app.ui.message.message_action import (
+    ROW_ACTIONS,
+    TREE_ACTIONS,
+    VERSION_ACTIONS,
+    ForkAtToken,
+    GoOnAfter,
+    MessageAction,
+    MessageRequest,
+    OpenMenu,
+    ReplaceText,
+    SaveVersion,
+    ShowSibling,
+)
 from app.ui.parts.labels import as_label, as_tool_tip
 from app.ui.transcript.transcript import Transcript
 
-_ACTIONS: tuple[ActionName, ...] = ("edit", "regenerate", "fork", "continue", "copy")
+STEPS = (
+    QT_TRANSLATE_NOOP("Steps", "Send"),
+    QT_TRANSLATE_NOOP("Steps", "Edit"),
+    QT_TRANSLATE_NOOP("Steps", "Replace"),
+    QT_TRANSLATE_NOOP("Steps", "Regenerate"),
+    QT_TRANSLATE_NOOP("Steps", "Continue"),
+    QT_TRANSLATE_NOOP("Steps", "Fork at token"),
+    QT_TRANSLATE_NOOP("Steps", "Go on from here"),
+    QT_TRANSLATE_NOOP("Steps", "Star"),
+    QT_TRANSLATE_NOOP("Steps", "Unstar"),
+    QT_TRANSLATE_NOOP("Steps", "Pin branch"),
+    QT_TRANSLATE_NOOP("Steps", "Unpin branch"),
+    QT_TRANSLATE_NOOP("Steps", "Name branch"),
+    QT_TRANSLATE_NOOP("Steps", "Prune"),
+)
+"""The controller's names of the steps that can be undone."""
+
 _NUM_ANSWERS = (2, 3, 4)
 _HEADING_MARGINS_PX = (12, 8, 12, 4)
 
 
 class MessageCommands(QObject):
-    """Edit, regenerate, fork, continue, copy; walking between versions and messages; stop."""
+    """Carries out all actions on messages. The menu works on the current message of the transcript."""
+
+    versions_requested = Signal(object)
+    """Show these siblings (a list of message ids) side by side."""
+    comparison_requested = Signal(int)
+    """Compare this message with its previous version."""
+    refused = Signal(str)
+    """Why an action was not carried out."""
 
     def __init__(self, controller: Controller, transcript: Transcript, composer: Composer, menus: Menus) -> None:
         super().__init__(transcript)
@@ -34,90 +71,188 @@ class MessageCommands(QObject):
         self._controller = controller
         self._transcript = transcript
         self._composer = composer
-        transcript.action_asked.connect(self.act)
-        transcript.more_asked.connect(self._show_more)
+        transcript.action_requested.connect(self.act)
+        menus.menu("Message").aboutToShow.connect(self._update)
+        controller.shown.history_changed.connect(self._update_tree_actions)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each menu action by its name."""
         return {
-            **{name: partial(self._on_current, name) for name in _ACTIONS},
+            **{action.value: partial(self._act_on_current, action) for action in MessageAction},
+            "stop": self._controller.stop,
             "previous_sibling": partial(self._step_sibling, -1),
             "next_sibling": partial(self._step_sibling, +1),
             "previous_message": partial(self._step_message, -1),
             "next_message": partial(self._step_message, +1),
-            "regenerate_with": self._regenerate_current_with,
-            "stop": self._controller.stop,
         }
 
-    def update(self) -> None:
-        """Let those be chosen that are possible now."""
+    def current_id(self) -> MessageId | None:
+        """Return the message that the menu works on."""
+        return self._transcript.current_message_id
+
+    def act(self, message_id: MessageId, request: MessageRequest) -> None:
+        """Carry out an action on a message of the tree. An action that is impossible now does nothing."""
+        controller = self._controller
+        match request:
+            case MessageAction.EDIT:
+                self.edit(message_id)
+            case MessageAction.REGENERATE:
+                controller.regenerate(message_id)
+            case MessageAction.REGENERATE_WITH:
+                self._open_regenerate_menu(message_id)
+            case MessageAction.FORK:
+                controller.fork(message_id)
+                self._composer.text.setFocus()
+            case MessageAction.CONTINUE:
+                controller.continue_answer(message_id)
+            case MessageAction.COPY:
+                QGuiApplication.clipboard().setText(controller.shown.message(message_id).text)
+            case MessageAction.STAR:
+                controller.star(message_id)
+            case MessageAction.PIN_BRANCH:
+                controller.pin_branch(message_id)
+            case MessageAction.NAME_BRANCH:
+                name = questions.ask_branch_name(self._transcript.window(), controller.shown.message(message_id).name)
+                if name is not None:
+                    controller.name_branch(message_id, name)
+            case MessageAction.PRUNE:
+                if controller.can_prune(message_id):
+                    controller.prune(message_id)
+            case MessageAction.SIDE_BY_SIDE:
+                if self._has_versions(message_id):
+                    self.versions_requested.emit(list(controller.shown.siblings(message_id)))
+            case MessageAction.COMPARE:
+                if self._has_versions(message_id):
+                    self.comparison_requested.emit(message_id)
+            case MessageAction.KEEP_ONLY:
+                if self._has_versions(message_id):
+                    controller.keep_only(message_id)
+            case MessageAction.STOP:
+                controller.stop()
+            case SaveVersion(text):
+                controller.edit(message_id, text)
+            case ReplaceText(text):
+                controller.replace(message_id, text)
+            case ShowSibling(step):
+                self._transcript.step_sibling(message_id, step)
+            case ForkAtToken(token_index, token_id):
+                controller.forks.fork_at_token(message_id, token_index, token_id)
+            case GoOnAfter(num_chars):
+                controller.forks.fork_at_position(message_id, num_chars)
+            case OpenMenu(position):
+                self._menus.menu("Message").popup(position)
+            case _:
+                assert_never(request)
+
+    def possible(self, message_id: MessageId) -> list[MessageAction]:
+        """Return the actions that are possible on a message anywhere in the tree."""
+        message = self._controller.shown.message(message_id)
+        match message.role:
+            case "assistant":
+                can_continue = self._controller.shown.can_continue(message)
+                actions = [action for action in ROW_ACTIONS if action != MessageAction.CONTINUE or can_continue]
+            case "user":
+                actions = [action for action in ROW_ACTIONS if action != MessageAction.CONTINUE]
+            case "system":
+                actions = [MessageAction.EDIT, MessageAction.COPY]
+            case _:
+                actions = [MessageAction.COPY]
+        return [*actions, *self._possible_tree_actions(message_id)]
+
+    def is_marked(self, message_id: MessageId, action: MessageAction) -> bool | None:
+        """Return whether a message has the mark that an action sets; None if the action sets none."""
+        message = self._controller.shown.message(message_id)
+        match action:
+            case MessageAction.STAR:
+                return message.starred_ms is not None
+            case MessageAction.PIN_BRANCH:
+                return message.pinned_ms is not None
+            case _:
+                return None
+
+    def label(self, message_id: MessageId, action: MessageAction) -> str:
+        """Return the menu text of an action; for actions that prune, with the number of messages."""
+        controller = self._controller
+        match action:
+            case MessageAction.PRUNE:
+                return self.tr("Prune (%n message(s))", "", controller.shown.subtree_size(message_id))
+            case MessageAction.KEEP_ONLY:
+                others = [other for other in controller.shown.siblings(message_id) if other != message_id]
+                return self.tr(
+                    "Keep only this version (prune %n message(s))", "", controller.shown.subtree_size(*others)
+                )
+            case _:
+                return self._menus.name(action.value)
+
+    def _possible_tree_actions(self, message_id: MessageId) -> list[MessageAction]:
+        can_prune = self._controller.can_prune(message_id)
+        has_versions = len(self._controller.shown.siblings(message_id)) > 1
+        return [
+            action
+            for action in TREE_ACTIONS
+            if (can_prune or action != MessageAction.PRUNE) and (has_versions or action not in VERSION_ACTIONS)
+        ]
+
+    def _has_versions(self, message_id: MessageId) -> bool:
+        has_versions = len(self._controller.shown.siblings(message_id)) > 1
+        if not has_versions:
+            self.refused.emit(self.tr("This message has one version only. Edit or Regenerate makes another."))
+        return has_versions
+
+    # --- the menu ------------------------------------------------------------------------------------------
+
+    def _update(self) -> None:
+        """Enable the possible actions in the menu that is about to show, and say how many messages pruning removes."""
         current = self.current_id()
         possible = self._transcript.shown(current).actions if current is not None else ()
-        for name in _ACTIONS:
-            self._menus[name].setEnabled(name in possible)
-        self._menus["regenerate_with"].setEnabled("regenerate" in possible)
+        for action in ROW_ACTIONS:
+            self._menus[action.value].setEnabled(action in possible)
+        self._menus[MessageAction.REGENERATE_WITH.value].setEnabled(MessageAction.REGENERATE in possible)
+        self._update_tree_actions()
+        # Counting takes a moment in a large tree, so it is done for the open menu only.
+        for action in (MessageAction.PRUNE, MessageAction.KEEP_ONLY):
+            if current is not None and self._menus[action.value].isEnabled():
+                self._menus.call(action.value, self.label(current, action))
 
-    def act(self, message_id: MessageId, name: str) -> None:
-        """Do with a message what was asked for."""
-        match name:
-            case "regenerate":
-                self._controller.regenerate(message_id)
-            case "regenerate_with":
-                self._regenerate_with(message_id)
-            case "fork":
-                self._controller.fork(message_id)
-                self._composer.text.setFocus()
-            case "continue":
-                self._controller.continue_answer(message_id)
-            case "stop":
-                self._controller.stop()
-            case "copy":
-                QGuiApplication.clipboard().setText(self._controller.shown.message(message_id).text)
-            case _:
-                pass
+    def _update_tree_actions(self) -> None:
+        current = self.current_id()
+        possible = self._possible_tree_actions(current) if current is not None else ()
+        for action in TREE_ACTIONS:
+            self._menus[action.value].setEnabled(action in possible)
+            self._menus.call(action.value, "")
+            is_marked = self.is_marked(current, action) if current is not None else None
+            self._menus[action.value].setChecked(bool(is_marked))
+
+    def _act_on_current(self, action: MessageAction) -> None:
+        current = self.current_id()
+        if current is not None:
+            self.act(current, action)
+
+    # --- the actions ---------------------------------------------------------------------------------------
 
     def edit(self, message_id: MessageId) -> None:
-        """Let another version of a message be written, wherever it stands."""
+        """Open the editor in a message, on another branch if need be."""
         if message_id not in self._transcript.message_ids:
             self._controller.shown.go_to(message_id)
         if (view := self._transcript.reveal(message_id)) is not None:
             view.begin_edit()
 
-    def _regenerate_current_with(self) -> None:
-        current = self.current_id()
-        if current is not None:
-            self._regenerate_with(current)
-
-    def _regenerate_with(self, message_id: MessageId) -> None:
+    def _open_regenerate_menu(self, message_id: MessageId) -> None:
         view = self._transcript.reveal(message_id)
-        if view is not None and "regenerate" in self._transcript.shown(message_id).actions:
-            menu = RegenerateMenu(self._controller, message_id, self._transcript.window())
-            menu.aboutToHide.connect(menu.deleteLater)
-            bottom = view.mapToGlobal(QPoint(view.text.mapTo(view, QPoint(0, 0)).x(), view.height()))
-            # Of a long message the end may be out of sight.
-            sight = self._transcript.mapToGlobal(self._transcript.rect().bottomLeft())
-            menu.popup(QPoint(bottom.x(), min(bottom.y(), sight.y())))
-
-    def _show_more(self, _message_id: MessageId, place: QPoint) -> None:
-        """The menu of messages, as the menu bar has it; the message has the focus."""
-        self._menus.menu("Message").popup(place)
-
-    def current_id(self) -> MessageId | None:
-        """The message that is meant where none is named."""
-        return self._transcript.current_message_id
-
-    def _on_current(self, name: ActionName) -> None:
-        current = self.current_id()
-        if current is not None:
-            if name == "edit" and (view := self._transcript.reveal(current)) is not None:
-                view.begin_edit()
-            self.act(current, name)
+        if view is None or MessageAction.REGENERATE not in self._transcript.shown(message_id).actions:
+            return
+        menu = RegenerateMenu(self._controller, message_id, self._transcript.window())
+        menu.aboutToHide.connect(menu.deleteLater)
+        bottom_left = view.mapToGlobal(QPoint(view.text.mapTo(view, QPoint(0, 0)).x(), view.height()))
+        # The end of a long message may be out of sight.
+        sight_bottom = self._transcript.mapToGlobal(self._transcript.rect().bottomLeft()).y()
+        menu.popup(QPoint(bottom_left.x(), min(bottom_left.y(), sight_bottom)))
 
     def _step_sibling(self, step: int) -> None:
+        """Switch the version of the current message, or of the nearest message above it that has several."""
         current = self.current_id()
         if current is not None:
             ids = self._transcript.message_ids
-            # Where there is nothing to switch, the nearest fork above is what is meant.
             upward = reversed(ids[: ids.index(current) + 1])
             fork = next((upper for upper in upward if len(self._controller.shown.siblings(upper)) > 1), current)
             self._transcript.step_sibling(fork, step)
@@ -125,6 +260,29 @@ class MessageCommands(QObject):
     def _step_message(self, step: int) -> None:
         if self._transcript.message_ids and not self._transcript.walk(step):
             self._composer.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+
+class UndoCommands(QObject):
+    """Undo and Redo. Their menu texts name the step."""
+
+    def __init__(self, controller: Controller, menus: Menus, window: QWidget) -> None:
+        super().__init__(window)
+        self._controller = controller
+        self._menus = menus
+        menus.menu("Edit").aboutToShow.connect(self._update)
+        controller.shown.history_changed.connect(self._update)
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """Return the slot of each menu action by its name."""
+        return {"undo": self._controller.undo, "redo": self._controller.redo}
+
+    def _update(self) -> None:
+        for name, verb, step in (
+            ("undo", self.tr("Undo"), self._controller.to_undo),
+            ("redo", self.tr("Redo"), self._controller.to_redo),
+        ):
+            self._menus[name].setEnabled(bool(step))
+            self._menus.call(name, f"{verb}: {QCoreApplication.translate('Steps', step)}" if step else verb)
 
 
 class RegenerateMenu(QMenu):

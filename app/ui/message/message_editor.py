@@ -16,6 +16,7 @@ from app.costs.prompt_cost import Cost
 from app.costs.questions import PromptCosts
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
+from app.ui.message.message_action import ReplaceText, SaveVersion
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
 
@@ -35,10 +36,8 @@ class MessageEditor(QWidget):
     Enter saves a new version, Ctrl+Enter replaces the old one, Shift+Enter breaks the line, Esc cancels.
     """
 
-    ended = Signal(object)
-    """The text of the new version (str), or None if the edit was cancelled or changed nothing."""
-    replaced = Signal(str)
-    """The text that replaces the old one."""
+    finished = Signal(object)
+    """`SaveVersion` or `ReplaceText`; None if the edit was cancelled or changed nothing."""
     refused = Signal(str)
     """Why the field did not accept a pasted text."""
 
@@ -111,16 +110,13 @@ class MessageEditor(QWidget):
         self._fit_footer()
 
     def _save(self) -> None:
-        self.ended.emit(self.draft)
-
-    def _cancel(self) -> None:
-        self.ended.emit(None)
+        self.finished.emit(None if self.draft is None else SaveVersion(self.draft))
 
     def _replace(self) -> None:
-        if self.draft is None:
-            self._cancel()
-        else:
-            self.replaced.emit(self.draft)
+        self.finished.emit(None if self.draft is None else ReplaceText(self.draft))
+
+    def _cancel(self) -> None:
+        self.finished.emit(None)
 
     def _fit(self) -> None:
         """Make the field as high as its text, within limits."""
@@ -188,11 +184,9 @@ class InPlaceEdit(QObject):
     opened = Signal(object)
     """The `MessageEditor`."""
     closed = Signal()
-    """Emitted before the signals that carry the result."""
-    saved = Signal(str)
-    """The text of the new version."""
-    replaced = Signal(str)
-    """The text that replaces the old one."""
+    """Emitted before `finished` or `cancelled`."""
+    finished = Signal(object)
+    """`SaveVersion` or `ReplaceText`."""
     cancelled = Signal(str)
     """The text of the cancelled edit, if it changed anything."""
     refused = Signal(str)
@@ -224,35 +218,25 @@ class InPlaceEdit(QObject):
         editor = self._editor = MessageEditor(message, draft)
         if cancelled is not None:
             editor.put_back(cancelled)
-        editor.ended.connect(self._on_ended)
-        editor.replaced.connect(self._on_replaced)
+        editor.finished.connect(self._on_finished)
         editor.refused.connect(self.refused)
         self._card.addWidget(editor)
         self.opened.emit(editor)
         if draft is None:
             editor.text.setFocus()
 
-    def _on_ended(self, text: str | None) -> None:
-        draft = self.draft
-        if not self._close():
-            return
-        if text is not None:
-            self.saved.emit(text)
-        elif draft is not None:
-            self.cancelled.emit(draft)
-
-    def _on_replaced(self, text: str) -> None:
-        if self._close():
-            self.replaced.emit(text)
-
-    def _close(self) -> bool:
-        editor, self._editor = self._editor, None
+    def _on_finished(self, request: SaveVersion | ReplaceText | None) -> None:
+        editor, draft = self._editor, self.draft
         if editor is None:
-            return False
+            return
+        self._editor = None
         editor.setParent(None)
         editor.deleteLater()
         self.closed.emit()
-        return True
+        if request is not None:
+            self.finished.emit(request)
+        elif draft is not None:
+            self.cancelled.emit(draft)
 
 
 class EditCosts(QObject):

@@ -14,16 +14,16 @@ from app.costs.questions import PromptCosts
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.menus import Menus
+from app.ui.message.message_action import DisplayAction
 from app.ui.parts.cost_text import cost_text
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
-    from app.ui.message.message_view import MessageView
     from app.ui.text.token_tint import TokenLegend
 
 
-_GO_ON = "go_on_from_here"
+_GO_ON = DisplayAction.GO_ON_FROM_HERE.value
 _MUCH = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
 """Of what is said of costs the most that is common: there is room for that before a cost is known."""
 
@@ -54,10 +54,7 @@ class ReadingCommands(QObject):
         """What each action does, by its name in the menus."""
         return {
             "tokens": self._toggle_tokens,
-            "raw": partial(self._on_current, lambda view: view.toggle_raw()),
-            "thought": partial(self._on_current, lambda view: view.toggle_thought()),
-            "links": partial(self._on_current, lambda view: view.text.links.show_next()),
-            _GO_ON: partial(self._on_current, lambda view: view.go_on_from_here()),
+            **{action.value: partial(self._perform_on_current, action) for action in DisplayAction},
         }
 
     def update(self) -> None:
@@ -65,8 +62,8 @@ class ReadingCommands(QObject):
         self._show_tokens()
         message_id = self._current()
         is_answer = message_id is not None and self._transcript.shown(message_id).message.role == "assistant"
-        for name in ("raw", "thought", "links", _GO_ON):
-            self._menus[name].setEnabled(is_answer)
+        for action in DisplayAction:
+            self._menus[action.value].setEnabled(is_answer)
         self._ask_cost(message_id if is_answer else None)
 
     def set_theme(self, theme: Theme) -> None:
@@ -111,11 +108,11 @@ class ReadingCommands(QObject):
         if shown or self._legend.made is not None:
             self._legend.get().setVisible(shown)
 
-    def _on_current(self, act: Callable[[MessageView], object]) -> None:
+    def _perform_on_current(self, action: DisplayAction) -> None:
         message_id = self._current()
         view = None if message_id is None else self._transcript.reveal(message_id)
         if view is not None:
-            act(view)
+            view.perform(action)
 
     def _make_legend(self) -> TokenLegend:
         from app.ui.text.token_tint import TokenLegend

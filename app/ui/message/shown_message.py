@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app.model.message import Message, MessageId, Role
 from app.model.token_pieces import TokenPiece
-from app.ui.message.action_row import ActionName
+from app.ui.message.message_action import MessageAction
 
 
 def _no_tokens(_: MessageId) -> Sequence[TokenPiece]:
@@ -49,7 +49,7 @@ class ShownMessage(Struct, frozen=True):
 
     message: Message
     siblings: Sequence[int]
-    actions: Sequence[ActionName]
+    actions: Sequence[MessageAction]
     is_streaming: bool
     is_last: bool
     modes: DisplayModes | None = None

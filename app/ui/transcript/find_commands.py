@@ -43,7 +43,7 @@ class FindCommands(QObject):
         self._last_elsewhere: MessageId = 0
         self._focus_before: QWidget | None = None
         transcript.views_changed.connect(self._light_all)
-        transcript.text_shown.connect(self._on_text_shown)
+        transcript.text_changed.connect(self._on_text_changed)
         controller.shown.branch_changed.connect(self._look_again)
         controller.shown.message_changed.connect(self._look_again)
 
@@ -198,7 +198,7 @@ class FindCommands(QObject):
         for view in self._transcript.views:
             self._light(view)
 
-    def _on_text_shown(self, message_id: MessageId) -> None:
+    def _on_text_changed(self, message_id: MessageId) -> None:
         view = self._transcript.view(message_id)
         if view is not None and self._finding.wanted:
             self._light(view)

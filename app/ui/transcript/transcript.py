@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.model.message import Message, MessageId
-from app.ui.message.action_row import ActionName
+from app.ui.message.message_action import row_actions
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.theme import Theme
 from app.ui.transcript.message_list import MessageList
@@ -35,18 +35,18 @@ class Transcript(MessageList):
     (all of the branch), `current_message_id`, `reveal(id)` and `focus(id)` (which scroll to it and make it), `walk`.
     """
 
-    action_asked = Signal(int, str)
-    edit_begun = Signal(object)
-    """The `MessageEditor` in which another version of a message is written."""
-    edit_given_up = Signal(int)
-    """A message in which something had been written that is not to be a version."""
-    more_asked = Signal(int, QPoint)
+    action_requested = Signal(int, object)
+    """A message's id and a `MessageRequest`."""
+    editor_opened = Signal(object)
+    """The `MessageEditor`."""
+    edit_cancelled = Signal(int)
+    """The id of a message whose edit was cancelled after changes."""
     refused = Signal(str)
-    """Why a text was not taken into an edit."""
-    focus_orphaned = Signal()
+    """Why an editor did not accept a pasted text."""
+    focus_lost = Signal()
     """The message that had the focus has left the page."""
-    text_shown = Signal(int)
-    """The text of a message that has a view is another."""
+    text_changed = Signal(int)
+    """A view shows another text, or more of it."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._controller = controller
@@ -55,7 +55,7 @@ class Transcript(MessageList):
         super().__init__(theme)
         self.selection = MessageSelection(self)
         """Several messages at once."""
-        self.text_shown.connect(self.selection.show_again)
+        self.text_changed.connect(self.selection.show_again)
         self.setObjectName("transcript")
         self.setAccessibleName(self.tr("Conversation"))
         self._conversation_id: int | None = None
@@ -150,7 +150,7 @@ class Transcript(MessageList):
                 # Who reads an answer goes on with the one that stands there now; who asked writes.
                 instead.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
             else:
-                self.focus_orphaned.emit()
+                self.focus_lost.emit()
         self._maker.start()
 
     def _keep_what_is_left(self) -> None:
@@ -166,7 +166,7 @@ class Transcript(MessageList):
         if self.view(message_id) is not None:
             self._show_again(message_id)
             self.arrange()
-            self.text_shown.emit(message_id)
+            self.text_changed.emit(message_id)
         else:
             self._on_text(message_id, "")
         self._maker.start()
@@ -203,7 +203,7 @@ class Transcript(MessageList):
         self._grown.clear()
         self.arrange()
         for message_id in rendered:
-            self.text_shown.emit(message_id)
+            self.text_changed.emit(message_id)
 
     # --- what the list asks --------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Transcript(MessageList):
             message=message,
             # As they are now: the tree's own list grows.
             siblings=tuple(self._controller.shown.siblings(message_id)),
-            actions=_actions(message, self._controller.shown.can_continue(message), is_last=is_last),
+            actions=row_actions(message, can_continue=self._controller.shown.can_continue(message), is_last=is_last),
             is_streaming=self._controller.shown.is_streaming(message_id),
             is_last=is_last,
             modes=self.modes,
@@ -229,19 +229,13 @@ class Transcript(MessageList):
     def connect_view(self, view: MessageView) -> None:
         super().connect_view(view)
         self.selection.watch(view)
-        view.action_asked.connect(self.action_asked)
-        view.edit_begun.connect(self._on_edit_begun)
-        view.more_asked.connect(self.more_asked)
-        view.edit_given_up.connect(self.edit_given_up)
-        view.edited.connect(self._controller.edit)
-        view.replaced.connect(self._controller.replace)
-        view.sibling_asked.connect(self.step_sibling)
+        view.action_requested.connect(self.action_requested)
+        view.editor_opened.connect(self._on_editor_opened)
+        view.edit_cancelled.connect(self.edit_cancelled)
         view.refused.connect(self.refused)
-        view.token_chosen.connect(self._controller.forks.fork_at_token)
-        view.go_on_asked.connect(self._controller.forks.fork_at_position)
 
-    def _on_edit_begun(self, editor: MessageEditor) -> None:
-        self.edit_begun.emit(editor)
+    def _on_editor_opened(self, editor: MessageEditor) -> None:
+        self.editor_opened.emit(editor)
         # Once it has its height.
         QTimer.singleShot(0, editor, partial(self._reveal_editor, editor))
 
@@ -262,14 +256,6 @@ def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
     """How many messages two branches have in common."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((index for index, (old, new) in pairs if old != new), min(len(before), len(after)))
-
-
-def _actions(message: Message, can_continue: bool, *, is_last: bool) -> list[ActionName]:
-    if message.role == "system":
-        return ["edit"]
-    if message.role == "user":
-        return ["edit", *(["regenerate"] if is_last else []), "fork", "copy"]
-    return ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
 
 
 class WaitingAnswers(QObject):

@@ -14,10 +14,9 @@ from app.conversation.controller import Controller
 from app.late import Late
 from app.model.message import MessageId
 from app.ui.comparing.compare_commands import CompareCommands
-from app.ui.menus import Menus, all_entries
+from app.ui.menus import Menus
+from app.ui.message.message_action import MessageAction, action_of_letter
 from app.ui.message.message_commands import MessageCommands
-from app.ui.transcript.transcript import Transcript
-from app.ui.tree.tree_commands import TreeCommands
 
 if TYPE_CHECKING:
     from app.ui.tree.tree_dock import TreeDock
@@ -32,22 +31,17 @@ class DockCommands(QObject):
         *,
         dock: Late[TreeDock],
         placement: DockPlacement,
-        transcript: Transcript,
         menus: Menus,
         message_commands: MessageCommands,
-        tree_commands: TreeCommands,
         compare_commands: CompareCommands,
     ) -> None:
         super().__init__(placement)
         self._controller = controller
         self._dock = dock
         self._placement = placement
-        self._transcript = transcript
         self._menus = menus
         self._message_commands = message_commands
-        self._tree_commands = tree_commands
         self._compare_commands = compare_commands
-        self._names = {entry.letter: entry.name for entry in all_entries() if entry.letter}
         placement.changed.connect(self._on_shown)
 
     def connect_dock(self, dock: TreeDock) -> None:
@@ -64,33 +58,11 @@ class DockCommands(QObject):
         """Return the functions of the actions by their names in the menus."""
         return {"tree": self._toggle, "walk_tree": self._walk}
 
-    def possible(self, message_id: MessageId) -> list[str]:
-        """Return the names of the actions that are possible for a message."""
-        message = self._controller.shown.message(message_id)
-        match message.role:
-            case "assistant":
-                can_continue = self._controller.shown.can_continue(message)
-                names = ["edit", "regenerate", "fork", *(["continue"] if can_continue else []), "copy"]
-            case "user":
-                names = ["edit", "regenerate", "fork", "copy"]
-            case "system":
-                names = ["edit", "copy"]
-            case _:
-                names = ["copy"]
-        return [*names, *self._tree_commands.possible(message_id)]
-
-    def act(self, message_id: MessageId, name: str) -> None:
-        """Run an action on a message."""
-        if name == "edit":
-            # The editor opens in the transcript.
+    def _act(self, message_id: MessageId, action: MessageAction) -> None:
+        if action == MessageAction.EDIT:
+            # The editor opens in the transcript, which the dock may cover.
             self._go_to(message_id)
-            view = self._transcript.reveal(message_id)
-            if view is not None:
-                view.begin_edit()
-        elif name in self._tree_commands.possible(message_id):
-            self._tree_commands.act(message_id, name)
-        else:
-            self._message_commands.act(message_id, name)
+        self._message_commands.act(message_id, action)
 
     def _go_to(self, message_id: MessageId) -> None:
         if not self._controller.shown.has(message_id):
@@ -105,12 +77,12 @@ class DockCommands(QObject):
             self._controller.pin_branch(message_id)
 
     def _on_key(self, message_id: MessageId, key: str) -> None:
-        name = self._names.get(key)
-        if name is None or not self._controller.shown.has(message_id):
+        action = action_of_letter(key)
+        if not isinstance(action, MessageAction) or not self._controller.shown.has(message_id):
             return
-        if name in self.possible(message_id):
-            self.act(message_id, name)
-        elif name == "compare" and not self._is_visible(message_id):
+        if action in self._message_commands.possible(message_id):
+            self._act(message_id, action)
+        elif action == MessageAction.COMPARE and not self._is_visible(message_id):
             # It has no other version, so compare its whole branch.
             self._compare_commands.compare_with_branch(message_id)
 
@@ -124,15 +96,14 @@ class DockCommands(QObject):
             compare = partial(self._compare_commands.compare_with_branch, message_id)
             menu.addAction(self.tr("Compare with the visible branch"), compare)
         menu.addSeparator()
-        marks = self._tree_commands.marks(message_id)
-        for name in self.possible(message_id):
-            text = self._tree_commands.label(self._menus, name, message_id)
-            _, tab, letter = self._menus[name].text().partition("\t")
-            action = menu.addAction(f"{text}{tab}{letter}", partial(self.act, message_id, name))
-            if (is_marked := marks.get(name)) is not None:
-                action.setCheckable(True)
-                action.setChecked(is_marked)
-            self._menus.draw_icon(action, self._menus.icon_name(name))
+        for action in self._message_commands.possible(message_id):
+            text = self._message_commands.label(message_id, action)
+            _, tab, letter = self._menus[action.value].text().partition("\t")
+            entry = menu.addAction(f"{text}{tab}{letter}", partial(self._act, message_id, action))
+            if (is_marked := self._message_commands.is_marked(message_id, action)) is not None:
+                entry.setCheckable(True)
+                entry.setChecked(is_marked)
+            self._menus.draw_icon(entry, self._menus.icon_name(action.value))
         menu.popup(point)
 
     def _is_visible(self, message_id: MessageId) -> bool:

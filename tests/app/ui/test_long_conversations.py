@@ -259,10 +259,10 @@ def test_who_is_at_the_end_sees_every_word_as_it_comes(person: Person, transcrip
         bottom = person.view(message_id).geometry().bottom()
         is_at_end.append(bar.value() == bar.maximum() and bottom < transcript.viewport().height())
 
-    transcript.text_shown.connect(look)
+    transcript.text_changed.connect(look)
     person.controller.send("What is a branch?")
     person.answer()
-    transcript.text_shown.disconnect(look)
+    transcript.text_changed.disconnect(look)
     person.controller.program.set_overflow("fail")
     assert is_at_end
     assert all(is_at_end)

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Figures, Message, Record
+from app.ui.message.message_action import MessageAction
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.theme import theme
@@ -124,7 +125,9 @@ def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> 
 
 def test_tab_goes_from_the_text_to_its_thought_its_code_and_its_actions(view: MessageView) -> None:
     text = "<think>a</think>\n\n```\none\n```\n\n```\ntwo\n```\n"
-    view.show_message(ShownMessage(_message(text), (1, 2), ("edit", "copy"), is_streaming=False, is_last=True))
+    view.show_message(
+        ShownMessage(_message(text), (1, 2), (MessageAction.EDIT, MessageAction.COPY), is_streaming=False, is_last=True)
+    )
     assert view.thought is not None
     place: QWidget | None = view.text
     stops: list[QWidget] = []

@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.model.message import Alternative, Message, Record
 from app.model.token_pieces import token_pieces
+from app.ui.message.message_action import ForkAtToken
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.text.token_popover import visible_token
@@ -132,8 +133,8 @@ def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
 
 
 def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageView, qtbot: QtBot) -> None:
-    chosen: list[tuple[int, int, int]] = []
-    view.token_chosen.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    chosen: list[tuple[int, object]] = []
+    view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
     assert reader is not None
     for _ in range(2):
@@ -151,7 +152,7 @@ def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageVie
     assert chosen == []
     qtbot.keyClick(view.text, Qt.Key.Key_Down)
     qtbot.keyClick(view.text, Qt.Key.Key_Return)
-    assert chosen == [(7, 1, 201)]
+    assert chosen == [(7, ForkAtToken(1, 201))]
     assert not popover.isVisible()
 
 
@@ -176,8 +177,8 @@ def _point_at(view: MessageView, place: QPoint) -> None:
 
 
 def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: MessageView, qtbot: QtBot) -> None:
-    chosen: list[tuple[int, int, int]] = []
-    view.token_chosen.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    chosen: list[tuple[int, object]] = []
+    view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
     assert reader is not None
     tint = TokenTint(view.text.document(), "".join(_WORDS), token_pieces(_message()))
@@ -187,7 +188,7 @@ def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: 
     qtbot.mouseClick(reader.popover.rows[0], Qt.MouseButton.LeftButton)
     assert chosen == []
     qtbot.mouseClick(reader.popover.rows[1], Qt.MouseButton.LeftButton)
-    assert chosen == [(7, 4, 204)]
+    assert chosen == [(7, ForkAtToken(4, 204))]
     _point_at(view, QPoint(-10, -10))
     assert reader.current is None
     # While none is looked at, Esc is not for this: it stops an answer.
