@@ -1,4 +1,4 @@
-"""What a worker can be told; commands are imperative, and each ends in exactly one terminal event."""
+"""The commands that a worker accepts. Each ends in exactly one terminal event."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import UNSET, Meta, UnsetType
 
 from worker.values import Nonempty, NumBytes, Overflow, RequestId, Role, Seed, TokenId, Value, exactly_one
 
-# --- what commands are made of -----------------------------------------------------------------------------
+# --- parts of commands -------------------------------------------------------------------------------------
 
 
 class Message(Value, frozen=True):
-    """One turn. `token_ids` are the ids the model itself produced for an assistant's turn."""
+    """One turn. `token_ids` are the ids that the model produced for an assistant's turn."""
 
     role: Role
     content: str
@@ -34,10 +34,10 @@ class Prompt(Value, frozen=True):
 
 
 class Continuation(Value, frozen=True):
-    """The answer's beginning. `text` may end anywhere: its seam is healed. `token_ids` are exact.
+    """The beginning of the answer. `text` may end anywhere: the join is healed. `token_ids` are exact.
 
-    `known_ids` go with `text`: as far as they say it they are exact, and what of it they do not say is tokenized and
-    its seam healed. So an answer that broke off goes on, whose last tokens are not known or say more.
+    `known_ids` may go with `text`. They are used as far as they spell it; the rest of the text is tokenized and its
+    join healed. So an interrupted answer can go on although its last tokens are unknown or spell more than its text.
     """
 
     text: str | UnsetType = UNSET
@@ -51,7 +51,7 @@ class Continuation(Value, frozen=True):
 
 
 class Sampling(Value, frozen=True):
-    """How a token is drawn. Temperature 0 is greedy. The filters work as mlx-lm's functions of these names do."""
+    """How tokens are sampled. Temperature 0 is greedy. The filters work as mlx-lm's functions of the same names."""
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
@@ -60,13 +60,13 @@ class Sampling(Value, frozen=True):
     repetition_penalty: Annotated[float, Meta(gt=0, le=100)] = 1.0
     presence_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
     frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
-    # How many of the last tokens the three penalties look at.
+    # The three penalties apply to tokens among the last `penalty_context` ones.
     penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
     seed: Seed | None = None
 
 
 class Constraint(Value, frozen=True):
-    """A form that the text must have. `covers`: whether a continuation is the constrained text's beginning."""
+    """An answer format. `covers`: "turn" if a continuation is part of the constrained text, "new" if it precedes it."""
 
     kind: Literal["json_schema", "regex", "choice", "lark"]
     value: Any
@@ -74,16 +74,16 @@ class Constraint(Value, frozen=True):
 
 
 class CacheOptions(Value, frozen=True):
-    """How much of what a model has read is kept. What is not said is chosen by what the machine has."""
+    """How much of what a model has read is kept. Limits that are None are chosen to suit the machine."""
 
     limit_bytes: NumBytes | None = None
-    # Of all models together; 0: nothing is kept on disk.
+    # For all models together. 0: nothing is kept on disk.
     disk_limit_bytes: NumBytes | None = None
     kv_bits: Literal[4, 8] | None = None
 
 
 class Segment(Value, frozen=True):
-    """One stretch of a turn, with an end and a form of its own."""
+    """A part of a turn with its own answer format and its own end."""
 
     constraint: Constraint | None = None
     stop: list[Nonempty] = []
@@ -98,7 +98,7 @@ class _Command(Value, tag_field="type", frozen=True):
 
 
 class LoadModel(_Command, tag="load_model", frozen=True):
-    """Load `model`: "guide", a folder, or a downloaded model's name. Ends in `model_loaded`."""
+    """Load `model`: "guide", a folder, or the name of a downloaded model. Ends in `model_loaded`."""
 
     model: Nonempty
     draft_model: Nonempty | None = None
@@ -106,11 +106,11 @@ class LoadModel(_Command, tag="load_model", frozen=True):
 
 
 class UnloadModel(_Command, tag="unload_model", frozen=True):
-    """Drop the model and all that was computed with it. Ends in `done`."""
+    """Unload the model and everything computed with it. Ends in `done`."""
 
 
 class Generate(_Command, tag="generate", frozen=True):
-    """Answer one prompt, in the three forms of `Prompt`. Ends in `finished`."""
+    """Answer a prompt, given in one of the three forms of `Prompt`. Ends in `finished`."""
 
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
@@ -124,15 +124,15 @@ class Generate(_Command, tag="generate", frozen=True):
     constraint: Constraint | None = None
     segments: list[Segment] | None = None
     hooks: list[Nonempty] = []
-    # By the hooks' names, what each is given when it is made for this answer.
+    # Options of each hook, by the hook's name.
     hook_options: dict[str, dict[str, Any]] = {}
-    # How often a hook may have a token drawn anew at one place; then the best that was drawn there stands.
+    # How often hooks may resample at one position. Then the best token sampled there is used.
     max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
-    # What guesses the tokens to come: the draft model, where one is loaded; other answers in the tree; nothing. An
-    # answer that is written beside others is not guessed: a step reads a token of each of them anyway.
+    # Where draft tokens come from: the draft model, if one is loaded, or other answers in the tree. Answers that are
+    # written side by side have no drafts: each step already reads a token of each.
     draft: Literal["auto", "off", "tree", "model"] = "auto"
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
-    # Where `messages` do not fit: end in `context_overflow`, or drop the oldest but for the system prompt.
+    # If `messages` do not fit: fail with `context_overflow`, or drop the oldest, except the system prompt.
     overflow: Overflow = "fail"
 
     def __post_init__(self) -> None:
@@ -151,20 +151,19 @@ class Generate(_Command, tag="generate", frozen=True):
 
 
 class Cancel(_Command, tag="cancel", frozen=True):
-    """End `target`, or one `choice` of it. Nothing happens where it has ended or is not there yet. Ends in `done`."""
+    """Cancel the request `target`, or one `choice` of it. Does nothing if there is none. Ends in `done`."""
 
     target: RequestId
     choice: Annotated[int, Meta(ge=0)] | None = None
 
 
 class Plan(_Command, tag="plan", frozen=True):
-    """What each prompt would cost, without computing anything. Ends in `planned`.
+    """Report what each prompt would cost, without computing anything. Ends in `planned`.
 
-    The prompts of one conversation's nodes say its messages over and over; so instead of `prompts`, `messages` may
-    hold each message once, and each of `paths` a prompt, as places in `messages`; `template_options` goes with them.
+    The prompts of a conversation's nodes repeat the same messages. So instead of `prompts`, `messages` may list each
+    message once; then each of `paths` is a prompt, given as indices of `messages`, rendered with `template_options`.
 
-    `continuation` goes with `prompts`: the answer to each of them goes on from there, and what of that the model would
-    read is counted with the prompt.
+    `continuation` goes with `prompts`: the tokens of it that the model would read count as part of each prompt.
     """
 
     prompts: list[Prompt] | UnsetType = UNSET
@@ -188,15 +187,15 @@ class Plan(_Command, tag="plan", frozen=True):
 
 
 class Validate(_Command, tag="validate", frozen=True):
-    """Whether a constraint can be used. Ends in `validated`."""
+    """Check whether a constraint can be used. Ends in `validated`."""
 
     constraint: Constraint
 
 
 class Tokenize(_Command, tag="tokenize", frozen=True):
-    """The ids of a prompt and the text of each. Ends in `tokenized`.
+    """Report the token ids of a prompt and the text of each. Ends in `tokenized`.
 
-    `counts_only`: how many there are and nothing else, cheaply enough to be asked at each key.
+    `counts_only`: report only their number, which is cheap enough for each key press.
     """
 
     messages: list[Message] | UnsetType = UNSET
@@ -214,15 +213,15 @@ class Tokenize(_Command, tag="tokenize", frozen=True):
 
 
 class CacheStats(_Command, tag="cache_stats", frozen=True):
-    """What the prompt cache holds. Ends in the event `cache_stats`."""
+    """Report what the prompt cache holds. Ends in the event `cache_stats`."""
 
 
 class ListHooks(_Command, tag="list_hooks", frozen=True):
-    """Which hooks there are, with a model or without; none of their files is run. Ends in `hooks_listed`."""
+    """List the hooks without running their files. Needs no model. Ends in `hooks_listed`."""
 
 
 class Shutdown(_Command, tag="shutdown", frozen=True):
-    """Cancel what runs and waits, then exit 0. Ends in `done`."""
+    """Cancel all running and waiting requests, then exit with code 0. Ends in `done`."""
 
 
 Command: TypeAlias = (

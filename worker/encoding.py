@@ -1,6 +1,6 @@
-"""Messages as bytes: JSON lines (headless) and MessagePack frames (in the app); it acts on none of them.
+"""Messages as bytes: JSON lines (headless) and MessagePack frames (in the app).
 
-What is no command becomes the `failed` event that answers it, with its sender's id wherever that can be read.
+Invalid input becomes the `failed` event that answers it, with the sender's request id if that can be read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from worker.protocol import Command, Event, Failed, RequestId
 
 _command_from_json = msgspec.json.Decoder(Command)
 _command_from_msgpack = msgspec.msgpack.Decoder(Command)
-_event_from_json = msgspec.json.Decoder(Event)
+
 _event_from_msgpack = msgspec.msgpack.Decoder(Event)
 _json = msgspec.json.Encoder()
 _msgpack = msgspec.msgpack.Encoder()
@@ -28,11 +28,11 @@ _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _JSON_MARK = re.compile(rf"{_STRING}|[\[\]{{}}:]", re.DOTALL)
 _JSON_ID = re.compile(rf"\s*({_STRING}|-?\d{{1,19}})", re.DOTALL)
 _MAX_MARKS = 100_000
-"""Strings and brackets of a line that is nested too deeply among which its id is looked for."""
+"""How many strings and brackets of a too deeply nested line are searched for its id."""
 
 
 def command_from_json(line: bytes) -> Command | Failed:
-    """Read one line. What is no command becomes the `failed` event that answers it."""
+    """Decode one line. An invalid one becomes the `failed` event that answers it."""
     try:
         return _command_from_json.decode(line)
     except _UNREADABLE as error:
@@ -40,7 +40,7 @@ def command_from_json(line: bytes) -> Command | Failed:
 
 
 def command_from_msgpack(frame: bytes) -> Command | Failed:
-    """Read one frame. What is no command becomes the `failed` event that answers it."""
+    """Decode one frame. An invalid one becomes the `failed` event that answers it."""
     try:
         return _command_from_msgpack.decode(frame)
     except _UNREADABLE as error:
@@ -51,29 +51,24 @@ def command_from_msgpack(frame: bytes) -> Command | Failed:
         return _failed(_id_in(message), _sentence(error))
 
 
-def event_from_json(line: bytes) -> Event:
-    """Read one line that a worker wrote. Raises `msgspec.MsgspecError` where it is none."""
-    return _event_from_json.decode(line)
-
-
 def event_from_msgpack(frame: bytes) -> Event:
-    """Read one frame that a worker sent. Raises `msgspec.MsgspecError` where it is none."""
+    """Decode one frame from a worker. Raises `msgspec.MsgspecError` if it is invalid."""
     return _event_from_msgpack.decode(frame)
 
 
 def to_json(message: Command | Event) -> bytes:
-    """One line without its line break."""
+    """Return one line, without a line break."""
     return _json.encode(message)
 
 
 def to_msgpack(message: Command | Event) -> bytes:
-    """One frame."""
+    """Return one frame."""
     return _msgpack.encode(message)
 
 
 def _refusal(line: bytes, error: Exception) -> Failed:
-    """Say what is wrong with a line; the standard library reads more than msgspec does, so the id is seldom lost."""
-    # Bytes that are no UTF-8 become lone surrogates; those, written as escapes, pass as they are.
+    """Explain what is wrong with a line. The standard library accepts more than msgspec, so the id is seldom lost."""
+    # Invalid UTF-8 becomes lone surrogates, which the parser accepts.
     text = line.decode("utf-8", "surrogateescape")
     try:
         message: object = json.loads(text, strict=False, parse_int=_int)
@@ -83,11 +78,11 @@ def _refusal(line: bytes, error: Exception) -> Failed:
         )
     except ValueError:
         return _failed(None, f"Not a JSON object on one line: {error}.")
-    torn = _torn_text(message)
-    if torn is not None:
+    path = _path_of_invalid_text(message)
+    if path is not None:
         return _failed(
             _id_in(message),
-            f"The text at `{torn}` holds a lone surrogate or bytes that are no UTF-8. "
+            f"The text at `{path}` holds a lone surrogate or bytes that are no UTF-8. "
             "Nothing was done; correct it and send it again.",
         )
     return _failed(_id_in(message), _sentence(error))
@@ -105,23 +100,23 @@ def _sentence(error: Exception) -> str:
     return f"{error}. Nothing was done; correct it and send it again."
 
 
-def _torn_text(message: object) -> str | None:
-    """Where in a message a text is that is no Unicode text; None where there is none."""
+def _path_of_invalid_text(message: object) -> str | None:
+    """Return the path of the first text that is not valid Unicode; None if there is none."""
     waiting = [("$", message)]
-    for place, value in waiting:
+    for path, value in waiting:
         match value:
             case str():
                 if not _is_unicode(value):
-                    return place
+                    return path
             case dict():
                 for key, part in cast("dict[str, object]", value).items():
                     if not _is_unicode(key):
-                        return place
+                        return path
                     if isinstance(part, str | dict | list):
-                        waiting.append((f"{place}.{key}", part))
+                        waiting.append((f"{path}.{key}", part))
             case list():
                 parts = enumerate(cast("list[object]", value))
-                waiting += [(f"{place}[{index}]", part) for index, part in parts if isinstance(part, str | dict | list)]
+                waiting += [(f"{path}[{index}]", part) for index, part in parts if isinstance(part, str | dict | list)]
             case _:
                 pass
     return None
@@ -136,7 +131,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _outermost_id(text: str) -> RequestId | None:
-    """The value of `request_id` in the outermost object, without reading what lies deeper."""
+    """Return the `request_id` of the outermost object, without parsing nested values."""
     depth = 0
     before = ""
     for found in itertools.islice(_JSON_MARK.finditer(text), _MAX_MARKS):
@@ -153,7 +148,7 @@ def _outermost_id(text: str) -> RequestId | None:
 
 
 def _int(digits: str) -> int | None:
-    """A number of thousands of digits is not worked out."""
+    """Parse a number, unless it is too long for a message (parsing thousands of digits is slow)."""
     return int(digits) if len(digits) <= 20 else None
 
 

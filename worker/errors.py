@@ -1,4 +1,4 @@
-"""The failures that a driver of the worker is told of; each ends a command as `failed` with its kind and sentence."""
+"""Expected failures. Each ends a command with a `failed` event of its kind."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class WorkerError(Exception):
-    """An expected failure. Its text is the sentence that the person reads."""
+    """An expected failure. Its text is a sentence for the user."""
 
     kind: ClassVar[FailureKind] = "internal"
 
@@ -56,7 +56,7 @@ class HookFailedError(WorkerError):
             f"Mend the hook, or ask without it.\n{why}"
         )
         self.events: list[Event] = []
-        """What is to be told before: text of the answer that was held back."""
+        """Events to emit before the failure: text of the answer that was held back."""
 
 
 class WorkerOutOfMemoryError(WorkerError):
@@ -72,7 +72,7 @@ class SupersededError(WorkerError):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether memory ran out; MLX tells of it by `RuntimeError` alone."""
+    """Return whether memory ran out. MLX raises a plain `RuntimeError` then."""
     text = str(error).lower()
     return isinstance(error, MemoryError) or (
         isinstance(error, RuntimeError) and any(sign in text for sign in ("malloc", "out of memory", "allocat"))
@@ -80,9 +80,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def failed(request_id: RequestId, error: Exception) -> Failed:
-    """Return the event that ends a command with `error`. What nobody expected is logged with its traceback."""
+    """Return the event that ends a command with `error`. Unexpected errors are logged with their traceback."""
     if isinstance(error, WorkerError):
-        # A hook's words, or a file's name, may hold what no transport carries: halves of characters.
+        # A hook's text or a file name may contain lone surrogates, which can't be encoded.
         message = str(error).encode("utf-8", "backslashreplace").decode()
         return Failed(request_id=request_id, kind=error.kind, message=message)
     if is_out_of_memory(error):

@@ -1,4 +1,4 @@
-"""What a worker says; events are facts, and those marked terminal end the command that they answer."""
+"""The events that a worker emits. Those marked terminal end the command that they answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from msgspec import UNSET, UnsetType
 
 from worker.values import CacheKind, FailureKind, FinishReason, Origin, RequestId, Tier, Value
 
-# --- what events are made of -------------------------------------------------------------------------------
+# --- parts of events ---------------------------------------------------------------------------------------
 
 
 class Alternative(Value, frozen=True):
-    """A token that could have stood here, with the text it would have shown."""
+    """A token that could have been sampled here, with the text that it would have shown."""
 
     id: int
     text: str
@@ -20,10 +20,10 @@ class Alternative(Value, frozen=True):
 
 
 class Token(Value, frozen=True):
-    """One token of an answer. `logprob` is null unless `top_logprobs` was asked for, or where it is -inf.
+    """One token of an answer. `logprob` is null if `top_logprobs` was 0, or if it is -inf.
 
-    `num_chars`: how many characters of the answer end with it, those included that are held back for now. One that
-    spells given text again has none, and of a character that several tokens spell the last one has it.
+    `num_chars`: how many characters of the answer end with this token, including those held back for now. It is 0 for
+    tokens that spell given text again. A character that several tokens spell counts for the last of them.
     """
 
     id: int
@@ -43,24 +43,24 @@ class WrittenSegment(Value, frozen=True):
 
 
 class DrawnBefore(Value, frozen=True):
-    """The seed that drew the first tokens of an answer which forked: that of the answer that it forked from."""
+    """The first tokens of a forked answer were sampled with the seed of the answer that it forked from."""
 
     num_tokens: int
-    """As far as no part before this one says it."""
+    """Tokens after those of the previous `DrawnBefore`."""
     seed: int
 
 
 class Choice(Value, frozen=True):
     """One finished answer.
 
-    `token_ids` are exactly `text`; the last `num_recut` of them were cut anew because the text ends inside a
-    token. `turn_token_ids` are the whole turn as the model read it, given beginning included: what the next
-    request hands back as `Message.token_ids`. `turn_token_chars` says how many characters of the turn end with each.
+    `token_ids` spell exactly `text`; the last `num_recut` of them were tokenized again because the text ends inside a
+    token. `turn_token_ids` are the whole turn as the model read it, including a continuation: send them back as
+    `Message.token_ids` in the next request. `turn_token_chars` says how many characters of the turn end with each.
 
-    `num_given_chars`: how many characters at the end of the given beginning hooks have taken back. The turn is the
-    beginning without them, and then `text`.
+    `num_given_chars`: how many characters hooks took back from the end of the continuation. The turn is the
+    continuation without them, followed by `text`.
 
-    `drawn_before`: what of `token_ids` another seed than `seed` has drawn; only where a hook has forked.
+    `drawn_before`: which of `token_ids` were sampled with a seed other than `seed`; only after a hook has forked.
     """
 
     text: str
@@ -77,12 +77,12 @@ class Choice(Value, frozen=True):
 
 
 class Usage(Value, frozen=True):
-    """Tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request.
+    """Numbers of tokens. `prefilled_tokens` counts the prompt positions that the model computed for this request.
 
-    `generated_tokens` and `forced_tokens` are those of the answers as they ended; what forks share is counted once.
+    `generated_tokens` and `forced_tokens` count the final answers; tokens that forks share count once.
 
-    `peak_memory_bytes`: the most that the worker's arrays took at once while the request was answered: the model, what
-    it has read, what it computed with, and whatever else was under way then. 0: it was not measured.
+    `peak_memory_bytes`: the most memory that all arrays of the worker took at once while the request was answered,
+    including the model, its cache, and other requests. 0: not measured.
     """
 
     prompt_tokens: int = 0
@@ -92,13 +92,13 @@ class Usage(Value, frozen=True):
     forced_tokens: int = 0
     draft_tokens: int = 0
     accepted_tokens: int = 0
-    # Messages that were left out, the oldest behind the system prompt, as `overflow` asked.
+    # How many of the oldest messages after the system prompt were left out, as `overflow` allows.
     dropped_messages: int = 0
     peak_memory_bytes: int = 0
 
 
 class Timing(Value, frozen=True):
-    """Wall-clock times of one request; `ttft_ms` runs from the start of its turn to its first token."""
+    """Wall-clock times of one request. `ttft_ms` is the time from the end of its wait to its first token."""
 
     queue_ms: float = 0.0
     prefill_ms: float = 0.0
@@ -107,7 +107,7 @@ class Timing(Value, frozen=True):
 
 
 class HookUse(Value, frozen=True):
-    """What a hook of an answer took. `is_off`: it was too slow too often, and was asked no more."""
+    """The time that a hook took. `is_off`: it was too slow too often, so it was switched off for this answer."""
 
     choice: int
     name: str
@@ -118,7 +118,7 @@ class HookUse(Value, frozen=True):
 
 
 class PromptPlan(Value, frozen=True):
-    """What one prompt would cost now: `prompt_tokens` - `cached_tokens` would be read."""
+    """What one prompt would cost now: the model would read `prompt_tokens` - `cached_tokens` tokens."""
 
     prompt_tokens: int
     cached_tokens: int
@@ -126,10 +126,9 @@ class PromptPlan(Value, frozen=True):
 
 
 class HookOption(Value, frozen=True):
-    """What a hook can be given by `hook_options`, as its file says it.
+    """An option of a hook, for `hook_options`, as its file declares it.
 
-    `kind`: "any" where the file says nothing that could be told. `default`: null where it has none, or one that has to
-    be worked out.
+    `kind`: "any" if the file declares no supported type. `default`: null if there is none, or if it is not a literal.
     """
 
     name: str
@@ -141,8 +140,8 @@ class HookOption(Value, frozen=True):
 class ListedHook(Value, frozen=True):
     """A hook as its file describes itself.
 
-    `summary` is the first paragraph of its docstring as one line, `description` all of it; both may be empty.
-    `is_own`: it lies in the person's folder. `problem`: why it can't be used; empty where nothing is known against it.
+    `summary` is the first paragraph of its docstring on one line, `description` the whole docstring; both may be empty.
+    `is_own`: it is in the user's hooks folder. `problem`: why it can't be used; empty if no reason is known.
     """
 
     name: str
@@ -161,7 +160,7 @@ class _Event(Value, tag_field="type", frozen=True):
 
 
 class ModelLoading(_Event, tag="model_loading", frozen=True):
-    """A load goes on: `fraction` 0…1, `stage` in a person's words."""
+    """Progress of a load: `fraction` from 0 to 1, `stage` as a text for the user."""
 
     fraction: float
     stage: str
@@ -178,22 +177,22 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights_bytes: int
     kv_bytes_per_token: int
     cache_kind: CacheKind
-    # The draft model that is used with it, and why the one that was asked for is not.
+    # The draft model in use, and why the requested one is not used.
     draft_model: str | None = None
     draft_refused: str = ""
-    # A hash of its weights, its configuration and what computes with them; the same for a copy of the model.
+    # A hash of weights, configuration, libraries and device; a copy of the model has the same one.
     identity: str = ""
-    # Of the libraries that compute with it, by their names.
+    # Versions of the libraries that compute with it, by name.
     versions: dict[str, str] = {}
-    # Whether its chat template can be told to have the model think before it answers, or not to.
+    # Whether its chat template has a switch that lets the model think before it answers.
     thinking: bool = False
-    # The one of `template_options` that says so (true: think), and what holds where it is left out.
+    # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
     thinking_default: bool = False
 
 
 class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
-    """Of `total` prompt tokens `done` are in the cache now, `cached` were there before."""
+    """`done` of `total` prompt tokens are in the cache now; `cached` were there before."""
 
     done: int
     total: int
@@ -201,9 +200,9 @@ class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
 
 
 class Chunk(_Event, tag="chunk", frozen=True):
-    """Text that is safe to show, with every token drawn since the last chunk.
+    """Text that is safe to show, with all tokens since the last chunk.
 
-    `sampled_ns` is the monotonic clock of this machine (`time.monotonic_ns`) when the last token was known.
+    `sampled_ns` is this machine's monotonic clock (`time.monotonic_ns`) when the last token was known.
     """
 
     choice: int
@@ -213,10 +212,10 @@ class Chunk(_Event, tag="chunk", frozen=True):
 
 
 class Retract(_Event, tag="retract", frozen=True):
-    """Take back that much of what was streamed.
+    """Take back the last characters and tokens of what was streamed.
 
-    Where a hook goes back behind the answer's beginning, all that was streamed is taken back, and `num_given_chars`
-    says how many characters at the end of the given beginning are, too: what is streamed next stands in their place.
+    If a hook goes back beyond the start of the answer, everything streamed is taken back, and also the last
+    `num_given_chars` characters of the continuation. The text that is streamed next replaces them.
     """
 
     choice: int
@@ -226,7 +225,7 @@ class Retract(_Event, tag="retract", frozen=True):
 
 
 class Forked(_Event, tag="forked", frozen=True):
-    """A new answer that shares that much of its parent's, and what is left of the given beginning there."""
+    """A new answer that shares the first characters and tokens of `parent`, and the continuation as it is there."""
 
     choice: int
     parent: int
@@ -235,7 +234,7 @@ class Forked(_Event, tag="forked", frozen=True):
 
 
 class Answered(_Event, tag="answered", frozen=True):
-    """One of several answers ended; the others go on."""
+    """One of several answers has ended; the others go on."""
 
     choice: int
     reason: FinishReason
@@ -243,7 +242,7 @@ class Answered(_Event, tag="answered", frozen=True):
 
 
 class Finished(_Event, tag="finished", frozen=True):
-    """All answers of a request ended. Terminal."""
+    """All answers of a request have ended. Terminal."""
 
     choices: list[Choice]
     usage: Usage
@@ -254,7 +253,7 @@ class Finished(_Event, tag="finished", frozen=True):
 class Planned(_Event, tag="planned", frozen=True):
     """The answer to `plan`. Terminal.
 
-    `prefill_tokens_per_s`: how fast this model has lately read prompts; null as long as it has read none.
+    `prefill_tokens_per_s`: how fast this model read recent prompts; null if it has read none yet.
     """
 
     plans: list[PromptPlan]
@@ -269,9 +268,10 @@ class Validated(_Event, tag="validated", frozen=True):
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
-    """The answer to `tokenize`. Where `counts_only` was asked for, there is nothing but the number. Terminal.
+    """The answer to `tokenize`. With `counts_only`, only the number is set. Terminal.
 
-    `text` is what the ids say together; of a character that several of them make, the pieces show none.
+    `text` is the text of all ids together. It may differ from the joined `pieces`: a character that several tokens
+    spell is in none of them.
     """
 
     token_ids: list[int]
@@ -281,7 +281,7 @@ class Tokenized(_Event, tag="tokenized", frozen=True):
 
 
 class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
-    """Distinct tokens held and their bytes. Terminal."""
+    """The numbers of distinct tokens in the cache, and their bytes. Terminal."""
 
     tokens: int
     bytes: int
@@ -293,7 +293,7 @@ class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
 
 
 class HooksListed(_Event, tag="hooks_listed", frozen=True):
-    """The answer to `list_hooks`, by name. Terminal."""
+    """The answer to `list_hooks`, sorted by name. Terminal."""
 
     hooks: list[ListedHook]
 
@@ -303,11 +303,11 @@ class Done(_Event, tag="done", frozen=True):
 
 
 class Failed(_Event, tag="failed", frozen=True):
-    """The command ended without its result. `message` is a sentence that says what to do. Terminal."""
+    """The command failed. `message` is a sentence that says what to do. Terminal."""
 
     kind: FailureKind
     message: str
-    # Of a load: whether the model from before is still there as it was, and no other one is on its way.
+    # For a load: whether the previous model is still loaded and no other load is pending.
     still_loaded: bool = False
 
 

@@ -1,4 +1,4 @@
-"""What commands and events are both made of: ids, numbers with their bounds, the words that may stand in a field."""
+"""Types that commands and events share: ids, bounded numbers, and the allowed values of string fields."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct
 
-# Both transports carry every integer of 64 bits, and MessagePack no larger one.
+# Both transports carry all 64-bit integers; MessagePack has no larger ones.
 RequestId: TypeAlias = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
-# What is not a whole token id is refused here, what is beyond the vocabulary where the model is known.
+# Ids beyond the vocabulary are refused later, where the model is known.
 TokenId: TypeAlias = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-# `choice` i samples with seed + i, so the top of the 64 bits that a key takes is left free.
+# `choice` i samples with seed + i, so the highest of the key's 64 bits is left free.
 Seed: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-# Larger than any disk; a number that no float holds could not be worked with.
+# Larger than any disk.
 NumBytes: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Nonempty: TypeAlias = Annotated[str, Meta(min_length=1)]
 
@@ -40,7 +40,7 @@ FailureKind: TypeAlias = Literal[
 
 
 class Value(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):
-    """What crosses: unknown fields are refused, and nobody changes it."""
+    """Base of all messages and their parts: immutable, and unknown fields are refused."""
 
 
 def exactly_one(value: Struct, *names: str) -> None:
