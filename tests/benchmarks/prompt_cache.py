@@ -152,9 +152,9 @@ class _Bough:
         sequence = [*prompt, *request.answer[:-1]]
         while done < len(sequence):
             end = min([done + _CHUNK, len(sequence), *(place for place in places if place > done)])
-            cache.make_room(end - done)
-            _read(self._model, cache.layers, sequence[done:end])
-            cache.extend(sequence[done:end])
+            cache.branch.make_room(end - done)
+            _read(self._model, cache.branch.layers, sequence[done:end])
+            cache.branch.extend(sequence[done:end])
             if end in places:
                 cache.keep()
             done = end
@@ -234,7 +234,7 @@ def _fork_and_return() -> list[Row]:
     made: list[list[Any]] = [filled()]
     cache = PromptCache(lambda: made.pop() if made else make_prompt_cache(_Bare()), limit_bytes=1 << 62)
     prompt = [token_id % 1000 for token_id in range(length)]
-    cache.extend(prompt)
+    cache.branch.extend(prompt)
     answer = [1001] * new
     _append(cache, answer)
     before, begin = mx.get_active_memory(), time.perf_counter()
@@ -275,10 +275,10 @@ def _positions(num_tokens: int) -> tuple[mx.array, mx.array]:
 
 
 def _append(cache: PromptCache, ids: list[int]) -> None:
-    for layer in cache.layers:
+    for layer in cache.branch.layers:
         layer.update_and_fetch(*_positions(len(ids)))
-    mx.eval([layer.state for layer in cache.layers])
-    cache.extend(ids)
+    mx.eval([layer.state for layer in cache.branch.layers])
+    cache.branch.extend(ids)
 
 
 def _look_up() -> list[Row]:
@@ -291,7 +291,7 @@ def _look_up() -> list[Row]:
         layer.keys = layer.values = mx.zeros((1, 1, 65_536, 1))
         layer.offset = 65_536
     cache = PromptCache(lambda: layers, limit_bytes=1 << 62)
-    cache.extend(ids)
+    cache.branch.extend(ids)
     peer = LRUPromptCache(max_size=1 << 30)
     peer.insert_cache("model", ids, layers)
 
@@ -338,8 +338,8 @@ def _reopened() -> list[Row]:
         cache = begin()
         begun = time.perf_counter()
         for start in range(0, length, _CHUNK):
-            _read(model, cache.layers, ids[start : start + _CHUNK])
-            cache.extend(ids[start : start + _CHUNK])
+            _read(model, cache.branch.layers, ids[start : start + _CHUNK])
+            cache.branch.extend(ids[start : start + _CHUNK])
             mx.clear_cache()
         anew_s = time.perf_counter() - begun
         begun, longest_s = time.perf_counter(), 0.0

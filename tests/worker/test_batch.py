@@ -78,12 +78,12 @@ def test_rows_that_come_and_go_say_what_they_say_alone_and_go_on_in_the_cache(na
             assert_agree(read(model, alone, tokens[row : row + 1]), together[row : row + 1])
     for ids, alone in left:
         assert cache.rewind_to([*ids, 7]) == len(ids)
-        assert_agree(read(model, alone, [7]), read(model, cache.layers, [7]))
-        cache.extend([7])
+        assert_agree(read(model, alone, [7]), read(model, cache.branch.layers, [7]))
+        cache.branch.extend([7])
     ids, alone = rows[-1]
     cache.take(ids, batch.row(len(rows) - 1, len(ids)))
     assert cache.num_kept([*ids, 7]) == len(ids)
-    assert_agree(read(model, alone, [7]), read(model, cache.layers, [7]))
+    assert_agree(read(model, alone, [7]), read(model, cache.branch.layers, [7]))
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2", "mamba", "falcon_h1"])
@@ -93,11 +93,11 @@ def test_what_a_row_leaves_behind_is_bit_for_bit_what_it_held(name: str):
     cache = PromptCache(partial(make_prompt_cache, model))
     prompt = list(range(50, 80))
     cache.rewind_to([*prompt, 1])
-    read(model, cache.layers, prompt)
-    cache.extend(prompt)
+    read(model, cache.branch.layers, prompt)
+    cache.branch.extend(prompt)
     cache.keep()
     batch = Batch()
-    batch.add(cache.layers, 3)
+    batch.add(cache.branch.layers, 3)
     rows = [list(prompt) for _ in range(3)]
     for step in range(12):
         tokens = [100 + 20 * row + step for row in range(3)]
@@ -111,8 +111,8 @@ def test_what_a_row_leaves_behind_is_bit_for_bit_what_it_held(name: str):
         logits: dict[int, mx.array] = {}
         for row in order:
             assert cache.rewind_to([*rows[row], 7]) == len(rows[row])
-            logits[row] = read(model, cache.layers, [7])
-            cache.extend([7])
+            logits[row] = read(model, cache.branch.layers, [7])
+            cache.branch.extend([7])
         after.append([logits[row] for row in range(3)])
     assert all(mx.array_equal(one, other, equal_nan=True) for one, other in zip(*after, strict=True))
 
@@ -122,12 +122,12 @@ def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
     cache = PromptCache(partial(make_prompt_cache, model))
     prompt = [token_id % 400 + 50 for token_id in range(512)]
     cache.rewind_to([*prompt, 1])
-    read(model, cache.layers, prompt)
-    cache.extend(prompt)
+    read(model, cache.branch.layers, prompt)
+    cache.branch.extend(prompt)
     before = cache.num_bytes
     a_token = before // 512
     batch = Batch()
-    batch.add(cache.layers, 4)
+    batch.add(cache.branch.layers, 4)
     for step in range(10):
         mx.eval(forward(model, mx.array([[60 + row + 7 * step] for row in range(4)]), batch.layers))
     held = num_bytes_in([list(layer.__dict__.values()) for layer in batch.layers])

@@ -1,1 +1,1 @@
-"""What a model has read and keeps, in memory and on disk; `prompt_cache.py` is its face."""
+"""The token tree and the prompt cache, in memory and on disk; `prompt_cache.py` is the entry point."""

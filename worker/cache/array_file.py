@@ -1,7 +1,7 @@
-"""Arrays in any nesting as one file's bytes, and back; it knows no cache and no folder.
+"""Serializes nested arrays to the bytes of a safetensors file, and back.
 
-The bytes are those of a safetensors file: the length of a header, the header (JSON: where each array lies, and what
-else there is to say), the arrays one behind the other. How arrays were nested is said there, too.
+Such a file holds the length of the header, the header (JSON with each array's location, and metadata), and the arrays.
+The nesting is part of the metadata.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from typing_extensions import Buffer
 
 _LENGTH_BYTES = 8
-_MOST_HEADER_BYTES = 64 << 20
+_MAX_HEADER_BYTES = 64 << 20
 _METADATA, _NESTING = "__metadata__", "nesting"
 
 _CODES = {
@@ -38,34 +38,34 @@ _CODES = {
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 
 Nested: TypeAlias = Any
-"""Arrays, numbers, texts, None, in lists, tuples and dictionaries."""
+"""Arrays, numbers, strings and None in lists, tuples and dictionaries."""
 
 
 class NotStorableError(Exception):
-    """There is something that has no form in a file."""
+    """A value contains an object of a type that can't be stored."""
 
 
 class DamagedFileError(Exception):
-    """These are not the bytes of such a file."""
+    """The bytes are not those of such a file."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """A file's beginning."""
+    """The header of a file."""
 
     metadata: Mapping[str, str]
     arrays: Mapping[str, Any]
     num_bytes: int
-    """How long it is itself; the arrays begin there."""
+    """The length of the header; the arrays follow it."""
     num_file_bytes: int
-    """How long a whole file is that begins so."""
+    """The length of the whole file."""
 
 
 def to_buffers(value: Nested, metadata: Mapping[str, str]) -> tuple[bytes, list[Buffer]]:
-    """Return a file's header and what follows it. Nothing is copied. Raises `NotStorableError`."""
+    """Return the header and the arrays of a file, without copying. Raises `NotStorableError`."""
     arrays: list[mx.array] = []
-    nesting = _taken_apart(value, arrays)
-    # Wide numbers first: then each lies at a multiple of its width.
+    nesting = _flatten(value, arrays)
+    # Wide numbers come first, so that each is aligned to its width.
     order = sorted(range(len(arrays)), key=lambda number: -arrays[number].itemsize)
     entries: dict[str, Any] = {_METADATA: {**metadata, _NESTING: json.dumps(nesting, separators=(",", ":"))}}
     end = 0
@@ -85,15 +85,15 @@ def to_buffers(value: Nested, metadata: Mapping[str, str]) -> tuple[bytes, list[
 
 
 def header_length(data: Buffer) -> int:
-    """Return how many bytes the header has, from the first eight. Raises `DamagedFileError`."""
+    """Return the length of the header in bytes, which the first eight bytes hold. Raises `DamagedFileError`."""
     length = int.from_bytes(bytes(memoryview(data)[:_LENGTH_BYTES]), "little")
-    if not 0 < length <= _MOST_HEADER_BYTES:
+    if not 0 < length <= _MAX_HEADER_BYTES:
         raise DamagedFileError
     return _LENGTH_BYTES + length
 
 
 def read_header(data: Buffer) -> Header:
-    """Return what a header says; `data` may go on behind it. Raises `DamagedFileError`."""
+    """Return the parsed header; `data` may be longer. Raises `DamagedFileError`."""
     length = header_length(data)
     try:
         entries = json.loads(bytes(memoryview(data)[_LENGTH_BYTES:length]))
@@ -105,12 +105,12 @@ def read_header(data: Buffer) -> Header:
 
 
 def from_bytes(data: Buffer) -> Nested:
-    """Return what was stored, with memory of its own. Raises `DamagedFileError`."""
+    """Return the stored value, which does not share memory with `data`. Raises `DamagedFileError`."""
     header = read_header(data)
     view = memoryview(data).cast("B")[header.num_bytes :]
     try:
         arrays = {name: _array(entry, view) for name, entry in header.arrays.items()}
-        return _put_together(json.loads(header.metadata[_NESTING]), arrays)
+        return _rebuild(json.loads(header.metadata[_NESTING]), arrays)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise DamagedFileError from error
 
@@ -120,13 +120,13 @@ def _array(entry: Mapping[str, Any], view: memoryview) -> mx.array:
     begin, end = entry["data_offsets"]
     if begin == end:
         return mx.zeros(shape, dtype)
-    # numpy knows no bfloat16, but what is as wide.
+    # numpy has no bfloat16, so read integers of the same width.
     width = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[dtype.size]
     words = mx.array(cast("Any", np.frombuffer(view[begin:end], width)))
     return words.view(dtype).reshape(shape)
 
 
-def _taken_apart(value: Nested, arrays: list[mx.array]) -> Any:
+def _flatten(value: Nested, arrays: list[mx.array]) -> Any:
     match value:
         case mx.array():
             arrays.append(value)
@@ -135,26 +135,26 @@ def _taken_apart(value: Nested, arrays: list[mx.array]) -> Any:
             items = cast("dict[Any, Any]", value)
             if not all(isinstance(name, str) for name in items):
                 raise NotStorableError(f"a key that is no text: {list(items)}")
-            return {"dict": {name: _taken_apart(each, arrays) for name, each in items.items()}}
+            return {"dict": {name: _flatten(each, arrays) for name, each in items.items()}}
         case tuple():
-            return {"tuple": [_taken_apart(each, arrays) for each in cast("tuple[Any, ...]", value)]}
+            return {"tuple": [_flatten(each, arrays) for each in cast("tuple[Any, ...]", value)]}
         case list():
-            return [_taken_apart(each, arrays) for each in cast("list[Any]", value)]
+            return [_flatten(each, arrays) for each in cast("list[Any]", value)]
         case None | bool() | int() | float() | str():
             return value
         case _:
             raise NotStorableError(f"a {type(value).__name__}")
 
 
-def _put_together(nesting: Any, arrays: Mapping[str, mx.array]) -> Nested:
+def _rebuild(nesting: Any, arrays: Mapping[str, mx.array]) -> Nested:
     match nesting:
         case {"array": number}:
             return arrays[str(number)]
         case {"dict": items}:
-            return {name: _put_together(each, arrays) for name, each in items.items()}
+            return {name: _rebuild(each, arrays) for name, each in items.items()}
         case {"tuple": items}:
-            return tuple(_put_together(each, arrays) for each in items)
+            return tuple(_rebuild(each, arrays) for each in items)
         case list():
-            return [_put_together(each, arrays) for each in cast("list[Any]", nesting)]
+            return [_rebuild(each, arrays) for each in cast("list[Any]", nesting)]
         case _:
             return nesting

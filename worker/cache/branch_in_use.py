@@ -1,8 +1,8 @@
-"""The branch in use: the one path of the tree whose positions lie in the working layers; it knows no limit, no file.
+"""The branch in use: the path of the token tree whose state lies in the working layers.
 
-What is read goes into the layers alone; it is entered into the tree when somebody asks (`settle`). When another branch
-is used, what the two do not share is taken out of the layers and laid to the tree's runs; when the branch comes back,
-it is put back. Layers that have a state (`layers.py`) can be taken up where one was kept.
+New tokens are read into the layers alone; `settle` enters them into the tree. When another branch is used, the
+positions that the two don't share move from the layers to the tree's runs, and move back when the branch is used again.
+Layers with a state (see `layers.py`) can go back only to positions at which their state was kept.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from worker.cache.kept import Kept, Ledger, States
 from worker.cache.token_tree import TokenTree, as_ids, num_common
 from worker.layers import Arrays, Layers, Stack, arrays_in, num_bytes_in, own, stacks_of
 
-MOST_MARKS = 8
-"""Tokens at the end of an answer that may yet be cut off with what follows them: few stop strings have more."""
+MAX_MARKS = 8
+"""The last positions of an answer that it may be cut back to; few stop strings have more tokens."""
 
 
 class BranchInUse:
-    """The working layers, and where what they hold is in the tree."""
+    """The working layers, and the path in the tree that they hold."""
 
     def __init__(self, layers: Layers, tree: TokenTree[Kept], ledger: Ledger, tier: DiskTier | None) -> None:
         self._tree = tree
@@ -32,51 +32,55 @@ class BranchInUse:
         self.begin(layers)
 
     def begin(self, layers: Layers) -> None:
-        """Use layers that hold nothing."""
+        """Use new, empty layers."""
         self.layers = layers
         self.stacks = stacks_of(layers)
         self.token_ids: array[int] = as_ids([])
         """The tokens that the working layers hold."""
         self.path: list[KeptRun] = []
-        """The runs that they are, as far as they are settled."""
+        """The runs of these tokens, up to the last `settle`."""
         self._marks: list[int] = []
-        """After how many of them `mark` was called, as far as it counts."""
+        """The positions at which `mark` was called, as far as they are remembered."""
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the working layers, with what room there is behind their positions."""
+        """Bytes of the working layers, including the room reserved for further positions."""
         return num_bytes_in([stack.arrays for stack in self.stacks])
 
     def needs_keeping(self, length: int) -> bool:
-        """Whether one can come back to a place after so many tokens only with the states that there were."""
+        """Return whether going back to the position `length` needs a kept state."""
         return any(length > stack.most_positions for stack in self.stacks)
 
     def note_use(self, runs: Sequence[KeptRun]) -> None:
-        """These runs, a way from the beginning, are used now."""
+        """Note that these runs, a path from the root, are used now."""
         for run in runs:
             run.kept.used = self._ledger.clock
         if self._tier is not None:
             self._tier.note_use(runs)
 
-    # --- what is read --------------------------------------------------------------------------------------
+    # --- reading -------------------------------------------------------------------------------------------
 
     def make_room(self, num_tokens: int) -> None:
-        """Say that so many tokens are about to be read: windows may lose their first positions."""
+        """Prepare for reading `num_tokens` tokens, by which sliding windows may lose their first positions."""
         length = len(self.token_ids)
         for index, stack in enumerate(self.stacks):
             if length + num_tokens > stack.most_positions and stack.num_positions:
                 self.settle()
                 self._take_out(index, self.path)
 
+    def extend(self, token_ids: Sequence[int]) -> None:
+        """Note that the working layers have read these tokens."""
+        self.token_ids.extend(token_ids)
+
     def settle(self) -> None:
-        """Enter what was read since into the tree."""
+        """Enter the tokens read since the last call into the tree."""
         last = self.path[-1] if self.path else self._tree.root
         settled = last.end
         if settled == len(self.token_ids):
             return
         new_ids = self.token_ids[settled:]
         if last is not self._tree.root and not last.children and _is_in_layers_alone(last.kept):
-            # All of it lies in the layers: one run, however often somebody asks meanwhile.
+            # The whole run lies in the layers, so it can grow, and stays one run however often this is called.
             self._tree.grow(last, new_ids)
             return
         runs = self._tree.insert_below(last, new_ids, self._ledger.nothing())
@@ -86,10 +90,10 @@ class BranchInUse:
             self._adopt(index, [run for run in runs if stack.num_positions >= run.end])
 
     def _adopt(self, index: int, runs: list[KeptRun]) -> None:
-        """Let the working layers hold a stack's positions of `runs`, which they have just read, as they were kept.
+        """Replace a stack's positions of `runs`, which were just read, by the kept ones.
 
-        They were read again as no states were kept behind them. Read in other company, their last bits may differ;
-        but branches that go on from there were computed with what is kept.
+        They were read again because no state was kept after them. A second reading may differ in the last bits, but the
+        branches that continue these runs were computed with the kept positions.
         """
         stack = self.stacks[index]
         kept = [run for run in runs if run.kept.parts[index] is not None or run.kept.is_stored(index)]
@@ -109,36 +113,36 @@ class BranchInUse:
             run.kept.set_part(index, None)
 
     def can_drop(self, num_tokens: int) -> bool:
-        """Whether so many tokens more could be read and dropped again: every layer is nothing but positions."""
+        """Return whether `num_tokens` more tokens can be read and dropped again, as no layer has a state."""
         length = len(self.token_ids)
         return all(
             stack.num_positions == length and length + num_tokens <= stack.most_positions for stack in self.stacks
         )
 
     def drop_beyond(self) -> None:
-        """Drop positions that were read behind `token_ids`."""
+        """Drop the positions that were read after `token_ids`."""
         length = len(self.token_ids)
         for stack in self.stacks:
             if stack.num_positions > length:
                 stack.set_positions(length, [])
 
     def take_back(self, num_tokens: int) -> bool:
-        """Forget the last tokens as if they had not been read; return whether that could be done.
+        """Drop the last tokens in place. Return whether this was possible.
 
-        It can where nothing but the layers knows them, and layers with a state were marked before them.
+        It is possible if they are kept nowhere but in the layers, and layers with a state were marked before them.
         """
         length = len(self.token_ids) - num_tokens
         last = self.path[-1] if self.path else self._tree.root
         if last.end > length and (last.start >= length or last.children or not _is_in_layers_alone(last.kept)):
             return False
-        place = self._run_with_states(length)
-        states = [None] * len(self.stacks) if place is None else place[0].kept.states[place[1]]
+        found = self._run_with_states(length)
+        states = [None] * len(self.stacks) if found is None else found[0].kept.states[found[1]]
         if not all(
             state is not None or stack.num_positions == len(self.token_ids)
             for stack, state in zip(self.stacks, states, strict=True)
         ):
             return False
-        # One may want to come back to places that were kept for good.
+        # Don't drop positions at which states were kept permanently.
         if last.end > length and any(
             at > length - last.start and last.start + at not in self._marks for at in last.kept.states
         ):
@@ -159,38 +163,39 @@ class BranchInUse:
     # --- its runs ------------------------------------------------------------------------------------------
 
     def insert(self, ids: Sequence[int]) -> list[KeptRun]:
-        """Return the runs of the tree that spell exactly `ids`, new ones where there were none."""
+        """Return the tree's runs of exactly `ids`, adding what is missing."""
         runs = self._tree.insert(ids, self._ledger.nothing())
-        self.path, _ = self._tree.path(self.token_ids)  # one of its runs may have been cut
+        self.path, _ = self._tree.path(self.token_ids)  # One of its runs may have been cut.
         return runs
 
     def cut(self, run: KeptRun, position: int) -> KeptRun:
-        """Cut a run of the tree, in use or not; return its first part."""
-        place = self._place(run)
+        """Cut any run of the tree, whether or not it is in use. Return its first part."""
+        index = self._index_of(run)
         upper = self._tree.cut(run, position)
-        if place is not None:
-            self.path.insert(place, upper)
+        if index is not None:
+            self.path.insert(index, upper)
         return upper
 
     def has_positions(self, run: KeptRun, index: int) -> bool:
-        """Whether a stack's positions of any run of the tree are in memory: at the run, or in the working layers."""
+        """Return whether a stack's positions of a run are in memory, at the run or in the working layers."""
         if run.kept.parts[index] is not None:
             return True
-        return self.stacks[index].num_positions >= run.end and self._place(run) is not None
+        return self.stacks[index].num_positions >= run.end and self._index_of(run) is not None
 
     def positions(self, run: KeptRun, index: int) -> Arrays:
-        """Return them."""
+        """Return a stack's positions of a run, which must be in memory."""
         part = run.kept.parts[index]
         return self.stacks[index].positions(run.start, run.end) if part is None else part
 
-    def _place(self, run: KeptRun) -> int | None:
-        place = bisect_left(self.path, run.start, key=lambda each: each.start)
-        return place if place < len(self.path) and self.path[place] is run else None
+    def _index_of(self, run: KeptRun) -> int | None:
+        """Return the index of a run in `path`; None if it is not in use."""
+        index = bisect_left(self.path, run.start, key=lambda each: each.start)
+        return index if index < len(self.path) and self.path[index] is run else None
 
     # --- leaving and coming back ---------------------------------------------------------------------------
 
     def leave(self, num_tokens: int) -> None:
-        """Take all but the first tokens out of the working layers."""
+        """Move all but the first `num_tokens` from the working layers to the tree's runs."""
         for run in self.path:
             if run.start < num_tokens < run.end:
                 self.cut(run, num_tokens)
@@ -200,7 +205,7 @@ class BranchInUse:
             self._take_out(index, left)
 
     def _take_out(self, index: int, runs: Sequence[KeptRun]) -> None:
-        """Lay copies of a stack's positions to the runs that they belong to."""
+        """Copy a stack's positions to the runs that they belong to."""
         stack = self.stacks[index]
         taken = [
             (run, stack.positions(run.start, run.end))
@@ -212,7 +217,7 @@ class BranchInUse:
             run.kept.set_part(index, part)
 
     def go_to(self, ids: array[int]) -> None:
-        """Hold exactly `ids`, of which all is in memory, once the layers were left but for what the two share."""
+        """Hold exactly `ids`, all of whose state is in memory. Call `leave` first with what both branches share."""
         num_shared = num_common(self.token_ids, ids)
         runs = self._tree.insert(ids, self._ledger.nothing())
         length, last = len(ids), runs[-1]
@@ -220,7 +225,7 @@ class BranchInUse:
         for index, stack in enumerate(self.stacks):
             state = states[index]
             if state is not None:
-                self._take_out(index, self.path)  # those before the fork, too: the state takes their place
+                self._take_out(index, self.path)  # Also those before the fork, because the state replaces them.
                 stack.set_state(state)
             else:
                 num_own = min(num_shared, stack.num_positions)
@@ -232,12 +237,12 @@ class BranchInUse:
         self.token_ids, self.path = ids[:], runs
 
     def take_over(self, ids: array[int], layers: Layers, marks: Iterable[tuple[int, States]]) -> None:
-        """Use other layers, which hold exactly `ids`; `marks`: as if `mark` had been called after so many of them."""
+        """Use other layers, which hold exactly `ids`. `marks` are states by position, as if `mark` had been called."""
         self.leave(num_common(self.token_ids, ids))
         stacks = stacks_of(layers)
         for index, stack in enumerate(stacks):
             if not stack.num_positions:
-                self._take_out(index, self.path)  # a state takes the place of the positions that it came from
+                self._take_out(index, self.path)  # The state replaces the positions that it was computed from.
         self.layers, self.stacks = layers, stacks
         self.token_ids, self.path = ids[:], self._tree.insert(ids, self._ledger.nothing())
         for run in self.path:
@@ -252,10 +257,10 @@ class BranchInUse:
                 run.kept.set_states(mark - run.start, states)
                 self._marks.append(mark)
 
-    # --- places to come back to ----------------------------------------------------------------------------
+    # --- keeping states ------------------------------------------------------------------------------------
 
     def keep_states(self) -> None:
-        """Copy the states that there are now, where positions are not enough to come back."""
+        """Copy the current states, if positions are not enough to go back here."""
         length = len(self.token_ids)
         if self.needs_keeping(length):
             self.settle()
@@ -263,7 +268,7 @@ class BranchInUse:
             run.kept.set_states(length - run.start, computed(states_of(self.stacks, length, copied=True)))
 
     def mark(self) -> None:
-        """Hold on to the states that there are now for the next few tokens, without copying them; see `unmark`."""
+        """Keep the current states for the next few tokens, without copying them; see `unmark`."""
         length = len(self.token_ids)
         if not self.needs_keeping(length):
             return
@@ -272,29 +277,29 @@ class BranchInUse:
         if length - run.start not in run.kept.states:
             run.kept.set_states(length - run.start, states_of(self.stacks, length, copied=False))
             self._marks.append(length)
-        if len(self._marks) > MOST_MARKS:
+        if len(self._marks) > MAX_MARKS:
             self._drop_mark(self._marks.pop(0))
 
     def unmark(self, length: int) -> None:
-        """Keep the last place marked that is not behind so many tokens, and forget the other ones."""
+        """Keep the last marked position up to `length`, and forget the other marks."""
         self.settle()
         marks, self._marks = self._marks, []
         kept = max((mark for mark in marks if mark <= length), default=None)
         for mark in marks:
             if mark != kept:
                 self._drop_mark(mark)
-        if kept is not None and (place := self._run_with_states(kept)) is not None:
-            run, at = place
+        if kept is not None and (found := self._run_with_states(kept)) is not None:
+            run, at = found
             run.kept.set_states(at, computed(own(run.kept.states[at])))
 
     def keep_marks(self) -> None:
-        """Let the places marked be like others that were kept."""
+        """Keep all marked positions permanently."""
         self._marks = []
 
     def _drop_mark(self, mark: int) -> None:
-        place = self._run_with_states(mark)
-        if place is not None:
-            place[0].kept.drop_states(place[1])
+        found = self._run_with_states(mark)
+        if found is not None:
+            found[0].kept.drop_states(found[1])
 
     def _run_with_states(self, length: int) -> tuple[KeptRun, int] | None:
         for run in reversed(self.path):
@@ -304,16 +309,16 @@ class BranchInUse:
 
 
 def states_of(stacks: Sequence[Stack], length: int, *, copied: bool) -> States:
-    """Return the states of stacks that hold so many tokens, lazily."""
+    """Return the states of stacks that hold `length` tokens, unevaluated."""
     return [stack.state(copied=copied) if length > stack.most_positions else None for stack in stacks]
 
 
 def computed(states: States) -> States:
-    """Return states that are computed: others would keep alive all that they are computed from."""
+    """Evaluate states and return them. Unevaluated ones would keep all their inputs alive."""
     mx.eval(arrays_in(states))
     return states
 
 
 def _is_in_layers_alone(kept: Kept) -> bool:
-    """Whether a run's positions are nowhere else: what is written is never changed."""
+    """Return whether a run's positions are in the layers alone. Written files are never changed."""
     return kept.home is None and not any(part is not None for part in (*kept.parts, *kept.stored))

@@ -1,10 +1,9 @@
-"""A folder of immutable files that are written, found, read and removed; it knows no tree and no model.
+"""A folder of immutable files: found, written, read and removed. Independent of the token tree and the model.
 
-Below the folder each key has a folder of its own: what one model kept is nothing to another one. A file whose bytes
-are not those that were written is not used.
+Each key (a model's identity) has its own subfolder. A file whose bytes do not match their checksums is not used.
 
-Several programs may share the folder. What another one removed is missing, which is never an error; whatever can't be
-read is as good as missing; where nothing can be written nothing is.
+Several programs may share the folder. A file that is missing or can't be read is never an error. If the folder can't be
+written, nothing is stored.
 """
 
 from __future__ import annotations
@@ -27,44 +26,47 @@ _log = logging.getLogger(__name__)
 
 _UNFINISHED = re.compile(r"\.(\d+)-\d+\.part")
 _UNFINISHED_S = 24 * 3600
-"""A file that nobody finished in so long never will be, even if there is a process of that number."""
+"""An older unfinished file is removed, even if a process with its number exists."""
 _USE_NS = 60 * 10**9
-"""Uses are noted to the minute."""
+"""Times of use are exact to the minute."""
 _FULL, _FILL = 1.0, 0.95
-"""Where the limit is passed, some more is removed at once: then the next files need no look at the folder."""
+"""When the limit is passed, files are removed down to `_FILL` of it, so that the next files need no scan."""
 DEFAULT_LIMIT_BYTES = 10 << 30
 
 
 class DiskCache:
-    """The files of one key in a folder that several share."""
+    """The files of one key, in a folder that several keys and programs share."""
 
     def __init__(self, folder: Path, key: str, limit_bytes: int | None = None) -> None:
-        """`limit_bytes`: of all keys' files together. Never raises: where nothing can be stored, nothing is."""
+        """`limit_bytes` is for the files of all keys together; None means a default by the free disk space.
+
+        Never raises: if the folder can't be used, nothing is stored.
+        """
         self._all = folder
         self._key = key
         self._folder = folder / hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         self._files: dict[str, StoredFile] = {}
         self._number = 0
         self._num_bytes_in_all: int | None = None
-        """Of all keys' files, as far as one knows what other programs do; None: look."""
+        """Bytes of all keys' files, as far as known; None means that the folder must be scanned."""
         self.num_bytes = 0
-        """Of this key's files."""
+        """Bytes of this key's files."""
         self.num_gone = 0
-        """How many files are known to be there no more."""
+        """The number of files that are known to have gone."""
         self.can_write = True
         try:
-            # What people wrote can be read out of these files.
+            # The files contain what the user wrote, so only the user may read them.
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            self._give_up(error)
+            self._stop_writing(error)
         self.limit_bytes = _default_limit_bytes(folder) if limit_bytes is None else limit_bytes
 
-    # --- what is there -------------------------------------------------------------------------------------
+    # --- finding -------------------------------------------------------------------------------------------
 
     def find(self) -> Iterator[tuple[StoredFile, Stretch]]:
-        """Look through the folder; yield what is usable by its looks, each file behind the one it goes on from.
+        """Scan the folder. Yield the files with a valid name and header, parents before children.
 
-        Whatever else lies in the key's folder is removed, and what dead programs left half-written in any.
+        Removes all other files of this key, and unfinished files that dead programs left for any key.
         """
         for folder in _entries(self._all):
             for entry in _entries(Path(folder.path)):
@@ -102,7 +104,7 @@ class DiskCache:
     # --- one file ------------------------------------------------------------------------------------------
 
     def write(self, stretch: Stretch, value: Nested) -> StoredFile | None:
-        """Store `value`; return its file, or None if there is no room. Raises `NotStorableError`."""
+        """Store `value`. Return its file, or None if it could not be stored. Raises `NotStorableError`."""
         if not self.can_write:
             return None
         new = laid_out(stretch, self._key, value)
@@ -119,26 +121,26 @@ class DiskCache:
         try:
             new.write(unfinished)
             os.utime(unfinished, ns=(used_ns, used_ns))
-            # Not synced: what a power cut leaves half-written has another checksum than its name says.
+            # Not synced: a file that a power cut leaves half-written does not match the checksum in its name.
             unfinished.rename(self._folder / new.name)
         except OSError as error:
             _unlink(unfinished)
-            if not (isinstance(error, FileNotFoundError) and self._begin_anew()):
-                self._give_up(error)
+            if not (isinstance(error, FileNotFoundError) and self._start_again()):
+                self._stop_writing(error)
             return None
         file = StoredFile(new.name, new.num_bytes, used_ns)
         self._add(file)
         return file
 
     def read(self, files: Sequence[StoredFile]) -> Iterator[Nested | None]:
-        """Yield what was stored in each; None if it is gone, or not what was written, and then it goes.
+        """Yield the value of each file; None if it is missing or damaged. A damaged file is removed.
 
-        While one is looked at, the next is already being read.
+        The next file is read while the caller handles the last one.
         """
-        # Memory that is new to the process is slower than the disk: these are used again for every second file.
+        # Fresh memory is slower than the disk, so two buffers take turns.
         buffers = bytearray(), bytearray()
         with ThreadPoolExecutor(1) as ahead:
-            coming = [ahead.submit(self._read, file, buffers[number % 2]) for number, file in enumerate(files[:1])]
+            coming = [ahead.submit(self._read, file, buffers[0]) for file in files[:1]]
             for number, file in enumerate(files):
                 data = coming.pop().result()
                 if number + 1 < len(files):
@@ -154,14 +156,14 @@ class DiskCache:
         return bytes_in(self._folder / file.name, file.num_bytes, buffer)
 
     def remove(self, file: StoredFile) -> None:
-        """Remove a file, if it is still there."""
+        """Remove a file if it still exists."""
         _unlink(self._folder / file.name)
         self._forget(file.name)
 
     def touch(self, files: Sequence[StoredFile]) -> None:
-        """Note that these are in use, who go on from one another."""
+        """Note that these files, each the parent of the next, are in use."""
         now = time.time_ns()
-        # All or none: who goes on from another must not seem used later.
+        # Update all or none of them: a file must never seem used later than its parent.
         if any(file.used_ns < now - _USE_NS for file in files):
             for file in files:
                 with contextlib.suppress(OSError):
@@ -171,9 +173,9 @@ class DiskCache:
     # --- room ----------------------------------------------------------------------------------------------
 
     def _make_room(self, num_bytes: int, used_ns: int = 1 << 63, start: int = 0) -> bool:
-        """Remove what was used longest ago, last tokens first; return whether so many bytes may come now.
+        """Remove the least recently used files, last tokens first. Return whether `num_bytes` fit now.
 
-        Nothing goes that is used later than what comes, nor what that goes on from.
+        Files used later than `used_ns`, and parents of the new file, stay.
         """
         if num_bytes > self.limit_bytes:
             return False
@@ -212,8 +214,8 @@ class DiskCache:
             if self._num_bytes_in_all is not None:
                 self._num_bytes_in_all -= file.num_bytes
 
-    def _begin_anew(self) -> bool:
-        """Somebody has cleared the cache away, as one may: go on with an empty one, if that is what it was."""
+    def _start_again(self) -> bool:
+        """If the user has deleted the folder, create it again. Return whether this was the case and succeeded."""
         if self._folder.exists():
             return False
         for name in list(self._files):
@@ -224,9 +226,9 @@ class DiskCache:
             return False
         return True
 
-    def _give_up(self, error: OSError) -> None:
+    def _stop_writing(self, error: OSError) -> None:
         self.can_write = False
-        _log.warning("Nothing more is kept on disk in %s: %s", self._folder, error)
+        _log.warning("%s can't be written, so nothing more is kept on disk: %s", self._folder, error)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -260,7 +262,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def _default_limit_bytes(folder: Path) -> int:
-    """Ten gigabytes, or a tenth of what is free where that is less."""
+    """Return ten gibibytes, or a tenth of the free space, whichever is less."""
     try:
         return min(DEFAULT_LIMIT_BYTES, shutil.disk_usage(folder).free // 10)
     except OSError:

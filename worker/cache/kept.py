@@ -1,4 +1,4 @@
-"""What is kept of a run's tokens outside the working layers: arrays in memory, places in files; it reads no file."""
+"""The cached state of one run: arrays in memory, and locations in files. It reads no files."""
 
 from __future__ import annotations
 
@@ -9,60 +9,61 @@ from worker.cache.stored_file import StoredFile
 from worker.layers import Arrays, cut, num_bytes_in
 
 States: TypeAlias = "list[Arrays | None]"
-"""Of each stack of layers; None where its positions are enough."""
+"""The state of each stack of layers; None for a stack whose positions are enough."""
 
 
 class Ledger:
-    """What all runs of a tree have in common, and what is counted over them: there may be thousands."""
+    """Totals over all runs of a tree, kept up to date because there may be thousands of runs."""
 
     def __init__(self, num_stacks: int) -> None:
         self.num_stacks = num_stacks
         self.num_bytes = 0
-        """Held in memory at the runs; counted as arrays come and go."""
+        """Bytes of the arrays in memory at the runs."""
         self.clock = 0
-        """How often a branch was taken up: the time by which runs are used."""
+        """Counts the uses of branches; the time scale of `Kept.used`."""
 
     def nothing(self) -> Kept:
-        """Return what is kept of a run that is used for the first time."""
+        """Return the value of a new run that is in use now."""
         return Kept(self, self.clock)
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a run's tokens are in a file."""
 
     file: StoredFile
     first: int
-    """How many others lie before them."""
+    """The number of other tokens before them in the file."""
 
 
 class StoredStates(NamedTuple):
-    """The states after some token, in a file of their own."""
+    """The states after one token, in a file of their own."""
 
     file: StoredFile
     stacks: tuple[bool, ...]
-    """Of which stacks it has one; for the others positions are enough."""
+    """Which stacks have a state in the file; for the others positions are enough."""
 
 
 class Kept:
-    """A value for each stack of layers."""
+    """The cached state of one run: the `RunValue` of the token tree."""
 
     __slots__ = ("_ledger", "home", "is_refused", "num_bytes", "parts", "states", "stored", "stored_states", "used")
 
     def __init__(self, ledger: Ledger, used: int = 0) -> None:
         self._ledger = ledger
         self.parts: list[Arrays | None] = [None] * ledger.num_stacks
-        """The run's positions; None where they are not in memory."""
+        """The keys and values of the run's positions, for each stack; None if they are not in memory."""
         self.states: dict[int, States] = {}
-        """After so many of the run's tokens."""
-        self.stored: list[Place | None] = [None] * ledger.num_stacks
-        """The run's positions on disk."""
+        """States, by the number of the run's tokens before them."""
+        self.stored: list[Location | None] = [None] * ledger.num_stacks
+        """The positions on disk, for each stack."""
         self.stored_states: dict[int, StoredStates] = {}
-        self.home: Place | None = None
-        """A file that has the run's token ids: what lies behind them can name it."""
+        """States on disk, by the number of the run's tokens before them."""
+        self.home: Location | None = None
+        """A file that holds the run's token ids, so that files of later runs can name it as their parent."""
         self.is_refused = False
-        """There was no room on disk; it is not tried again before it is used again."""
+        """Whether there was no room for it on disk. It is not tried again until the run is used again."""
         self.used = used
-        """When it was last used, by the ledger's clock."""
+        """The time of the last use, by the ledger's clock."""
         self.num_bytes = 0
 
     def cut(self, num_tokens: int) -> tuple[Kept, Kept]:
@@ -71,13 +72,13 @@ class Kept:
             if part is not None:
                 first.parts[index], rest.parts[index] = cut(part, num_tokens)
         for at, states in self.states.items():
-            half, place = (first, at) if at <= num_tokens else (rest, at - num_tokens)
-            half.states[place] = states
+            half, num_before = (first, at) if at <= num_tokens else (rest, at - num_tokens)
+            half.states[num_before] = states
         for at, stored in self.stored_states.items():
-            half, place = (first, at) if at <= num_tokens else (rest, at - num_tokens)
-            half.stored_states[place] = stored
+            half, num_before = (first, at) if at <= num_tokens else (rest, at - num_tokens)
+            half.stored_states[num_before] = stored
         first.stored = list(self.stored)
-        rest.stored = [_further(place, num_tokens) for place in self.stored]
+        rest.stored = [_further(location, num_tokens) for location in self.stored]
         first.home, rest.home = self.home, _further(self.home, num_tokens)
         for half in (first, rest):
             half.is_refused = self.is_refused
@@ -95,13 +96,13 @@ class Kept:
         self.states[at] = states
 
     def drop_states(self, at: int) -> int:
-        """Forget the states after so many tokens; return their bytes."""
+        """Drop the states after `at` tokens. Return their bytes."""
         num_bytes = num_bytes_in(self.states.pop(at))
         self._count(-num_bytes)
         return num_bytes
 
     def drop_arrays(self) -> int:
-        """Let go of all that is in memory; return its bytes."""
+        """Drop everything that is in memory. Return its bytes."""
         num_bytes = self.num_bytes
         self.parts = [None] * len(self.parts)
         self.states = {}
@@ -115,24 +116,24 @@ class Kept:
     # --- on disk -------------------------------------------------------------------------------------------
 
     def is_stored(self, index: int) -> bool:
-        """Whether a stack's positions are on disk, as far as one knows."""
-        place = self.stored[index]
-        return place is not None and not place.file.is_gone
+        """Return whether a stack's positions are on disk, as far as is known."""
+        location = self.stored[index]
+        return location is not None and not location.file.is_gone
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether anything is."""
-        return any(not place.file.is_gone for place in self.stored if place is not None) or any(
+        """Whether anything of the run is on disk."""
+        return any(not location.file.is_gone for location in self.stored if location is not None) or any(
             not states.file.is_gone for states in self.stored_states.values()
         )
 
     @property
     def has_lost(self) -> bool:
-        """Whether anything was on disk and is there no more."""
+        """Whether a file of the run has gone from the disk."""
         return any(file.is_gone for file in self.files())
 
-    def places(self, *, with_disk: bool) -> Iterator[tuple[int, Sequence[bool]]]:
-        """Yield after how many tokens there are states, and of which stacks."""
+    def state_positions(self, *, with_disk: bool) -> Iterator[tuple[int, Sequence[bool]]]:
+        """Yield the number of tokens before each kept state, and which stacks have one there."""
         for at, states in self.states.items():
             yield at, [state is not None for state in states]
         for at, stored in self.stored_states.items() if with_disk else ():
@@ -140,27 +141,27 @@ class Kept:
                 yield at, stored.stacks
 
     def files(self) -> list[StoredFile]:
-        """All files that it names."""
-        places = [place.file for place in (self.home, *self.stored) if place is not None]
-        return [*places, *(states.file for states in self.stored_states.values())]
+        """Return all files that hold something of the run."""
+        files = [location.file for location in (self.home, *self.stored) if location is not None]
+        return [*files, *(states.file for states in self.stored_states.values())]
 
     def forget_gone(self) -> None:
-        """Forget what is on disk no more: it may be written again."""
+        """Forget the files that have gone from the disk, so that they may be written again."""
         self.is_refused = False
-        self.home = _still(self.home)
-        self.stored = [_still(place) for place in self.stored]
+        self.home = _if_there(self.home)
+        self.stored = [_if_there(location) for location in self.stored]
         self.stored_states = {at: states for at, states in self.stored_states.items() if not states.file.is_gone}
 
     def forget_stored(self) -> None:
-        """Forget all that is on disk."""
+        """Forget everything that is on disk."""
         self.home = None
         self.stored = [None] * len(self.stored)
         self.stored_states = {}
 
 
-def _further(place: Place | None, num_tokens: int) -> Place | None:
-    return None if place is None else Place(place.file, place.first + num_tokens)
+def _further(location: Location | None, num_tokens: int) -> Location | None:
+    return None if location is None else Location(location.file, location.first + num_tokens)
 
 
-def _still(place: Place | None) -> Place | None:
-    return None if place is None or place.file.is_gone else place
+def _if_there(location: Location | None) -> Location | None:
+    return None if location is None or location.file.is_gone else location

@@ -1,4 +1,4 @@
-"""How much of a prompt is kept, and where it lies; it changes nothing."""
+"""Looks up how much of a prompt is kept, and where. It changes nothing."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from worker.cache.token_tree import TokenTree, num_common
 
 
 class Way(NamedTuple):
-    """What it takes to go to the end of known ids."""
+    """What the working layers need in order to hold some kept ids."""
 
     last: KeptRun
-    """The run that they end in..."""
+    """The run in which the ids end."""
     at: int
-    """...after so many of its tokens."""
+    """How many of that run's tokens belong to the ids."""
     has_state: Sequence[bool]
-    """Of which stacks there are states there."""
+    """Which stacks have a kept state at the end of the ids."""
     missing: list[tuple[KeptRun, int]]
-    """Runs, each with a stack, whose positions are needed and not in memory."""
+    """The runs and stacks whose positions are needed but are not in memory."""
 
     @property
     def needs_states_from_disk(self) -> bool:
@@ -31,20 +31,20 @@ class Way(NamedTuple):
 
     @property
     def files(self) -> set[StoredFile]:
-        """The files that have to be read."""
-        files = {place.file for run, index in self.missing if (place := run.kept.stored[index]) is not None}
+        """The files that must be read."""
+        files = {location.file for run, index in self.missing if (location := run.kept.stored[index]) is not None}
         return files | {self.last.kept.stored_states[self.at].file} if self.needs_states_from_disk else files
 
 
 class LookUp:
-    """Answers from the tree's runs and the branch in use, which is settled."""
+    """Looks up prompts in the tree and in the branch in use, which must be settled."""
 
     def __init__(self, tree: TokenTree[Kept], branch: BranchInUse) -> None:
         self._tree = tree
         self._branch = branch
 
     def longest(self, prompt_ids: array[int], *, with_disk: bool = True) -> int:
-        """Return how many tokens of a prompt can be had without the model reading them; always leaves one."""
+        """Return how many tokens of a prompt are kept; at most all but the last one."""
         ids, stacks = prompt_ids[:-1], self._branch.stacks
         num_shared = num_common(self._branch.token_ids, ids)
         runs, num_known = self._tree.path(ids)
@@ -53,7 +53,7 @@ class LookUp:
         if num_shared == len(self._branch.token_ids):
             best = max(best, num_shared)
         for run in reversed(runs):
-            for num_tokens, has_state in run.kept.places(with_disk=with_disk):
+            for num_tokens, has_state in run.kept.state_positions(with_disk=with_disk):
                 length = run.start + num_tokens
                 if best < length <= num_known and all(
                     is_there or length <= reach for is_there, reach in zip(has_state, reaches, strict=True)
@@ -62,7 +62,7 @@ class LookUp:
         return best
 
     def _reach(self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool) -> int:
-        """Up to where a stack's positions are at hand, without a gap, along `runs`."""
+        """Return how far a stack's positions are kept without a gap along `runs`."""
         reach = min(num_shared, self._branch.stacks[index].num_positions)
         for run in runs:
             if run.end > reach:
@@ -72,11 +72,11 @@ class LookUp:
         return min(reach, num_known)
 
     def way_to(self, ids: array[int]) -> Way:
-        """Return the way to the end of ids that are known to be kept."""
+        """Return what it takes to hold `ids`, which are known to be kept."""
         runs, _ = self._tree.path(ids)
         last, at = runs[-1], len(ids) - runs[-1].start
         stacks = self._branch.stacks
-        has_state = dict(last.kept.places(with_disk=True)).get(at, [False] * len(stacks))
+        has_state = dict(last.kept.state_positions(with_disk=True)).get(at, [False] * len(stacks))
         num_shared = num_common(self._branch.token_ids, ids)
         missing: list[tuple[KeptRun, int]] = []
         for index, stack in enumerate(stacks):

@@ -1,7 +1,7 @@
-"""One file of the disk cache: its name, what its header says, and whether its bytes are those that were written.
+"""One file of the disk cache: its name, its header and its checksums.
 
-It knows no other file and no limit. A file's name says after how many tokens it begins, and the checksums of its
-header and of its arrays. Each file names the one that it goes on from, so its name stands for all before it, too.
+A file's name holds the number of tokens before it and the checksums of its header and arrays. Its header names its
+parent file, so the name identifies everything before it, too.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from worker.cache.token_tree import as_ids
 
 NAME = re.compile(r"(\d{8})-([0-9a-f]{24})-([0-9a-f]{32})\.safetensors")
 _HEADER_BYTES, _ARRAYS_BYTES = 12, 16
-"""Of their checksums."""
+"""The lengths of their checksums."""
 _FIRST_BYTES = 16 << 10
-"""Most headers are shorter."""
+"""The size of the first read; most headers are shorter."""
 
 
 class StoredFile:
-    """One file of the folder."""
+    """One file of the disk cache."""
 
     __slots__ = ("is_gone", "name", "num_bytes", "used_ns")
 
@@ -36,29 +36,29 @@ class StoredFile:
         self.name = name
         self.num_bytes = num_bytes
         self.used_ns = used_ns
-        """When it was last used, by `time.time_ns`; never later than the file that it goes on from."""
+        """The time of the last use (`time.time_ns`), never later than its parent's."""
         self.is_gone = False
-        """Whether it is known to be there no more."""
+        """Whether it is known to have gone."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """What a file is about: some tokens that follow one another."""
+    """The consecutive tokens that a file describes."""
 
     after: str | None
-    """The name of the file that they go on from; None at the beginning of everything."""
+    """The name of the parent file; None at the start of a sequence."""
     num_after: int
-    """How many of that file's tokens come before."""
+    """How many of the parent's tokens come before these."""
     start: int
-    """How many tokens come before in all."""
+    """The number of all tokens before these."""
     ids: Sequence[int]
     about: dict[str, int | list[bool]] = field(default_factory=dict[str, "int | list[bool]"])
-    """Whatever else one must know before reading the arrays."""
+    """Further facts that are needed before the arrays are read."""
 
 
 @dataclass(frozen=True)
 class Unwritten:
-    """A file that is yet to be written."""
+    """A file that is ready to be written."""
 
     name: str
     buffers: Sequence[Buffer]
@@ -68,7 +68,7 @@ class Unwritten:
         return sum(memoryview(buffer).nbytes for buffer in self.buffers)
 
     def write(self, path: Path) -> None:
-        """Write it where nothing is. Raises `OSError`."""
+        """Write the new file `path`. Raises `OSError`, also if it exists."""
         with path.open("xb", buffering=0) as out:
             for buffer in self.buffers:
                 view = memoryview(buffer).cast("B")
@@ -91,7 +91,7 @@ def laid_out(stretch: Stretch, key: str, value: Nested) -> Unwritten:
 
 
 def stretch_in(path: Path, key: str, num_bytes: int) -> Stretch | None:
-    """What a file of so many bytes is about; None if it is none of this key's, or not whole. Raises `OSError`."""
+    """Return what a file of `num_bytes` describes; None if it has another key or is incomplete. Raises `OSError`."""
     named = NAME.fullmatch(path.name)
     if named is None:
         return None
@@ -115,22 +115,22 @@ def stretch_in(path: Path, key: str, num_bytes: int) -> Stretch | None:
 
 
 def bytes_in(path: Path, num_bytes: int, buffer: bytearray) -> memoryview | None:
-    """Read a file into `buffer`, which grows where it is too short; None if it is not what its name tells of."""
+    """Read a file into `buffer`, which grows if needed. Return None if the file does not match its name."""
     named = NAME.fullmatch(path.name)
     assert named is not None
     try:
-        # Not mapped into memory: a file that somebody cuts short would end this process.
+        # Not mapped into memory: if another program shortened the file, the mapping would kill this process.
         with path.open("rb", buffering=0) as source:
             if os.fstat(source.fileno()).st_size != num_bytes:
                 return None
             if len(buffer) < num_bytes:
                 buffer.extend(bytes(num_bytes - len(buffer)))
             data = memoryview(buffer)[:num_bytes]
-            place = 0
-            while place < len(data) and (num_read := source.readinto(data[place:])):
-                place += num_read
+            end = 0
+            while end < len(data) and (num_read := source.readinto(data[end:])):
+                end += num_read
         length = header_length(data)
-        if place < len(data) or _checksum([data[:length]], _HEADER_BYTES) != named[2]:
+        if end < len(data) or _checksum([data[:length]], _HEADER_BYTES) != named[2]:
             return None
         return data if _checksum([data[length:]], _ARRAYS_BYTES) == named[3] else None
     except (OSError, DamagedFileError):

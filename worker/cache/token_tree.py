@@ -1,29 +1,86 @@
-"""The token tree: what was ever read or written, as runs of tokens that part where they differ; it knows no model.
+"""The token tree: all tokens ever read or written, as a radix tree. Independent of the model.
 
-A radix tree: sequences that begin alike share the runs they begin with, and each run is as long as nothing parts from
-it. Whatever is kept of a run's tokens lies at the run, as `kept`; where a run is cut in two, so is that.
+Sequences with a common prefix share its runs; a run ends only where sequences differ. The cached arrays of a run's
+tokens are its value, `kept`, which is cut together with the run.
 
-Of each token a run has the id, its log-probability and its origin; what an id spells only the vocabulary knows, and
-whoever reads brings it. What was noted of tokens goes with their run when it is removed: it is here for as long as it
-costs nothing to ask, and the lasting copy is its caller's.
+A run also notes each token's log-probability and origin. The notes are removed with the run: callers that need them for
+longer keep their own copy. The bytes of a token come from the vocabulary.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Generic, Protocol, Self, TypeVar
+from enum import IntEnum
+from math import isnan, nan
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
-from worker.cache.written import Notes, Provenance, Written
+_STRIDE = 512
+"""The first comparison of two sequences covers this many tokens."""
 
-_STRIDE = 512  # tokens compared at first
+
+class Provenance(IntEnum):
+    """The origin of a token."""
+
+    PROMPT = 0
+    """It was read, or its origin is unknown."""
+    SAMPLED = 1
+    FORCED = 2
+    HEALED = 3
+    DRAFT = 4
+
+
+class Written(NamedTuple):
+    """A token at its position in a sequence."""
+
+    id: int
+    bytes: bytes
+    logprob: float | None
+    """Its log-probability in 32 bits; None if unknown."""
+    origin: Provenance
+
+
+class Notes:
+    """Log-probabilities and origins of consecutive tokens, in 5 bytes each, up to the last token with a note."""
+
+    __slots__ = ("_logprobs", "_origins")
+
+    def __init__(self, logprobs: array[float] | None = None, origins: array[int] | None = None) -> None:
+        """One value of each array for each token. NaN stands for an unknown log-probability."""
+        self._logprobs = array("f") if logprobs is None else logprobs
+        self._origins = array("B") if origins is None else origins
+
+    def add(self, first: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]) -> None:
+        """Add notes for the tokens from `first` on. Existing notes stay, except that any origin replaces PROMPT."""
+        num_more = first + len(origins) - len(self._origins)
+        if num_more > 0:
+            self._logprobs.extend(array("f", [nan]) * num_more)
+            self._origins.extend(array("B", [Provenance.PROMPT]) * num_more)
+        for index, (logprob, origin) in enumerate(zip(logprobs, origins, strict=True), first):
+            if logprob is not None and isnan(self._logprobs[index]):
+                self._logprobs[index] = logprob
+            if self._origins[index] == Provenance.PROMPT:
+                self._origins[index] = origin
+
+    def cut(self, num_tokens: int) -> tuple[Notes, Notes]:
+        """Return the notes of the first `num_tokens` tokens, and those of the rest."""
+        logprobs, origins = self._logprobs, self._origins
+        first = Notes(logprobs[:num_tokens], origins[:num_tokens])
+        return first, Notes(logprobs[num_tokens:], origins[num_tokens:])
+
+    def at(self, index: int) -> tuple[float | None, Provenance]:
+        """Return one token's log-probability (None if unknown) and origin."""
+        if index >= len(self._origins):
+            return None, Provenance.PROMPT
+        logprob = self._logprobs[index]
+        return None if isnan(logprob) else logprob, Provenance(self._origins[index])
 
 
 class RunValue(Protocol):
-    """What lies at a run; `TokenTree` only ever cuts it."""
+    """The value of a run. `TokenTree` does nothing with it but cut it."""
 
     def cut(self, num_tokens: int) -> tuple[Self, Self]:
-        """Return what is kept of the first `num_tokens` tokens, and of the rest."""
+        """Return the value of the first `num_tokens` tokens, and that of the rest."""
         ...
 
 
@@ -32,24 +89,24 @@ Ids = TypeVar("Ids", "array[int]", "list[int]")
 
 
 class Run(Generic[K]):
-    """Tokens that follow one another with no other way between them. It may be cut in two; the last one may grow."""
+    """Consecutive tokens without a fork between them. A run may be cut in two; a run without children may grow."""
 
     __slots__ = ("children", "ids", "kept", "notes", "parent", "start")
 
     def __init__(self, parent: Run[K] | None, start: int, ids: array[int], kept: K, notes: Notes | None = None) -> None:
         self.parent = parent
         self.start = start
-        """How many tokens come before it."""
+        """The number of tokens before it."""
         self.ids = ids
         self.notes = notes
-        """What is known of its tokens besides; None where nothing is of any."""
+        """None means that no token has a note."""
         self.kept = kept
         self.children: dict[int, Run[K]] = {}
         """By their first token."""
 
     @property
     def end(self) -> int:
-        """How many tokens there are up to its end."""
+        """The number of tokens up to its end."""
         return self.start + len(self.ids)
 
     def __repr__(self) -> str:
@@ -57,18 +114,21 @@ class Run(Generic[K]):
 
 
 class TokenTree(Generic[K]):
-    """Runs below an empty root. Nothing is ever looked up but by ids."""
+    """Runs below an empty root, found by token ids alone."""
 
     def __init__(self, nothing: K) -> None:
-        """`nothing` is what lies at the root, which has no tokens."""
+        """`nothing` is the value of the root, which has no tokens."""
         self.root: Run[K] = Run(None, 0, as_ids(()), nothing)
 
     def path(self, ids: Sequence[int]) -> tuple[list[Run[K]], int]:
-        """Return the runs that `ids` follow, and how many ids do; the last run may be followed only in part."""
+        """Return the runs that match a prefix of `ids`, and the length of that prefix.
+
+        The last run may match in part.
+        """
         return self.path_below(self.root, ids)
 
     def path_below(self, above: Run[K], ids: Sequence[int]) -> tuple[list[Run[K]], int]:
-        """Return the same of ids that come behind a run."""
+        """Do the same for ids that follow the run `above`."""
         wanted = as_ids(ids)
         runs: list[Run[K]] = []
         run, num_matched = above, 0
@@ -80,37 +140,41 @@ class TokenTree(Generic[K]):
             run = child
         return runs, num_matched
 
-    def beside(self, ids: Sequence[int], most_tokens: int) -> list[array[int]]:
-        """Return ways that leave `ids` somewhere, from there to their ends: those that leave it last first.
+    def beside(self, ids: Sequence[int], max_tokens: int) -> list[array[int]]:
+        """Return the other branches: for each, the tokens from where it leaves `ids` to its end.
 
-        They are at most so many tokens together; of several from one place, the newest come first.
+        Branches that leave `ids` later come first; of those that leave at the same position, the newest. Together they
+        have at most `max_tokens` tokens.
         """
         runs, num_matched = self.path(ids)
         followed = {self.root, *runs}
-        # Runs, each with where the way that it is on leaves `ids`.
-        begun = [
+        # Runs to visit, each with the position at which its branch leaves `ids`.
+        waiting = [
             (child, run.end)
             for run in (self.root, *runs)
             for child in run.children.values()
             if run.end <= num_matched and child not in followed
         ]
         if runs and num_matched < runs[-1].end:
-            begun.append((runs[-1], num_matched))
+            waiting.append((runs[-1], num_matched))
         found: list[array[int]] = []
-        while begun and most_tokens > 0:
-            run, start = begun.pop()
-            begun += [(child, start) for child in run.children.values()]
+        while waiting and max_tokens > 0:
+            run, start = waiting.pop()
+            waiting += [(child, start) for child in run.children.values()]
             if not run.children:
-                found.append(_way(run, start)[:most_tokens])
-                most_tokens -= len(found[-1])
+                found.append(_ids_up_to(run, start)[:max_tokens])
+                max_tokens -= len(found[-1])
         return found
 
     def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
-        """Return the runs that spell exactly `ids`; `kept` lies at a run that is new, if one is."""
+        """Return the runs of exactly `ids`, adding what is missing.
+
+        `kept` is the value of a new run, if there is one.
+        """
         return self.insert_below(self.root, ids, kept)
 
     def insert_below(self, above: Run[K], ids: Sequence[int], kept: K) -> list[Run[K]]:
-        """Return the runs behind `above` that spell exactly `ids`."""
+        """Do the same for ids that follow the run `above`."""
         wanted = as_ids(ids)
         runs, num_matched = self.path_below(above, wanted)
         if runs and above.end + num_matched < runs[-1].end:
@@ -123,7 +187,7 @@ class TokenTree(Generic[K]):
         return runs
 
     def cut(self, run: Run[K], position: int) -> Run[K]:
-        """Cut a run so that one ends at `position`, inside it; return that one. `run` itself becomes the rest."""
+        """Cut a run at `position`, inside it. Return its first part; `run` itself becomes the rest."""
         length = position - run.start
         parent = run.parent
         assert parent is not None
@@ -137,12 +201,12 @@ class TokenTree(Generic[K]):
         return upper
 
     def grow(self, run: Run[K], ids: array[int]) -> None:
-        """Let a run that nothing follows go on."""
+        """Append tokens to a run without children."""
         assert not run.children
         run.ids.extend(ids)
 
     def shrink(self, run: Run[K], num_tokens: int) -> None:
-        """Let a run that nothing follows end after its first tokens; of the others nothing may be kept."""
+        """Shorten a run without children to its first `num_tokens`. Its value must not cover the others."""
         assert not run.children
         assert 0 < num_tokens <= len(run.ids)
         del run.ids[num_tokens:]
@@ -150,7 +214,7 @@ class TokenTree(Generic[K]):
             run.notes, _ = run.notes.cut(num_tokens)
 
     def remove(self, run: Run[K]) -> None:
-        """Forget a run that nothing follows, and what was noted of its tokens."""
+        """Remove a run without children, with its notes."""
         assert run.parent is not None
         assert not run.children
         del run.parent.children[run.ids[0]]
@@ -158,10 +222,9 @@ class TokenTree(Generic[K]):
     def note(
         self, ids: Sequence[int], start: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]
     ) -> None:
-        """Say of the tokens of `ids` from `start` on how likely each was, where that is known, and where it came from.
+        """Note the log-probability (None if unknown) and origin of each token of `ids` from `start` on.
 
-        What was said first stays; only that a token was read gives way to how the model wrote it. Tokens that are not
-        in the tree are passed over.
+        Existing notes stay, except that any origin replaces PROMPT. Tokens that are not in the tree are ignored.
         """
         assert len(logprobs) == len(origins) == len(ids) - start
         for run, first, end in self._stretches(ids, start):
@@ -170,19 +233,19 @@ class TokenTree(Generic[K]):
             run.notes.add(first - run.start, logprobs[part], origins[part])
 
     def tokens(self, ids: Sequence[int], table: Sequence[bytes], start: int = 0) -> list[Written]:
-        """Return what is known of the tokens of `ids` from `start` on, as far as they are in the tree.
+        """Return the tokens of `ids` from `start` on with their notes, as far as they are in the tree.
 
-        `table` has what each id spells: `Vocabulary.bytes`.
+        `table` holds the bytes of each id (`Vocabulary.bytes`).
         """
         found: list[Written] = []
         for run, first, end in self._stretches(ids, start):
             notes = Notes() if run.notes is None else run.notes
-            places = range(first - run.start, end - run.start)
-            found += [Written(run.ids[place], table[run.ids[place]], *notes.at(place)) for place in places]
+            indexes = range(first - run.start, end - run.start)
+            found += [Written(run.ids[index], table[run.ids[index]], *notes.at(index)) for index in indexes]
         return found
 
     def _stretches(self, ids: Sequence[int], start: int) -> Iterator[tuple[Run[K], int, int]]:
-        """Yield the runs that `ids` follow behind `start`, and from which token on up to which one."""
+        """Yield each run that matches `ids` after `start`, with the first and last position of the match."""
         runs, num_known = self.path(ids)
         for run in runs:
             first, end = max(run.start, start), min(run.end, num_known)
@@ -190,7 +253,7 @@ class TokenTree(Generic[K]):
                 yield run, first, end
 
     def runs(self) -> Iterator[Run[K]]:
-        """Yield every run, each before those that follow it."""
+        """Yield every run, parents before children."""
         waiting = list(self.root.children.values())
         while waiting:
             run = waiting.pop()
@@ -198,31 +261,31 @@ class TokenTree(Generic[K]):
             waiting.extend(run.children.values())
 
 
-def _way(last: Run[K], start: int) -> array[int]:
-    """Return the tokens from `start` to the end of a run, with those of the runs before it."""
+def _ids_up_to(last: Run[K], start: int) -> array[int]:
+    """Return the tokens from the position `start` to the end of the run `last`."""
     parts: list[array[int]] = []
     run: Run[K] | None = last
     while run is not None and run.end > start:
         parts.append(run.ids[max(0, start - run.start) :])
         run = run.parent
-    way = as_ids([])
+    ids = as_ids([])
     for part in reversed(parts):
-        way += part
-    return way
+        ids += part
+    return ids
 
 
 def as_ids(ids: Sequence[int]) -> array[int]:
-    """Return ids as an array: 4 bytes each, compared and cut in C."""
+    """Return ids as an array of 4 bytes each, which is compared and sliced in C."""
     return ids if isinstance(ids, array) else array("I", ids)
 
 
 def num_common(run: Ids, ids: Ids, start: int = 0) -> int:
-    """Count with how many tokens of `run` the part of `ids` from `start` begins. Both are arrays, or both lists."""
-    most = min(len(run), len(ids) - start)
-    # Stretches are compared in C: strides that double, and the one that differs in halves.
-    low, high = 0, min(_STRIDE, most)
-    while low < most and run[low:high] == ids[start + low : start + high]:
-        low, high = high, min(2 * high, most)
+    """Return the length of the common prefix of `run` and `ids[start:]`. Both are arrays, or both lists."""
+    length = min(len(run), len(ids) - start)
+    # Slices are compared in C: in strides that double, then the one that differs by bisection.
+    low, high = 0, min(_STRIDE, length)
+    while low < length and run[low:high] == ids[start + low : start + high]:
+        low, high = high, min(2 * high, length)
     while high - low > 1:
         middle = (low + high) // 2
         if run[low:middle] == ids[start + low : start + middle]:

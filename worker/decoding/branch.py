@@ -10,7 +10,7 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 
-from worker.cache.prompt_cache import MOST_MARKS, States
+from worker.cache.prompt_cache import MAX_MARKS, States
 from worker.cache.token_tree import num_common
 from worker.decoding.sampled_token import PendingToken, SampledToken, report
 from worker.decoding.sampler import Sampler
@@ -91,7 +91,7 @@ class Branch:
         self._logits: mx.array | None = None
         self._draw: PendingToken | None = None
         self._unread: list[int] = []
-        self._marks: deque[tuple[int, States]] = deque(maxlen=MOST_MARKS)
+        self._marks: deque[tuple[int, States]] = deque(maxlen=MAX_MARKS)
         """The layers' states after its latest tokens, while it is a row of a batch."""
 
     def mark(self, states: States | None) -> None:

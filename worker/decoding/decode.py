@@ -70,7 +70,7 @@ class Decoder:
         if self.branches or len(branches) > 1:
             assert self._batch is not None or not self.branches
             self._batch = self._batch or Batch()
-            self._batch.add(self._cache.layers, len(branches))
+            self._batch.add(self._cache.branch.layers, len(branches))
         self.branches += branches
         self._new += branches
         # The first step makes room for many positions.
@@ -80,23 +80,23 @@ class Decoder:
     def _catch_up(self) -> None:
         """Count right guesses as read tokens, and drop wrong ones."""
         if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
-            self._cache.extend(branch.catch_up())
+            self._cache.branch.extend(branch.catch_up())
             if not branch.is_ahead:
-                self._cache.drop_beyond()
+                self._cache.branch.drop_beyond()
 
     def _drop_guesses(self) -> None:
         """Drop all guesses from the working layers."""
         self._catch_up()
         if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
             branch.forget_ahead()
-            self._cache.drop_beyond()
+            self._cache.branch.drop_beyond()
 
     def move_out(self) -> None:
         """Free the working layers for others."""
         self._drop_guesses()
         if self.branches and self._batch is None:
             self._batch = Batch()
-            self._batch.add(self._cache.layers, 1)
+            self._batch.add(self._cache.branch.layers, 1)
             self._count_bytes()
 
     def move_in(self) -> None:
@@ -151,17 +151,17 @@ class Decoder:
         coming = [branch.coming(most) for branch in self.branches]
         numbers = [tokens.size for tokens in coming]
         if self._batch is None:
-            self._cache.make_room(numbers[0])
+            self._cache.branch.make_room(numbers[0])
             return self._forward_alone(self.branches[0], coming[0]), numbers
         logits = self._model.forward(mx.stack(coming), self._batch.layers)
         return [logits[row : row + 1] for row in range(len(coming))], numbers
 
     def _forward_alone(self, branch: Branch, coming: mx.array) -> list[mx.array]:
-        guesses = branch.guess() if self._cache.can_drop(coming.size + MAX_GUESSES) else []
+        guesses = branch.guess() if self._cache.branch.can_drop(coming.size + MAX_GUESSES) else []
         if not guesses:
-            return [self._model.forward(coming[None], self._cache.layers)]
+            return [self._model.forward(coming[None], self._cache.branch.layers)]
         tokens = mx.concatenate([coming, mx.array(guesses, dtype=coming.dtype)])
-        logits = self._model.logits_of_all(tokens[None], self._cache.layers)[0, coming.size - 1 :]
+        logits = self._model.logits_of_all(tokens[None], self._cache.branch.layers)[0, coming.size - 1 :]
         mx.eval(logits)
         rows = [logits[row : row + 1] for row in range(1 + len(guesses))]
         branch.note_ahead(guesses, rows[1:])
@@ -212,7 +212,7 @@ class Decoder:
         the tokens are examined. The other half is launched with the tokens that wait for masks, which are computed
         meanwhile.
         """
-        layers = self._cache.layers if self._batch is None else self._batch.layers
+        layers = self._cache.branch.layers if self._batch is None else self._batch.layers
         return held_by(layers[len(layers) // 2])
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, SampledToken]]:
@@ -221,13 +221,13 @@ class Decoder:
     def _note_read(self, numbers: list[int]) -> None:
         read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
         if self._batch is None:
-            self._cache.extend(read[0])
+            self._cache.branch.extend(read[0])
             # The answer may later be continued from a few tokens before its end.
-            self._cache.mark()
+            self._cache.branch.mark()
             return
         for row, branch in enumerate(self.branches):
             length = len(branch.ids)
-            if self._cache.needs_keeping(length):
+            if self._cache.branch.needs_keeping(length):
                 branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
     def go_to(self, branch: Branch, sequence: list[int], num_left: int) -> bool:
@@ -242,7 +242,7 @@ class Decoder:
             self._drop_guesses()
             # Some guesses may have been right and count as read now.
             num_back = branch.num_astray(sequence)
-            if num_back is None or self._batch is not None or not self._cache.take_back(num_back):
+            if num_back is None or self._batch is not None or not self._cache.branch.take_back(num_back):
                 return False
             branch.forget(num_back)
         branch.go_to(sequence, num_left)
@@ -252,7 +252,7 @@ class Decoder:
         """Drop what an ended branch holds beyond `sequence`, if this is possible in place."""
         self._drop_guesses()
         num_back = branch.num_beyond(sequence)
-        if 0 < num_back <= _MAX_BACK and self._batch is None and self._cache.take_back(num_back):
+        if 0 < num_back <= _MAX_BACK and self._batch is None and self._cache.branch.take_back(num_back):
             branch.forget(num_back)
 
     def leave(self, branch: Branch, num_tokens: int) -> None:
@@ -264,7 +264,7 @@ class Decoder:
         row = self.branches.index(branch)
         if self._batch is None:
             self._cache.keep()
-            self._cache.unmark(num_tokens)
+            self._cache.branch.unmark(num_tokens)
         else:
             self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)), branch.marked(num_tokens))
             self._batch.remove(row, len(self.branches))

@@ -169,7 +169,7 @@ class DraftModel:
     def _guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, guesses: list[int]) -> None:
         for _ in self._read(sequence):
             pass
-        coming = list(sequence[len(self.cache.token_ids) :])
+        coming = list(sequence[len(self.cache.branch.token_ids) :])
         while len(guesses) < most:
             logits = self._forward(coming)[:, : self._num_ids]
             mask = None if constraint is None else constraint.mask()
@@ -193,22 +193,22 @@ class DraftModel:
 
     def _read(self, sequence: Sequence[int]) -> Iterator[None]:
         cache = self.cache
-        num_held = len(cache.token_ids)
-        num_same = min(num_common(cache.token_ids, as_ids(sequence)), len(sequence) - 1)
-        if num_same < num_held and not cache.take_back(num_held - num_same):
+        num_held = len(cache.branch.token_ids)
+        num_same = min(num_common(cache.branch.token_ids, as_ids(sequence)), len(sequence) - 1)
+        if num_same < num_held and not cache.branch.take_back(num_held - num_same):
             cache.rewind_to(sequence)
-        while len(cache.token_ids) < len(sequence) - 1:
-            done = len(cache.token_ids)
+        while len(cache.branch.token_ids) < len(sequence) - 1:
+            done = len(cache.branch.token_ids)
             self._forward(list(sequence[done : min(done + _CHUNK, len(sequence) - 1)]))
-            mx.eval([layer.state for layer in cache.layers])
+            mx.eval([layer.state for layer in cache.branch.layers])
             yield
 
     def _forward(self, token_ids: list[int]) -> mx.array:
-        self.cache.make_room(len(token_ids))
+        self.cache.branch.make_room(len(token_ids))
         # Ids that only the other model has are read as id 0. This can only make the guess worse.
         known = [token_id if token_id < self.model.vocab_size else 0 for token_id in token_ids]
-        logits = self.model.forward(mx.array([known]), self.cache.layers)
-        self.cache.extend(token_ids)
+        logits = self.model.forward(mx.array([known]), self.cache.branch.layers)
+        self.cache.branch.extend(token_ids)
         return logits
 
 

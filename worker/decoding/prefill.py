@@ -78,7 +78,7 @@ class Prefill:
             end = min(done + self._chunk(in_company=in_company()), len(sequence) - 1)
             end = next((position for position in positions if done < position < end), end)
             self.forward(sequence[done:end])
-            mx.eval([layer.state for layer in cache.layers])
+            mx.eval([layer.state for layer in cache.branch.layers])
             mx.clear_cache()
             self.pace.note(end - done, time.perf_counter() - began)
             done = end
@@ -89,9 +89,9 @@ class Prefill:
 
     def forward(self, token_ids: Sequence[int]) -> mx.array:
         """Read tokens after those that the layers hold. Return the logits, unevaluated."""
-        self._cache.make_room(len(token_ids))
-        logits = self._model.forward(mx.array([list(token_ids)]), self._cache.layers)
-        self._cache.extend(token_ids)
+        self._cache.branch.make_room(len(token_ids))
+        logits = self._model.forward(mx.array([list(token_ids)]), self._cache.branch.layers)
+        self._cache.branch.extend(token_ids)
         return logits
 
     def _chunk(self, *, in_company: bool) -> int:
@@ -105,7 +105,7 @@ class Prefill:
 
         Templates put control tokens between messages. Two branches may differ right after the last of them.
         """
-        if not self._cache.needs_keeping(len(sequence)):
+        if not self._cache.branch.needs_keeping(len(sequence)):
             return []
         controls = self._model.vocabulary.control_ids
         after = [index + 1 for index, token_id in enumerate(sequence) if token_id in controls]

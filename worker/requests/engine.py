@@ -222,7 +222,7 @@ class Engine:
 
     def _draft_for(self, group: SequenceGroup) -> Draft | None:
         """Return the draft for an answer that runs alone; None for several, which use the computing power anyway."""
-        if self._running or len(group.choices) > 1 or not self.cache.can_drop(MAX_GUESSES):
+        if self._running or len(group.choices) > 1 or not self.cache.branch.can_drop(MAX_GUESSES):
             return None
         match group.request.command.draft:
             case "tree":

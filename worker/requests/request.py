@@ -14,7 +14,7 @@ from worker.answers.answer import Answer
 from worker.answers.hook_folder import HookFolder
 from worker.answers.steering import Steering, Taken
 from worker.answers.writing import Writing
-from worker.cache.written import Provenance
+from worker.cache.token_tree import Provenance
 from worker.decoding.branch import Branch
 from worker.decoding.draft import Draft, Drafting
 from worker.decoding.sampled_token import SampledToken

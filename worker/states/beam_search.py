@@ -27,9 +27,8 @@ import numpy.typing as npt
 
 from worker.answers.answer import Answer
 from worker.batch import Batch
-from worker.cache.prompt_cache import MOST_MARKS, PromptCache, States
-from worker.cache.token_tree import as_ids, num_common
-from worker.cache.written import Provenance
+from worker.cache.prompt_cache import MAX_MARKS, PromptCache, States
+from worker.cache.token_tree import Provenance, as_ids, num_common
 from worker.decoding.prefill import Prefill
 from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
@@ -197,7 +196,7 @@ class BeamSearch:
         try:
             num_kept, *_ = self._prefill.read(sequence, in_company=lambda: False)
             logits = self._prefill.forward(sequence[-1:])
-            mx.eval(logits, [layer.state for layer in self._cache.layers])
+            mx.eval(logits, [layer.state for layer in self._cache.branch.layers])
             self._cache.keep()
         except BaseException:
             # What the working layers hold after a step that broke is anyone's guess.
@@ -222,7 +221,7 @@ class BeamSearch:
         if self._batch is None:
             # All of them go on from the prompt.
             self._batch = Batch()
-            self._batch.add(self._cache.layers, len(beams))
+            self._batch.add(self._cache.branch.layers, len(beams))
         elif (rows := [beam.row for beam in beams]) != list(range(len(parents))):
             written = [as_ids(parent.answer.token_ids) for parent in parents]
             # What the first and the last one share in the order of words, all of them share.
@@ -233,11 +232,11 @@ class BeamSearch:
         if self._num_drawn % LOOK_EVERY == 1:
             self._cache.reserve(self._batch.num_bytes)
         length = len(self._sequence) + self._num_drawn
-        if self._cache.needs_keeping(length):
+        if self._cache.branch.needs_keeping(length):
             for row, beam in enumerate(beams):
                 states = self._cache.states_of(self._batch.row(row, length), length)
                 if states is not None:
-                    beams[row] = replace(beam, marks=(*beam.marks, (length, states))[-MOST_MARKS:])
+                    beams[row] = replace(beam, marks=(*beam.marks, (length, states))[-MAX_MARKS:])
         return logits
 
     def _has_memory(self) -> bool:

@@ -192,7 +192,7 @@ def test_what_is_said_to_be_held_is_what_the_arrays_and_the_files_hold(model: nn
             cache.save_some()
         runs = list(cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
         kept = [[run.kept.parts, run.kept.states] for run in runs]
-        assert cache.num_bytes == num_bytes_in([[stack.arrays for stack in stacks_of(cache.layers)], kept])
+        assert cache.num_bytes == num_bytes_in([[stack.arrays for stack in stacks_of(cache.branch.layers)], kept])
         assert [run.kept.num_bytes for run in runs] == [num_bytes_in(each) for each in kept]
         assert cache.num_disk_bytes == sum(path.stat().st_size for path in files_in(tmp_path))
 
@@ -273,7 +273,7 @@ def test_whatever_happens_to_the_files_no_logits_are_wrong(model: nn.Module, tmp
         num_kept_in_all += num_kept
         if num_kept < fork:
             read_on(model, cache, prompt[num_kept:fork])
-        logits = read_on(model, cache, prompt[len(cache.token_ids) :])
+        logits = read_on(model, cache, prompt[len(cache.branch.token_ids) :])
         assert mx.allclose(logits, read_alone(model, [prompt]), rtol=1e-3, atol=1e-3)
         save_all(cache)
         files = files_in(tmp_path)
@@ -354,10 +354,10 @@ def test_what_was_there_before_a_step_that_broke_is_kept(llama: nn.Module, tmp_p
     cache = new_cache(llama, tmp_path)
     ids = list(range(50, 90))
     read_on(llama, cache, ids)
-    for layer in cache.layers[:num_layers]:
+    for layer in cache.branch.layers[:num_layers]:
         layer.update_and_fetch(*(mx.full((1, 2, 5, 16), float("nan")) for _ in range(2)))
     cache.give_up_path()
-    assert cache.token_ids == as_ids([])
+    assert cache.branch.token_ids == as_ids([])
     assert is_same(after(llama, cache, ids), read_alone(llama, [ids, [7]]))
 
 
@@ -411,7 +411,7 @@ def test_with_hardly_any_memory_all_is_as_with_all_of_it(name: str, tmp_path: Pa
             told.append((fork, num_kept))
             if num_kept < fork:
                 read_on(model, each, prompt[num_kept:fork])
-            logits.append(read_on(model, each, prompt[len(each.token_ids) :]))
+            logits.append(read_on(model, each, prompt[len(each.branch.token_ids) :]))
         assert told[0] == told[1]
         assert is_same(logits[0], logits[1])
         known.append(prompt)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.driver import StdioWorker
-from worker.cache.saving import Saving
+from worker.cache.eviction import Saving
 from worker.protocol import (
     CacheStats,
     CacheStatsReport,

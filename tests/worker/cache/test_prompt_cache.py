@@ -19,7 +19,7 @@ from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
 from worker.cache.prompt_cache import PromptCache
-from worker.cache.written import Provenance, Written
+from worker.cache.token_tree import Provenance, Written
 from worker.layers import Layers, arrays_in, quantized, stacks_of
 
 VOCAB_SIZE = 500
@@ -72,9 +72,9 @@ def read_alone(model: nn.Module, turns: list[list[int]], new_layers: Callable[[]
 
 
 def read_on(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
-    cache.make_room(len(ids))
-    logits = read(model, cache.layers, ids)
-    cache.extend(ids)
+    cache.branch.make_room(len(ids))
+    logits = read(model, cache.branch.layers, ids)
+    cache.branch.extend(ids)
     cache.keep()
     return logits
 
@@ -180,7 +180,7 @@ def test_of_what_was_evicted_no_run_is_left(model: nn.Module):
         cache.limit_bytes = int(share * full)
         cache.keep()
         runs = list(cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
-        in_use = set(cache._tree.path(cache.token_ids)[0])  # pyright: ignore[reportPrivateUsage]
+        in_use = set(cache._tree.path(cache.branch.token_ids)[0])  # pyright: ignore[reportPrivateUsage]
         assert all(run.children or run.kept.num_bytes or run in in_use for run in runs)
     assert set(runs) == in_use
 
@@ -207,8 +207,8 @@ def test_asking_while_tokens_come_makes_no_run_for_each(llama: nn.Module):
     read_on(llama, cache, [1, 2, 3])
     for token_id in range(10, 60):
         read_on(llama, cache, [token_id])
-        assert cache.num_tokens == len(cache.token_ids)
-        assert cache.num_kept([*cache.token_ids, 7]) == len(cache.token_ids)
+        assert cache.num_tokens == len(cache.branch.token_ids)
+        assert cache.num_kept([*cache.branch.token_ids, 7]) == len(cache.branch.token_ids)
     assert sum(1 for _ in cache._tree.runs()) == 1  # pyright: ignore[reportPrivateUsage]
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.cache.token_tree import Run, TokenTree, as_ids, num_common
-from worker.cache.written import Provenance, Written
+from worker.cache.token_tree import Provenance, Run, TokenTree, Written, as_ids, num_common
 
 
 class Told(NamedTuple):

@@ -179,11 +179,11 @@ def test_the_draft_model_reads_what_is_new_alone(llama: LanguageModel, other_lla
     answer = finished(ask(engine)).choices[0]
     draft = engine._draft_model  # pyright: ignore[reportPrivateUsage]
     assert draft is not None
-    held = list(draft.cache.token_ids)
+    held = list(draft.cache.branch.token_ids)
     assert held[: len(PROMPT)] == PROMPT
     again = finished(ask(engine, token_ids=PROMPT + answer.token_ids + [77, 78]))
     assert again.usage.prefilled_tokens <= 4
-    assert list(draft.cache.token_ids)[: len(held) - 8] == held[: len(held) - 8]
+    assert list(draft.cache.branch.token_ids)[: len(held) - 8] == held[: len(held) - 8]
 
 
 def test_what_was_guessed_wrongly_is_in_no_cache(llama: LanguageModel, other_llama: LanguageModel) -> None:

@@ -413,7 +413,7 @@ def test_the_bytes_that_the_cache_reports_are_those_of_its_arrays(
         answer(engine, token_ids=list(prompt), max_tokens=9)
         cache = engine.cache
         kept = [[run.kept.parts, run.kept.states] for run in cache._tree.runs()]  # pyright: ignore[reportPrivateUsage]
-        held = sum(array.nbytes for array in arrays_in([cache.layers, kept], set()))
+        held = sum(array.nbytes for array in arrays_in([cache.branch.layers, kept], set()))
         assert cache.num_bytes == held > 0
 
 

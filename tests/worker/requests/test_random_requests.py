@@ -261,7 +261,7 @@ class Talk:
         """All arrays there are, counted one by one."""
         cache, batch = self.engine.cache, self.engine._decoder._batch  # pyright: ignore[reportPrivateUsage]
         runs = list(cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
-        held = [stack.arrays for stack in stacks_of(cache.layers)]
+        held = [stack.arrays for stack in stacks_of(cache.branch.layers)]
         held += [[run.kept.parts, run.kept.states] for run in runs]
         rows = [] if batch is None else [each for layer in batch.layers for each in getattr(layer, "caches", [layer])]
         return num_bytes_in([*held, *(list(row.__dict__.values()) for row in rows)])

@@ -403,8 +403,8 @@ def test_what_was_read_of_a_beam_is_what_is_read_of_it_alone(model: LocalModel) 
     for ids in state.token_ids[0]:
         num_kept = engine.cache.rewind_to(ids)
         assert num_kept == len(ids) - 1
-        after = engine.model.forward(mx.array([ids[num_kept:]]), engine.cache.layers)
-        engine.cache.extend(ids[num_kept:])
+        after = engine.model.forward(mx.array([ids[num_kept:]]), engine.cache.branch.layers)
+        engine.cache.branch.extend(ids[num_kept:])
         alone = engine.model.forward(mx.array([ids]), engine.model.new_layers())
         assert mx.allclose(after, alone, atol=1e-3)
 
