@@ -28,7 +28,7 @@ class Windows(QObject):
         self._program = program
         self._data_folder = data_folder
         self._language = Language()
-        self._language.speak(language_in_use(program.settings.language))
+        self._language.switch_to(language_in_use(program.settings.language))
         self._open: list[tuple[MainWindow, Controller]] = []
         self._is_quitting = False
         program.window_asked.connect(self.open)
@@ -101,7 +101,7 @@ class Windows(QObject):
         self._program.preferences.change(windows=places, last_conversation=places[0].conversation)
 
     def _on_settings(self) -> None:
-        if self._language.speak(language_in_use(self._program.settings.language)):
+        if self._language.switch_to(language_in_use(self._program.settings.language)):
             self._make_anew()
 
     def _make_anew(self) -> None:

@@ -1,1 +1,1 @@
-"""Widgets. They know the controller, never the worker or the store."""
+"""Widgets. They call the controller, never the worker or the store."""

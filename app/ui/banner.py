@@ -33,7 +33,7 @@ from app.notices import (
     UndoDelete,
 )
 from app.sentences import worded
-from app.ui.theme import COLUMN_PX, Theme, icon, scaled
+from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,8 +100,7 @@ class Banner(QWidget):
     def show_notice(self, notice: Notice) -> None:
         self._notice = notice
         self._card.setProperty("kind", notice.kind)
-        self._card.style().unpolish(self._card)
-        self._card.style().polish(self._card)
+        repolish(self._card)
         self.label.setText(notice.text)
         self._card.setAccessibleName(notice.text)
         self.button.setText(self._button_text(notice.action))

@@ -1,4 +1,4 @@
-"""Cut, copy, paste and select all in the field that has the focus; what a field does with these is its own affair."""
+"""Cut, copy, paste and select all in the focused text field."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _KEYS = {
     "paste": Qt.Key.Key_V,
     "select_all": Qt.Key.Key_A,
 }
-_WRITING = ("cut", "paste")
+_CHANGING = ("cut", "paste")
 COPIES_ALL = "copies_all"
-"""The property of a field that, where nothing is selected in it, copies all that it shows."""
+"""The property of a field that copies all of its text when nothing is selected."""
 
 
 class FieldCommands(QObject):
-    """Does what each key does: a field gets it as if it had been pressed there."""
+    """Sends each action's key to the focused field, as if the user had pressed it there."""
 
     def __init__(self, window: QMainWindow, menus: Menus) -> None:
         super().__init__(window)
         self._window = window
         self._menus = menus
         self._before: QWidget | None = None
-        """What has the focus, or had it before the menu bar, which takes it where menus are opened by keys."""
+        """The widget with the focus, or the last one before the menu bar, which takes the focus from keyboard users."""
         QApplication.instance().focusChanged.connect(self._on_focus)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue, reportUnknownMemberType]
         menu = menus.menu("Edit")
-        menu.aboutToShow.connect(self._update_to_be_seen)
-        # Where nobody looks at them they may be chosen by a key, and nobody tells when the selection is another one.
+        menu.aboutToShow.connect(self._update_precisely)
+        # While the menu is closed, no signal reports a changed selection, so its keys must work with any selection.
         menu.aboutToHide.connect(self._update)
         self._update()
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {name: partial(self._press, key) for name, key in _KEYS.items()}
 
     @property
@@ -53,9 +53,9 @@ class FieldCommands(QObject):
         return None
 
     def _on_focus(self) -> None:
-        # It takes no arguments: the widget that loses the focus may be half destroyed, and must not become an object
-        # of Python, which would outlive it.
-        if not Shiboken.isValid(self._window):  # it is going, and with it the focus
+        # The signal's arguments are ignored: a widget that loses the focus may be half destroyed, and a Python
+        # wrapper of it would outlive it.
+        if not Shiboken.isValid(self._window):
             return
         focus = self._window.focusWidget()
         if not isinstance(focus, QMenuBar):
@@ -63,14 +63,14 @@ class FieldCommands(QObject):
         self._update()
 
     def _update(self) -> None:
-        """Let those be chosen that this field knows, whatever is selected in it."""
+        """Enable the actions that the field supports, whatever is selected in it."""
         field = self._field
         for name in _KEYS:
-            is_possible = field is not None and (name not in _WRITING or not field.isReadOnly())
+            is_possible = field is not None and (name not in _CHANGING or not field.isReadOnly())
             self._menus[name].setEnabled(is_possible)
 
-    def _update_to_be_seen(self) -> None:
-        """Let those be chosen that do something now."""
+    def _update_precisely(self) -> None:
+        """Enable only the actions that would do something now."""
         self._update()
         field = self._field
         if field is not None and not _has_selection(field):

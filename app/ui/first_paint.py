@@ -1,4 +1,4 @@
-"""The moment from which on a window is seen: what is not on its first picture waits for it."""
+"""The first paint of a window. Work that it does not need is done afterwards."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-_PATIENCE_MS = 1000
-"""A window that is shown so long and not painted is covered or minimized: nobody waits for its picture."""
+_MAX_WAIT_MS = 1000
+"""A window that is still not painted after this time is covered or minimized."""
 
 
 class FirstPaint(QObject):
-    """Watches a window that was just made."""
+    """Watches a new window."""
 
     over = Signal()
-    """The window was painted; or it will not be soon, for nobody showed it."""
+    """The window was painted, or will not be painted soon because it is not visible."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
@@ -26,14 +26,14 @@ class FirstPaint(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Paint:
-            # Behind this event all that is in the window is painted.
+            # All widgets of the window have been painted once this event has been handled.
             self._window.removeEventFilter(self)
             QTimer.singleShot(0, self, self._end)
         return False
 
     def _on_loop(self) -> None:
         if self._window.isVisible():
-            QTimer.singleShot(_PATIENCE_MS, self, self._end)
+            QTimer.singleShot(_MAX_WAIT_MS, self, self._end)
         else:
             self._end()
 

@@ -1,4 +1,4 @@
-"""The line above the transcript: which conversation, which model, and how far its loading is."""
+"""The bar above the transcript: the title of the conversation, and the model with its loading progress."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from app.ui.theme import Theme, icon
 
 _HEIGHT_PX = 48
 _DRAFT = "draft model: "
-_MODEL_PX = 200
-"""The most that a model's name may take."""
+_MAX_MODEL_PX = 200
 
 
 class Header(QFrame):
-    """Shows names; its model button opens the window's menu of models."""
+    """Shows names and has buttons for the sidebar, the tree and the menu of models."""
 
     sidebar_asked = Signal()
     tree_asked = Signal()
@@ -61,9 +60,9 @@ class Header(QFrame):
 
     def show_model(self, session: ModelSession) -> None:
         name = model_label(session.name)
-        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_PX)
+        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MAX_MODEL_PX)
         if session.state == "loading":
-            text += f" · {stage_in_words(session.stage)} {session.fraction:.0%}"
+            text += f" · {stage_text(session.stage)} {session.fraction:.0%}"
         elif session.state == "failed":
             text += self.tr(" · not loaded")
         self.model_button.setText(f"{as_label(text)} ▾")
@@ -79,12 +78,12 @@ class Header(QFrame):
 
 
 def model_label(name: str) -> str:
-    """What a model is called: the guide, or its folder's name."""
+    """Return the name of a model as it is shown: the guide, or the name of its folder."""
     return QCoreApplication.translate("Header", "Guide") if name == "guide" else Path(name).name or name
 
 
-def stage_in_words(stage: str) -> str:
-    """What the worker says that it does while it loads a model, as far as it is known here."""
+def stage_text(stage: str) -> str:
+    """Translate a stage of loading that the worker reports; an unknown one is returned as it is."""
     match stage:
         case "starting":
             return QCoreApplication.translate("Header", "starting")
@@ -96,7 +95,7 @@ def stage_in_words(stage: str) -> str:
             return QCoreApplication.translate("Header", "warming up")
         case _ if stage.startswith(_DRAFT):
             return QCoreApplication.translate("Header", "draft model: {stage}").format(
-                stage=stage_in_words(stage.removeprefix(_DRAFT))
+                stage=stage_text(stage.removeprefix(_DRAFT))
             )
         case _:
             return stage

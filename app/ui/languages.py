@@ -1,15 +1,15 @@
-"""The languages in which Bough can speak, and how it comes to speak one of them; it knows no widget."""
+"""The languages of the user interface. Independent of widgets."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""By their codes, each as it calls itself."""
+"""The name of each language in that language, by its code."""
 
 
 def language_in_use(chosen: str) -> str:
-    """Return the language that is spoken where `chosen` was chosen (empty: the system's, where Bough knows it)."""
+    """Return the code of the language to use: the chosen one, else the first supported one of the system."""
     if chosen in LANGUAGES:
         return chosen
     wanted = (name.partition("-")[0] for name in QLocale.system().uiLanguages())
@@ -17,14 +17,14 @@ def language_in_use(chosen: str) -> str:
 
 
 class Language:
-    """What the program speaks now. Texts that are shown already stay as they are until they are made anew."""
+    """The language of the program. Texts that are already shown keep theirs until their widgets are built again."""
 
     def __init__(self) -> None:
         self.code = "en"
         self._translators: list[QTranslator] = []
 
-    def speak(self, code: str) -> bool:
-        """Speak another language; return whether it is another one."""
+    def switch_to(self, code: str) -> bool:
+        """Switch to a language; return whether it differs from the current one."""
         if code == self.code:
             return False
         for translator in self._translators:
@@ -32,11 +32,11 @@ class Language:
         self._translators = []
         self.code = code
         QLocale.setDefault(_locale(code))
-        # Who speaks English needs none of this.
+        # Imported here because English does not need it.
         import importlib.resources
 
         folder = str(importlib.resources.files("resources").joinpath("translations"))
-        # Qt's own texts (Cancel, Save, the menus of fields), then ours.
+        # Qt's own texts (Cancel, Save, context menus of fields) come first, then those of Bough.
         for name, where in (
             (f"qtbase_{code}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
             (f"bough_{code}", folder),
@@ -49,7 +49,7 @@ class Language:
 
 
 def _locale(code: str) -> QLocale:
-    """How times and fields of numbers are written: as the system does where it speaks this language, too."""
+    """Return the format of dates and numbers: the system's if it has the same language, else the language's."""
     system = QLocale.system()
-    is_spoken = QLocale(code).language() == system.language() or (code == "en" and system == QLocale.c())
-    return system if is_spoken else QLocale(code)
+    is_same = QLocale(code).language() == system.language() or (code == "en" and system == QLocale.c())
+    return system if is_same else QLocale(code)

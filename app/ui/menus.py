@@ -1,4 +1,4 @@
-"""Every action of the window with its place in the menus and its key; what it does is the window's to say."""
+"""All actions of a window: their menus, keys and icons. The commands carry them out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from app.ui.theme import Theme, icon
 class Entry(NamedTuple):
     """One action.
 
-    `letter` works on the message that has the focus, and keys such as Ctrl+C in whatever field has it: these are no
-    shortcuts of the window.
+    `letter` is not a shortcut of the window: a letter works on the focused message, a key such as Ctrl+C in the
+    focused field.
     """
 
     name: str
@@ -26,12 +26,12 @@ class Entry(NamedTuple):
     letter: str = ""
     is_checkable: bool = False
     role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole
-    """Where macOS puts it."""
+    """Decides where macOS puts it."""
     icon: str = ""
 
 
 class Submenu(NamedTuple):
-    """A menu in a menu; one of its entries is checked."""
+    """A menu inside a menu; at most one of its entries is checked."""
 
     title: str
     entries: tuple[Entry, ...]
@@ -170,12 +170,12 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
 
 
 class Menus:
-    """The menu bar of a window, and its actions by their names."""
+    """The menu bar of a window, and its actions by name."""
 
     def __init__(self, window: QMainWindow) -> None:
         self._window = window
         self._actions: dict[str, QAction] = {}
-        self._names: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
         self._icons: dict[str, str] = {}
         self._theme: Theme | None = None
         self._menus: dict[str, QMenu] = {}
@@ -195,52 +195,52 @@ class Menus:
         return self._actions[name]
 
     def connect_slots(self, slots: Mapping[str, Callable[[], object]]) -> None:
-        """Say what each action does, by its name. Raises `KeyError` where one does nothing."""
+        """Connect each action to its slot, by name. Raises `KeyError` if an action has none."""
         for name, action in self._actions.items():
-            action.triggered.connect(_calling(slots[name]))
+            action.triggered.connect(_without_argument(slots[name]))
 
     def set_theme(self, theme: Theme) -> None:
-        """Let the icons be drawn in the theme's colour, each menu's when it opens: not every start needs them."""
+        """Use the theme's colours for icons, which are only drawn when their menu opens."""
         self._theme = theme
 
     def draw_icons(self, menu: QMenu) -> None:
-        """Give the entries of a menu that is about to show their icons; it may have entries of its own."""
+        """Set the icons of a menu that is about to show; it may also have entries that are not in `MENUS`."""
         names = {action: name for name, action in self._actions.items()}
         for action in menu.actions():
             if action in names or action.isCheckable():
                 self.draw_icon(action, self._icons.get(names.get(action, ""), ""))
 
     def draw_icon(self, action: QAction, name: str) -> None:
-        """Give an action its icon; a check takes the place of that where it is checked: Qt would show no other mark."""
+        """Set the icon of an action; a checked one gets a check mark, which Qt does not show beside an icon."""
         if self._theme is not None:
             drawn = icon(name, self._theme.quiet_text) if name else QIcon()
             action.setIcon(icon("check", self._theme.accent) if action.isChecked() else drawn)
 
     def menu(self, title: str) -> QMenu:
-        """Return a menu of the bar, or one in it, by its English title."""
+        """Return a menu or submenu by its English title."""
         return self._menus[title]
 
     def icon_name(self, name: str) -> str:
-        """Return the name of an action's icon; empty where it has none."""
+        """Return the name of an action's icon, or an empty string."""
         return self._icons.get(name, "")
 
-    def call(self, name: str, text: str) -> None:
-        """Say more in a menu than an action's name: what it would do now; empty: its name again."""
+    def set_text(self, name: str, text: str) -> None:
+        """Change the text of an action, for example to say what it would do now; empty restores its own text."""
         action = self._actions[name]
         _, tab, letter = action.text().partition("\t")
-        action.setText(f"{text or self._names[name]}{tab}{letter}")
+        action.setText(f"{text or self._texts[name]}{tab}{letter}")
 
-    def name(self, name: str) -> str:
-        """Return what an action is always called."""
-        return self._names[name]
+    def own_text(self, name: str) -> str:
+        """Return the text of an action as it stands in `MENUS`, translated."""
+        return self._texts[name]
 
-    def look_again(self) -> None:
-        """Let all menus find out what is possible, as if they were opened."""
+    def update_all(self) -> None:
+        """Update the state of all actions, as if their menus were opened."""
         for menu in self._menus.values():
             menu.aboutToShow.emit()
 
     def set_keys(self, chosen: Mapping[str, str]) -> None:
-        """Let actions work by the keys that a person chose, by the actions' names; all others by their own."""
+        """Set the shortcuts: those that the user chose, by action name, and the defaults for all other actions."""
         for entry in all_entries():
             key = chosen.get(entry.name, entry.key)
             self._actions[entry.name].setShortcut(QKeySequence(key))
@@ -257,7 +257,7 @@ class Menus:
         menu.aboutToShow.connect(partial(self.draw_icons, menu))
 
     def _new(self, entry: Entry) -> QAction:
-        text = self._names[entry.name] = translated(entry.text)
+        text = self._texts[entry.name] = translated(entry.text)
         if entry.letter:
             text += "\t" + QKeySequence(entry.letter).toString(QKeySequence.SequenceFormat.NativeText)
         action = self._actions[entry.name] = QAction(text, self._window)
@@ -268,13 +268,13 @@ class Menus:
             self._icons[entry.name] = entry.icon
         if entry.key:
             action.setShortcut(QKeySequence(entry.key))
-        # A window's action works by its key though its menu be closed.
+        # The shortcut also works while the menu is closed.
         self._window.addAction(action)
         return action
 
 
 def all_entries() -> Iterator[Entry]:
-    """Every entry of the menus, those in submenus, too."""
+    """Yield every entry of the menus and submenus, without separators."""
     for _, entries in MENUS:
         for entry in entries:
             if isinstance(entry, Submenu):
@@ -284,7 +284,7 @@ def all_entries() -> Iterator[Entry]:
 
 
 def menu_texts() -> Iterator[str]:
-    """Every text of the menus, as the translators get it."""
+    """Yield every text of the menus, for translation."""
     for title, entries in MENUS:
         yield title
         yield from (entry.title for entry in entries if isinstance(entry, Submenu))
@@ -292,30 +292,30 @@ def menu_texts() -> Iterator[str]:
 
 
 def label(action: QAction) -> str:
-    """What an action is called, without its letter and its mnemonic."""
+    """Return the text of an action without its letter and mnemonic."""
     return action.text().partition("\t")[0].replace("&", "")
 
 
 def key_of(action: QAction) -> str:
-    """The key, as the system writes it, or the letter by which an action works; empty where there is none."""
+    """Return the shortcut of an action as the system writes it, else its letter, else an empty string."""
     key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
     return key or action.text().partition("\t")[2]
 
 
 def tip_with_key(action: QAction) -> str:
-    """What a tool tip says of an action."""
+    """Return a tool tip for an action: its text and its key."""
     key = key_of(action)
     text = label(action).rstrip("…")
     return f"{text} ({key})" if key else text
 
 
 def translated(text: str) -> str:
-    """A text of `MENUS` as it is shown; those texts come to the translators by `packaging/translations.py`."""
+    """Translate a text of `MENUS`; `packaging/translations.py` collects these texts."""
     return QCoreApplication.translate("Menus", text)
 
 
-def _calling(slot: Callable[[], object]) -> Callable[[bool], None]:
-    """Whether an action is checked is its slot's to find out."""
+def _without_argument(slot: Callable[[], object]) -> Callable[[bool], None]:
+    """Return a slot for `triggered` that ignores whether the action is checked."""
 
     def call(_is_checked: bool) -> None:
         slot()

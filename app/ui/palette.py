@@ -1,4 +1,4 @@
-"""The command palette: everything that can be done or opened, found by a few letters; it does none of it itself."""
+"""The command palette: finds actions, branches, conversations, models and presets by a few letters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _WIDTH_PX = 600
 _HEIGHT_PX = 440
 _ROW_PX = 36
 _MARK_PX = 16
-_MOST_SHOWN = 100
+_MAX_SHOWN = 100
 _LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _BEHIND_ACTIONS = 5.0
@@ -56,22 +56,22 @@ _Index = QModelIndex | QPersistentModelIndex
 
 
 class Choice(NamedTuple):
-    """Something that can be chosen."""
+    """Something that the user can choose."""
 
     text: str
     aside: str
-    """Its key, or of what kind it is; it is looked in, too."""
+    """Shown at the right and also searched: the key of an action, else the kind of the choice."""
     mark: str
     """An icon's name."""
     act: Callable[[], object]
     handicap: float = 0.0
-    """By how much it comes behind others that fit as well."""
+    """Subtracted from the score of a match."""
     is_checked: bool = False
-    """Whether it holds already; to choose it may mean that it is to hold no more."""
+    """Whether it is switched on; choosing it may switch it off."""
 
 
 class Palette(Overlay):
-    """A field and below it what fits; Enter does what is chosen, after the focus is back where it was."""
+    """A text field with a list of matches. Enter closes the palette, then carries out the current choice."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, _WIDTH_PX, _HEIGHT_PX)
@@ -81,7 +81,7 @@ class Palette(Overlay):
         self.field.setObjectName("search_everything")
         self.field.setAccessibleName(self.tr("Command palette"))
         self.field.setPlaceholderText(self.tr("Command, conversation, model, preset"))
-        self.field.textChanged.connect(self._show_fitting)
+        self.field.textChanged.connect(self._show_matches)
         self.field.installEventFilter(self)
         self._shown = _Choices(self)
         self.list = QListView()
@@ -93,7 +93,7 @@ class Palette(Overlay):
         self.list.setMouseTracking(True)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.list.clicked.connect(self._do)
+        self.list.clicked.connect(self._choose)
         nothing = quiet_label(self.tr("Nothing is called so. Fewer letters find more."))
         nothing.setContentsMargins(12, 8, 12, 8)
         nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -107,32 +107,32 @@ class Palette(Overlay):
         column.addWidget(self._pages, 1)
 
     def open(self, choices: Sequence[Choice]) -> None:
-        """Offer these; as long as nothing is typed, in this order."""
+        """Offer choices, in this order until the user types."""
         self._choices = [(folded(f"{choice.text} {choice.aside}"), choice) for choice in choices]
         self.field.clear()
-        self._show_fitting("")
+        self._show_matches("")
         self.cover(self.field)
 
     @property
     def shown(self) -> list[Choice]:
-        """What fits, the best first."""
+        """The choices that match, the best first."""
         return list(self._shown.choices)
 
-    def _show_fitting(self, typed: str) -> None:
-        looked_for = folded(typed)
+    def _show_matches(self, typed: str) -> None:
+        wanted = folded(typed)
         found = [
-            (choice.handicap - how_well, number, choice)
+            (choice.handicap - score, number, choice)
             for number, (text, choice) in enumerate(self._choices)
-            if (how_well := fit(looked_for, text)) is not None
+            if (score := fit(wanted, text)) is not None
         ]
-        if looked_for.strip():
+        if wanted.strip():
             found.sort(key=lambda one: one[:2])
-        self._shown.show_choices([choice for _, _, choice in found[:_MOST_SHOWN]])
+        self._shown.show_choices([choice for _, _, choice in found[:_MAX_SHOWN]])
         self._pages.setCurrentIndex(0 if found else 1)
         self.list.setCurrentIndex(self._shown.index(0))
         self.list.scrollToTop()
 
-    def _do(self, index: QModelIndex) -> None:
+    def _choose(self, index: QModelIndex) -> None:
         if index.isValid():
             choice: Choice = index.data(_CHOICE)
             self.dismiss()
@@ -142,7 +142,7 @@ class Palette(Overlay):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and watched is self.field:
             if event.key() in _ENTER_KEYS:
-                self._do(self.list.currentIndex())
+                self._choose(self.list.currentIndex())
                 return True
             if event.key() in _LIST_KEYS:
                 QApplication.sendEvent(self.list, event)
@@ -151,7 +151,7 @@ class Palette(Overlay):
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
-        # The field is the one place of it; Tab leads nowhere else.
+        # Only the field takes the focus.
         return True
 
 
@@ -187,7 +187,7 @@ class _Choices(QAbstractListModel):
 
 
 class _Rows(QStyledItemDelegate):
-    """A mark, the text, and at the right what stands aside."""
+    """Paints a mark, the text, and at the right the additional text."""
 
     @override
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
@@ -196,7 +196,7 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room: QRect = option.rect.adjusted(12, 0, -12, 0)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        # As in the menus a check takes the place of the mark.
+        # As in the menus, a check replaces the mark.
         if mark := "check" if choice.is_checked else choice.mark:
             drawn = icon(mark, quiet).pixmap(_MARK_PX, _MARK_PX)
             painter.drawPixmap(room.left(), room.center().y() - _MARK_PX // 2, drawn)
@@ -213,7 +213,7 @@ class _Rows(QStyledItemDelegate):
 
 
 class PaletteCommands(QObject):
-    """Opens the palette over a window."""
+    """Opens the palette with everything that the user can choose now."""
 
     def __init__(self, controller: Controller, menus: Menus, window: QMainWindow) -> None:
         super().__init__(window)
@@ -223,11 +223,11 @@ class PaletteCommands(QObject):
         self._palette: Palette | None = None
 
     def show(self) -> None:
-        """Open the palette with what is possible now."""
+        """Open the palette."""
         if self._palette is None:
             self._palette = Palette(self._window)
-        # Each menu finds out what is possible when it opens; so it does here, before the focus is in the palette.
-        self._menus.look_again()
+        # Actions are updated as when a menu opens, and before the palette takes the focus.
+        self._menus.update_all()
         self._palette.open(
             [*self._actions(), *self._pinned(), *self._conversations(), *self._models(), *self._presets()]
         )

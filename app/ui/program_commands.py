@@ -1,4 +1,4 @@
-"""What the actions of the whole program do: models, settings, theme, help."""
+"""Actions that concern the whole program: models, settings, theme, text size, help."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TEXT_STEP = 10
 
 
 class ProgramCommands(QObject):
-    """Works on what all windows share."""
+    """Carries out actions on what all windows share."""
 
     def __init__(self, program: Program, menus: Menus, window: QWidget) -> None:
         super().__init__(window)
@@ -40,7 +40,7 @@ class ProgramCommands(QObject):
         self._fill_models_menu()
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             "settings": self.show_settings,
             "open_model": self._open_model,
@@ -57,7 +57,7 @@ class ProgramCommands(QObject):
 
     def show_settings(self) -> SettingsWindow:
         """Open Settings, or bring it to the front."""
-        # Its many pages are imported when somebody wants them: not every start does.
+        # Imported here because its pages take time, and few starts need them.
         from app.ui.settings.settings_window import SettingsWindow
 
         opened = self._window.findChild(SettingsWindow)
@@ -83,7 +83,7 @@ class ProgramCommands(QObject):
         settings.show_page(settings.keys)
 
     def show_memory_settings(self) -> None:
-        """Open Settings where it is said what is kept of what models read."""
+        """Open Settings at the page on memory."""
         settings = self.show_settings()
         settings.show_page(settings.memory_page)
 

@@ -1,4 +1,4 @@
-"""Colours, type, space and icons; it knows no widget."""
+"""Colours, fonts, sizes and icons. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _THEMES, _ICONS = _RESOURCES / "themes", _RESOURCES / "icons"
 _FONT_SIZE = re.compile(r"font-size: (\d+)px")
 _DISABLED_OPACITY = 0.45
 _SCALE = "text_scale"
-"""The property of the application that says how large its text is."""
+"""The name of the application's property that holds the text scale."""
 
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """One colour for each use, as `#RRGGBB`."""
+    """A colour for each use, as `#RRGGBB`, and the user's choices of text size and motion."""
 
     page: str
     surface: str
@@ -66,11 +66,11 @@ class Theme(Struct, frozen=True, kw_only=True):
     hover: str
     code_style: str
     text_scale: float = 1.0
-    """Of all text; 1: as large as the constants above say."""
+    """A factor for all font sizes; 1.0 means the sizes above."""
     has_less_motion: bool = False
 
     def palette(self) -> QPalette:
-        """The colours where Qt looks for them."""
+        """Return the colours as a Qt palette."""
         palette = QPalette()
         roles = QPalette.ColorRole
         for role, colour in (
@@ -99,10 +99,10 @@ class Theme(Struct, frozen=True, kw_only=True):
         return palette
 
     def style_sheet(self) -> str:
-        """The window's style sheet in these colours."""
+        """Return the window's style sheet in these colours."""
         source = (_THEMES / "window.qss").read_text(encoding="utf-8")
         names = {name: getattr(self, name) for name in self.__struct_fields__}
-        # A style sheet takes no icon in a theme's colour, so the one mark that it needs is there in both.
+        # A style sheet can't colour icons, so the only one that it needs exists in two colours.
         shade = "light" if QColor(self.on_accent).lightnessF() > 0.5 else "dark"
         names["checked"] = (_THEMES / f"checked-{shade}.svg").as_posix()
         sheet = _FONT_SIZE.sub(
@@ -119,51 +119,51 @@ def theme(scheme: Scheme) -> Theme:
 
 
 def system_scheme() -> Scheme:
-    """Return what the system asks for now."""
+    """Return the scheme that the system uses now."""
     is_dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
     return "dark" if is_dark else "light"
 
 
 @lru_cache(maxsize=512)
 def icon(name: str, colour: str) -> QIcon:
-    """Return one of our icons in a colour, fainter where its control can't be used."""
+    """Return one of Bough's icons in a colour; it is fainter on disabled controls."""
     source = (_ICONS / f"{name}.svg").read_text(encoding="utf-8")
     return QIcon(_SvgIconEngine(source.replace("currentColor", colour)))
 
 
 def icon_file() -> Path:
-    """Return the program's own icon."""
+    """Return the path of the program's icon."""
     return _ICONS / "bough.svg"
 
 
 def set_text_scale(scale: float) -> None:
-    """Let all fonts that are asked for from now on be so many times as large."""
+    """Set the factor for `scaled` and for the sizes of fonts that are created from now on."""
     application = QGuiApplication.instance()
     if application is not None:
         application.setProperty(_SCALE, scale)
 
 
 def scaled(px: float) -> int:
-    """Return how large that is where all text is larger or smaller."""
+    """Return a size in pixels multiplied by the text scale."""
     application = QGuiApplication.instance()
     scale = application.property(_SCALE) if application is not None else None
     return round(px * (scale or 1.0))
 
 
 def scaled_beside(px: int) -> int:
-    """Return how wide what stands beside the page is: larger text needs more room, and leaves the page its share."""
+    """Return the width of a panel beside the page: it grows with the text by a third, to leave the page room."""
     return px + max(0, (scaled(px) - px) // 3)
 
 
 def text_font(px: int = TEXT_PX) -> QFont:
-    """The system's font for text."""
+    """Return the system's font for text, scaled."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
     font.setPixelSize(scaled(px))
     return font
 
 
 def code_font(px: int = CODE_PX) -> QFont:
-    """The system's font for code."""
+    """Return the system's font for code, scaled."""
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPixelSize(scaled(px))
     return font

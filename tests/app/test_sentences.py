@@ -23,9 +23,9 @@ _LISTED: list[str] = json.loads((ROOT / "resources/translations/sentences.json")
 @pytest.fixture
 def german(qapp: QApplication) -> Iterator[None]:
     language = Language()
-    language.speak("de")
+    language.switch_to("de")
     yield
-    language.speak("en")
+    language.switch_to("en")
 
 
 def _filled(template: str) -> str:

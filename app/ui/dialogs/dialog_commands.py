@@ -1,6 +1,6 @@
-"""What brings conversations in and out, finds and takes them back: export, import, search, trash, backups, replay.
+"""Actions that open a window over the main one: export, import, search, trash, backups, replay.
 
-Each window is imported by what opens it: not every start needs one.
+Each window is imported when it is first opened, because few starts need one.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from app.ui.dialogs.search_panel import SearchPanel
     from app.ui.parts.sheet import Sheet
 
-_FIRST_WORDS = 60
+_MAX_EXCERPT_CHARACTERS = 60
 
 
 class DialogCommands(QObject):
-    """Opens a window for each, one of a kind at a time, and tells what came of it."""
+    """Opens these windows, one of each kind at a time, and posts notices of their results."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class DialogCommands(QObject):
         self.drop_page.dropped.connect(self.show_import)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             "export": self.show_export,
             "export_many": lambda: self.show_export(is_all=True),
@@ -77,7 +77,7 @@ class DialogCommands(QObject):
         }
 
     def update(self, menus: Menus) -> None:
-        """Let those be chosen that are possible now."""
+        """Enable the actions that are possible now."""
         menus["export"].setEnabled(self._controller.shown.conversation is not None)
 
     @property
@@ -93,7 +93,7 @@ class DialogCommands(QObject):
     # --- export ------------------------------------------------------------------------------------------
 
     def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
-        """Offer what can be exported now: the visible branch first, or everything."""
+        """Open the export window, with everything preselected if `is_all`, else the selection or the branch."""
         from app.ui.dialogs.export_window import ExportWindow
 
         offers = list(self._offers())
@@ -131,7 +131,7 @@ class DialogCommands(QObject):
                 scope = Scope(conversation_ids=ids, message_ids=frozenset({current}))
                 yield Offer(
                     self.tr("This message"),
-                    _first_words(self._controller.shown.message(current).text),
+                    _excerpt(self._controller.shown.message(current).text),
                     name,
                     scope,
                 )
@@ -173,7 +173,7 @@ class DialogCommands(QObject):
             self.show_import([Path(file) for file in files])
 
     def show_import(self, files: Sequence[Path]) -> ImportWindow:
-        """Show what is in files, and import it once that is asked for."""
+        """Open the import window for files."""
         from app.ui.dialogs.import_window import ImportWindow
 
         sheet = ImportWindow(self._archive, files, self._only(ImportWindow))
@@ -207,7 +207,7 @@ class DialogCommands(QObject):
         return panel
 
     def show_search(self) -> None:
-        """Open the card in which every message is looked for."""
+        """Open the search over all conversations."""
         settings = self._controller.program.settings
         self.search.chips.set_models(["guide", *(Path(name).name for name in settings.recent_models)])
         self.search.open()
@@ -223,7 +223,7 @@ class DialogCommands(QObject):
     # --- trash and backups -------------------------------------------------------------------------------
 
     def show_trash(self) -> TrashWindow:
-        """List what was thrown away."""
+        """Open the window of the trash."""
         from app.ui.dialogs.recovery_windows import TrashWindow
 
         sheet = TrashWindow(self._archive, self._only(TrashWindow))
@@ -239,7 +239,7 @@ class DialogCommands(QObject):
             self._controller.shown.open_conversation(opened.id)
 
     def show_backups(self) -> BackupsWindow:
-        """List the backups."""
+        """Open the window of the backups."""
         from app.ui.dialogs.recovery_windows import BackupsWindow
 
         sheet = BackupsWindow(self._archive, self._only(BackupsWindow))
@@ -249,7 +249,7 @@ class DialogCommands(QObject):
     # --- replay ------------------------------------------------------------------------------------------
 
     def show_replay(self) -> ReplayWindow | None:
-        """Run the answer that is meant again, and say what came of it."""
+        """Run the current answer again and compare it. Return None, after a notice, if that is not possible."""
         from app.replay.live_replay import LiveReplay, why_not
         from app.ui.dialogs.replay_window import ReplayWindow
 
@@ -270,12 +270,12 @@ class DialogCommands(QObject):
     # --- inside ------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Close what is open of these, with the window."""
+        """Close all of these windows."""
         for sheet in self._window.findChildren(QDialog, "sheet"):
             sheet.reject()
 
     def _only(self, kind: type[Sheet]) -> QWidget:
-        """Close what is open of a kind; return whose child the next one is to be."""
+        """Close an idle window of this kind; return the parent for the next one."""
         for sheet in self._window.findChildren(kind):
             if not sheet.is_working:
                 sheet.accept()
@@ -285,6 +285,6 @@ class DialogCommands(QObject):
         self._controller.program.notices.post(notice)
 
 
-def _first_words(text: str) -> str:
+def _excerpt(text: str) -> str:
     line = " ".join(text[:400].split())
-    return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"
+    return line if len(line) <= _MAX_EXCERPT_CHARACTERS else f"{line[:_MAX_EXCERPT_CHARACTERS].rstrip()}…"

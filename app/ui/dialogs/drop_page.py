@@ -1,4 +1,4 @@
-"""What a window shows while files are dragged over it: that they would be imported, and which of them can be."""
+"""A page over the window while files are dragged over it: it says which of them can be imported."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ICON_PX = 32
 
 
 class DropPage(QWidget):
-    """Lies over its parent while files are dragged there; `but` stays free, for it takes files in its own way."""
+    """Covers its parent while files are dragged over it, except the widget `but`, which accepts files itself."""
 
     dropped = Signal(object)
-    """The files, as paths."""
+    """The paths of the files that can be imported."""
 
     def __init__(self, theme: Theme, parent: QWidget, but: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,7 +60,7 @@ class DropPage(QWidget):
                 self._open(files)
                 return True
         elif event.type() == QEvent.Type.Drop and isinstance(event, QDropEvent) and watched is self.parent():
-            # Dropped before the page could take the drag over.
+            # The drop came before the page could take over the drag.
             self._drop(event)
             return True
         return super().eventFilter(watched, event)
@@ -89,16 +89,16 @@ class DropPage(QWidget):
             event.acceptProposedAction()
             self.dropped.emit(files)
 
-    # --- looks -------------------------------------------------------------------------------------------
+    # --- content -------------------------------------------------------------------------------------------
 
     def _open(self, files: Sequence[Path]) -> None:
-        taken = [file for file in files if can_be_imported(file)]
+        importable = [file for file in files if can_be_imported(file)]
         others = [file for file in files if not can_be_imported(file)]
-        if taken:
-            self.headline.setText(self.tr("Drop to import %n file(s)", "", len(taken)))
-            told = self.tr("First you see what is in there. Nothing is imported before you say so.")
+        if importable:
+            self.headline.setText(self.tr("Drop to import %n file(s)", "", len(importable)))
+            details = self.tr("First you see what is in there. Nothing is imported before you say so.")
             left_out = self.tr("Left out, for Bough can't read that: {names}").format(names=_names(others))
-            self.details.setText(f"{told}\n{left_out}" if others else told)
+            self.details.setText(f"{details}\n{left_out}" if others else details)
         else:
             self.headline.setText(self.tr("This can't be imported"))
             self.details.setText(
@@ -128,12 +128,12 @@ class DropPage(QWidget):
 
 
 def files_in(dragged: QMimeData) -> list[Path]:
-    """Return the files of this computer among what is dragged."""
+    """Return the local files of a drag."""
     return [Path(url.toLocalFile()) for url in dragged.urls() if url.isLocalFile()]
 
 
 def can_be_imported(file: Path) -> bool:
-    """Whether a file may be what Bough reads, by its name."""
+    """Whether Bough may be able to import a file, judged by its name."""
     return file.is_dir() or file.suffix.lower() in SUFFIXES
 
 

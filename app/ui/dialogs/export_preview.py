@@ -1,4 +1,4 @@
-"""How an exported file will begin: its text, or its first page; it makes neither itself."""
+"""The preview of an export: the beginning of the text, or a picture of the first page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MIN_WIDTH_PX = 240
 
 
 class ExportPreview(QWidget):
-    """Shows one preview; while the next one is made, the last one stays."""
+    """Shows one preview; it stays until the next one is ready."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,15 +50,15 @@ class ExportPreview(QWidget):
         self._pages.setCurrentIndex(0)
         self.caption.setText(self.tr("All of it.") if preview.is_all else self.tr("The beginning."))
 
-    def show_trouble(self, why: str) -> None:
-        """Say why there is nothing to be seen."""
+    def show_problem(self, why: str) -> None:
+        """Say why there is no preview."""
         self.text.setPlainText(why)
         self._pages.setCurrentIndex(0)
         self.caption.setText("")
 
 
 class _Page(QWidget):
-    """A picture as wide as there is room."""
+    """A picture that fills the width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class _Page(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-        # Scaled down in steps of averaging: letters stay letters.
+        # QImage averages pixels when it scales down, so letters stay legible; QPainter does not.
         width_px = round(self.width() * self.devicePixelRatioF())
         if self._picture.width():
             scaled = self._picture.scaledToWidth(width_px, Qt.TransformationMode.SmoothTransformation)

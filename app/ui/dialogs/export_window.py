@@ -1,4 +1,4 @@
-"""Exporting: what, in which format, with what of it, where to; a preview beside, and how far it is once it is asked."""
+"""The export window: what to export, in which format, with which parts and where to, beside a preview."""
 
 from __future__ import annotations
 
@@ -47,23 +47,24 @@ _SIZE_PX = (900, 660)
 _FORM_PX = 360
 _SCHEMES: tuple[Literal["both", "light", "dark"], ...] = ("both", "light", "dark")
 _PAGE_SHARPNESS = 1.5
-_AS_THEY_ARE: frozenset[Format] = frozenset({"bough"})
-"""Nothing is left out of these."""
+_COMPLETE: frozenset[Format] = frozenset({"bough"})
+"""Formats that always contain everything."""
 _WITH_STATISTICS: frozenset[Format] = frozenset({"md", "html", "pdf", "txt", "odt"})
 
 
 @dataclasses.dataclass(frozen=True)
 class Offer:
-    """Something that can be exported: as a person calls it, and what its file may be called."""
+    """Something that the user can choose to export."""
 
     text: str
     explanation: str
     name: str
+    """A name for the file, without its suffix."""
     scope: Scope
 
 
 class ExportWindow(Sheet):
-    """One export; nothing is written before "Export" is pressed."""
+    """Makes one export. Nothing is written before the user presses Export."""
 
     exported = Signal(object)
     """The `ExportResult`."""
@@ -81,9 +82,10 @@ class ExportWindow(Sheet):
         self.what.choose(0)
         self.formats = QComboBox()
         self.formats.setAccessibleName(self.tr("Format"))
-        for words in _all_formats():
-            self.formats.addItem(words.name, words.format)
-            self.formats.setItemData(self.formats.count() - 1, words.line, Qt.ItemDataRole.ToolTipRole)
+        for format_ in FORMATS:
+            text = _format_text(format_)
+            self.formats.addItem(text.name, format_)
+            self.formats.setItemData(self.formats.count() - 1, text.line, Qt.ItemDataRole.ToolTipRole)
         self._format_line = quiet_label("")
         self.reasoning = QCheckBox(self.tr("Reasoning"))
         self.reasoning.setToolTip(self.tr("What models thought before they answered"))
@@ -157,11 +159,11 @@ class ExportWindow(Sheet):
         self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.export_button = self.add_button(self.tr("Export"), self._export, is_primary=True)
 
-    # --- what is chosen ----------------------------------------------------------------------------------
+    # --- the choices ----------------------------------------------------------------------------------
 
     @property
     def request(self) -> ExportRequest:
-        """As it is chosen."""
+        """The export that the controls describe."""
         return ExportRequest(
             scope=self._offers[self.what.chosen].scope,
             format=self.formats.currentData(),
@@ -175,15 +177,15 @@ class ExportWindow(Sheet):
 
     @property
     def path(self) -> Path:
-        """Where it is to lie."""
+        """The path of the file or folder to write."""
         ending = "" if self.request.is_folder else suffix(self.request.format)
         return self._folder / file_name(self.name_field.text().removesuffix(ending), ending, set())
 
     def _on_changed(self) -> None:
         request = self.request
-        self._format_line.setText(_all_formats()[self.formats.currentIndex()].line)
+        self._format_line.setText(_format_text(request.format).line)
         self.colours.setVisible(request.format == "html")
-        keeps_all = request.format in _AS_THEY_ARE
+        keeps_all = request.format in _COMPLETE
         self.reasoning.setEnabled(not keeps_all)
         self.system_prompts.setEnabled(not keeps_all)
         self.statistics.setEnabled(request.format in _WITH_STATISTICS)
@@ -210,7 +212,7 @@ class ExportWindow(Sheet):
             self.show_message(self.tr("A file of that name is there. It will be replaced."), "warning")
 
     def set_folder(self, folder: Path) -> None:
-        """Let it lie in this folder."""
+        """Choose the folder of the export."""
         self._folder = folder
         self._show_place()
 
@@ -231,7 +233,7 @@ class ExportWindow(Sheet):
         work.failed.connect(self._on_no_preview)
 
     def _on_preview(self, preview: Preview) -> None:
-        # Something else may be asked for by now.
+        # The user may have changed the choices meanwhile.
         if self.sender() is self._preview_work:
             self._preview_work = None
             self.preview.show_preview(preview)
@@ -239,7 +241,7 @@ class ExportWindow(Sheet):
     def _on_no_preview(self, why: str) -> None:
         if self.sender() is self._preview_work:
             self._preview_work = None
-            self.preview.show_trouble(worded(why))
+            self.preview.show_problem(worded(why))
 
     # --- the export --------------------------------------------------------------------------------------
 
@@ -287,58 +289,41 @@ def _heading(text: str) -> QLabel:
     return label
 
 
-class _FormatWords(NamedTuple):
-    """What is said of a format."""
+class _FormatText(NamedTuple):
+    """How a format is described to the user."""
 
-    format: Format
     name: str
     line: str
 
 
-def _all_formats() -> list[_FormatWords]:
-    """Return what is said of each format, in the request in which they are offered."""
-    return [_FormatWords(format_, _name(format_), _line(format_)) for format_ in FORMATS]
-
-
-def _name(format_: Format) -> str:
+def _format_text(format_: Format) -> _FormatText:
+    translate = QCoreApplication.translate
     match format_:
         case "md":
-            return QCoreApplication.translate("Export", "Markdown")
+            name = translate("Export", "Markdown")
+            line = translate("Export", "Text with headings; Bough reads it back.")
         case "html":
-            return QCoreApplication.translate("Export", "Web page")
+            name = translate("Export", "Web page")
+            line = translate("Export", "One file that needs nothing else; branches fold.")
         case "pdf":
-            return QCoreApplication.translate("Export", "PDF")
+            name = translate("Export", "PDF")
+            line = translate("Export", "Pages with numbers, and an outline of the messages.")
         case "txt":
-            return QCoreApplication.translate("Export", "Plain text")
+            name = translate("Export", "Plain text")
+            line = translate("Export", "Nothing is marked up, nothing is changed.")
         case "odt":
-            return QCoreApplication.translate("Export", "OpenDocument")
+            name = translate("Export", "OpenDocument")
+            line = translate("Export", "For word processors; formulas are pictures.")
         case "openai-jsonl":
-            return QCoreApplication.translate("Export", "OpenAI JSON Lines")
+            name = translate("Export", "OpenAI JSON Lines")
+            line = translate("Export", "For fine-tuning: one chat a line, one for each branch.")
         case "sharegpt-jsonl":
-            return QCoreApplication.translate("Export", "ShareGPT JSON Lines")
+            name = translate("Export", "ShareGPT JSON Lines")
+            line = translate("Export", "For fine-tuning: the form that many tools read.")
         case "preference-jsonl":
-            return QCoreApplication.translate("Export", "Preference pairs")
+            name = translate("Export", "Preference pairs")
+            line = translate("Export", "For fine-tuning: the answer shown, and each one beside it.")
         case "bough":
-            return QCoreApplication.translate("Export", "Bough")
-
-
-def _line(format_: Format) -> str:
-    match format_:
-        case "md":
-            return QCoreApplication.translate("Export", "Text with headings; Bough reads it back.")
-        case "html":
-            return QCoreApplication.translate("Export", "One file that needs nothing else; branches fold.")
-        case "pdf":
-            return QCoreApplication.translate("Export", "Pages with numbers, and an outline of the messages.")
-        case "txt":
-            return QCoreApplication.translate("Export", "Nothing is marked up, nothing is changed.")
-        case "odt":
-            return QCoreApplication.translate("Export", "For word processors; formulas are pictures.")
-        case "openai-jsonl":
-            return QCoreApplication.translate("Export", "For fine-tuning: one chat a line, one for each branch.")
-        case "sharegpt-jsonl":
-            return QCoreApplication.translate("Export", "For fine-tuning: the form that many tools read.")
-        case "preference-jsonl":
-            return QCoreApplication.translate("Export", "For fine-tuning: the answer shown, and each one beside it.")
-        case "bough":
-            return QCoreApplication.translate("Export", "Everything, nothing lost: all that Bough knows of it.")
+            name = translate("Export", "Bough")
+            line = translate("Export", "Everything, nothing lost: all that Bough knows of it.")
+    return _FormatText(name, line)

@@ -1,4 +1,4 @@
-"""Importing: first what is in the files and what can't be imported, then, once it is asked for, the import."""
+"""The import window: shows what the files contain and what can't be imported, then imports it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from app.ui.theme import icon
 _SIZE_PX = (600, 560)
 _INSET_PX = 30
 _MAX_LINES = 200
-"""Of what can't be imported, and of what is there already; more than that nobody reads."""
+"""In each folded list."""
 
 
 class ImportWindow(Sheet):
-    """One import; nothing is written before "Import" is pressed."""
+    """Makes one import. Nothing is written before the user presses Import."""
 
     imported = Signal(object)
     """The `Summary` of what was imported."""
@@ -45,7 +45,7 @@ class ImportWindow(Sheet):
         self.remarks = Folded()
         self._build()
         self.open_at(*_SIZE_PX)
-        self._look()
+        self._plan()
 
     def _build(self) -> None:
         names = quiet_label(_names(self._files))
@@ -72,15 +72,15 @@ class ImportWindow(Sheet):
         self.import_button = self.add_button(self.tr("Import"), self._import, is_primary=True)
         self.import_button.setEnabled(False)
 
-    # --- what is in the files ----------------------------------------------------------------------------
+    # --- the plan ----------------------------------------------------------------------------
 
-    def _look(self) -> None:
+    def _plan(self) -> None:
         self.headline.setText(self.tr("Looking at what is in there …"))
         work = self._archive.read(partial(plan_import, paths=self._files))
         work.progressed.connect(self._on_progress)
         work.done.connect(self._on_planned)
         work.failed.connect(self._on_failed)
-        # Nobody has asked for anything else yet.
+        # Before an import has begun, Cancel closes the window.
         work.cancelled.connect(self.accept)
         self.follow(work, self.tr("Nothing is imported yet."))
 
@@ -92,7 +92,7 @@ class ImportWindow(Sheet):
         self.show_message(self.tr("Nothing is imported yet.") if can_import else "")
 
     def show_summary(self, summary: Summary) -> None:
-        """Say what would be imported and what would not."""
+        """Show what would be imported and what would not."""
         if summary.num_conversations:
             self.headline.setText(
                 self.tr("{conversations} with {messages} in {branches}").format(
@@ -116,7 +116,7 @@ class ImportWindow(Sheet):
         num_problems = len(summary.problems) + summary.num_more_problems
         self.problems.show_lines(
             self.tr("%n can't be imported", "", num_problems),
-            [f"{worded(self._short(one.where))}: {worded(one.why)}" for one in summary.problems[:_MAX_LINES]],
+            [f"{worded(self._shortened(one.where))}: {worded(one.why)}" for one in summary.problems[:_MAX_LINES]],
             num_problems,
             is_open=num_problems <= 3,
         )
@@ -135,8 +135,8 @@ class ImportWindow(Sheet):
             is_open=True,
         )
 
-    def _short(self, where: str) -> str:
-        """A file by its name alone; where it lies is said by a tool tip."""
+    def _shortened(self, where: str) -> str:
+        """Shorten the path of one of the files to its name; a tool tip has the whole path."""
         for file in self._files:
             if where.startswith(str(file)):
                 return f"{file.name}{where.removeprefix(str(file))}"
@@ -175,7 +175,7 @@ class ImportWindow(Sheet):
 
 
 class Folded(QFrame):
-    """A heading with the number of its lines."""
+    """A list under a heading that opens and closes it. It is hidden while it is empty."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,14 +198,14 @@ class Folded(QFrame):
         self._on_toggled(False)
 
     def show_lines(self, heading: str, lines: Sequence[str], num_lines: int, *, is_open: bool = False) -> None:
-        """Show lines, of which there may be more than are given."""
+        """Show lines; `num_lines` may be larger than the number of lines given."""
         more = num_lines - len(lines)
         self.heading.show_texts(heading)
         self.heading.setAccessibleName(heading)
-        told = [f"· {line}" for line in lines]
+        shown = [f"· {line}" for line in lines]
         if more > 0:
-            told.append(self.tr("… and %n more", "", more))
-        self.lines.setText("\n".join(told))
+            shown.append(self.tr("… and %n more", "", more))
+        self.lines.setText("\n".join(shown))
         self.heading.setChecked(is_open)
         self.setVisible(num_lines > 0)
 

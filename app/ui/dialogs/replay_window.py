@@ -1,4 +1,4 @@
-"""An answer run again from its record: how far that is, whether it matched, from which token it did not, and why."""
+"""The replay window: runs an answer again from its record and shows where the tokens differ, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_DIFFERENCES = 16
 
 
 class ReplayWindow(Sheet):
-    """One run; closing it gives the run up."""
+    """Shows one run. Closing the window stops the run."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(self.tr("Run again"), parent)
@@ -64,7 +64,7 @@ class ReplayWindow(Sheet):
         self.open_at(*_SIZE_PX)
 
     def follow_run(self, run: LiveReplay) -> None:
-        """Tell how far a run is, and what came of it."""
+        """Show the progress and the verdict of a run."""
         self._run = run
         self.show_progress(self.tr("Drawing …"), 0, 0)
         run.progressed.connect(self._on_progress)
@@ -73,14 +73,14 @@ class ReplayWindow(Sheet):
 
     @property
     def is_over(self) -> bool:
-        """Whether the verdict is there."""
+        """Whether the verdict is shown."""
         return self._run is None
 
     def _on_progress(self, done: float) -> None:
         self.show_progress(self.tr("Drawing …"), round(done * 1000), 1000)
 
     def show_verdict(self, verdict: Verdict) -> None:
-        """Say what came of it."""
+        """Show the verdict of a run."""
         self._run = None
         self.hide_progress()
         outcome, *reasons = (worded(line) for line in sentences(verdict))
@@ -113,7 +113,7 @@ class ReplayWindow(Sheet):
 
 
 def _cell(text: str, font: QFont | None = None) -> QLabel:
-    """A token's text; its blanks and line breaks are to be seen."""
+    """Return a label with a token's text (if a font is given, with visible spaces and line breaks) or other text."""
     shown = text.replace("\n", "⏎").replace(" ", "␣") if font is not None else text
     label = QLabel(shown)
     label.setTextFormat(Qt.TextFormat.PlainText)

@@ -1,4 +1,4 @@
-"""What a search found, as a list: who said it, when, in which conversation, and the words lit where they stand."""
+"""The list of search results: role, time, conversation, and an excerpt with the matches highlighted."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _HEAD_PX = 18
 _LINE_PX = 20
 _NUM_LINES = 2
 _MARK_PX = 14
-_LIT_ALPHA = 0.22
-_OF_ROW = 0.55
-"""Of the head, for who and when; the conversation's name has the rest."""
+_HIGHLIGHT_ALPHA = 0.22
+_SOURCE_SHARE = 0.55
+"""The share of a row's first line for role and time; the conversation's name has the rest."""
 
 _Index = QModelIndex | QPersistentModelIndex
 
 
-class Hits(QAbstractListModel):
-    """The hits of one question, the best first."""
+class _Hits(QAbstractListModel):
+    """The results of one search, the best first."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -67,20 +67,20 @@ class Hits(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole:
                 return hit.excerpt
             case Qt.ItemDataRole.AccessibleTextRole:
-                parts = (said_by(hit), *_marks_of(hit).values(), hit.conversation.name)
+                parts = (source_of(hit), *_marks_of(hit).values(), hit.conversation.name)
                 return f"{', '.join(parts)}: {hit.excerpt}"
             case _:
                 return None
 
 
 class HitList(QListView):
-    """Shows hits; one is always chosen, so that Enter has somewhere to go."""
+    """Shows the results. One is always current, so that Enter can open it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("rows")
         self.setAccessibleName(QCoreApplication.translate("Search", "Messages that were found"))
-        self._hits = Hits(self)
+        self._hits = _Hits(self)
         self.setModel(self._hits)
         self.setItemDelegate(_Rows(self))
         self.setUniformItemSizes(True)
@@ -101,8 +101,8 @@ class HitList(QListView):
         return index.data(_HIT) if index.isValid() else None
 
 
-def said_by(hit: Hit) -> str:
-    """Return who said it, when, and which version of it this is."""
+def source_of(hit: Hit) -> str:
+    """Return role, model, time and version of a result as text."""
     names: dict[Role, str] = {
         "user": QCoreApplication.translate("Search", "You"),
         "assistant": QCoreApplication.translate("Search", "Answer"),
@@ -129,13 +129,13 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room = option.rect.adjusted(_MARGIN_PX, 8, -_MARGIN_PX, -8)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        left = QRect(room.left(), room.top(), int(room.width() * _OF_ROW), scaled(_HEAD_PX))
+        left = QRect(room.left(), room.top(), int(room.width() * _SOURCE_SHARE), scaled(_HEAD_PX))
         right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
         for mark in _marks_of(hit):
             drawn = icon(mark, palette.highlight().color().name()).pixmap(_MARK_PX, _MARK_PX)
             painter.drawPixmap(left.left(), left.center().y() - _MARK_PX // 2, drawn)
             left.setLeft(left.left() + _MARK_PX + 6)
-        draw_elided(painter, left, said_by(hit), text_font(SMALL_PX), quiet)
+        draw_elided(painter, left, source_of(hit), text_font(SMALL_PX), quiet)
         draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
         _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)
 
@@ -145,12 +145,12 @@ class _Rows(QStyledItemDelegate):
 
 
 def _marks_of(hit: Hit) -> dict[str, str]:
-    """How its message is marked: icons, and what they say."""
+    """Return the icons of a message's marks, with their accessible texts."""
     marks = (
         ("star", QCoreApplication.translate("Search", "starred"), hit.message.starred_ms),
         ("pin", QCoreApplication.translate("Search", "pinned"), hit.message.pinned_ms),
     )
-    return {name: said for name, said, since_ms in marks if since_ms is not None}
+    return {name: text for name, text, since_ms in marks if since_ms is not None}
 
 
 def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -> None:
@@ -158,7 +158,7 @@ def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)
-    layout.setFormats([_lit(hit.excerpt, start, end, palette) for start, end in hit.marks])
+    layout.setFormats([_highlight(hit.excerpt, start, end, palette) for start, end in hit.marks])
     layout.beginLayout()
     for number in range(_NUM_LINES):
         line = layout.createLine()
@@ -171,19 +171,19 @@ def _draw_excerpt(painter: QPainter, room: QRect, hit: Hit, palette: QPalette) -
     layout.draw(painter, QPointF(QPoint(room.left(), room.top())))
 
 
-def _lit(text: str, start: int, end: int, palette: QPalette) -> QTextLayout.FormatRange:
+def _highlight(text: str, start: int, end: int, palette: QPalette) -> QTextLayout.FormatRange:
     wash = QColor(palette.highlight().color())
-    wash.setAlphaF(_LIT_ALPHA)
-    look = QTextCharFormat()
-    look.setBackground(wash)
-    look.setFontWeight(QFont.Weight.DemiBold)
-    lit = QTextLayout.FormatRange()
-    # Qt counts in halves of characters beyond the first 65,536.
-    lit.start = _utf16(text[:start])  # pyright: ignore[reportAttributeAccessIssue]
-    lit.length = _utf16(text[start:end])  # pyright: ignore[reportAttributeAccessIssue]
-    lit.format = look  # pyright: ignore[reportAttributeAccessIssue]
-    return lit
+    wash.setAlphaF(_HIGHLIGHT_ALPHA)
+    format_ = QTextCharFormat()
+    format_.setBackground(wash)
+    format_.setFontWeight(QFont.Weight.DemiBold)
+    result = QTextLayout.FormatRange()
+    # Qt counts UTF-16 code units.
+    result.start = _num_utf16_units(text[:start])  # pyright: ignore[reportAttributeAccessIssue]
+    result.length = _num_utf16_units(text[start:end])  # pyright: ignore[reportAttributeAccessIssue]
+    result.format = format_  # pyright: ignore[reportAttributeAccessIssue]
+    return result
 
 
-def _utf16(text: str) -> int:
+def _num_utf16_units(text: str) -> int:
     return len(text) + sum(character > "\uffff" for character in text)

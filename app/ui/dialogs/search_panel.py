@@ -1,4 +1,4 @@
-"""Searching everything: a card over the window with a field, filters and what was found; it knows no transcript."""
+"""The search over all conversations: a card over the window with a text field, filters and results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from app.ui.dialogs.search_hits import HitList
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.overlay import Overlay
-from app.ui.theme import COLUMN_PX, Theme, icon
+from app.ui.theme import COLUMN_PX, Theme, icon, repolish
 
 _MARGIN_PX = 24
 _HEIGHT_PX = 620
@@ -41,10 +41,10 @@ _YEAR_DAYS = 365
 
 
 class SearchPanel(Overlay):
-    """Looks for what is typed while it is typed; the arrow keys walk through what was found, and Enter goes there."""
+    """Searches while the user types. The arrow keys move through the results, and Enter opens one."""
 
     hit_chosen = Signal(int, int)
-    """A conversation and a message that it reaches."""
+    """The ids of a conversation and of a message in it."""
 
     def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX)
@@ -55,26 +55,32 @@ class SearchPanel(Overlay):
         self.field.setAccessibleName(self.tr("Search everything"))
         self.field.setPlaceholderText(self.tr("Search every message of every branch"))
         self.field.setClearButtonEnabled(False)
-        self.field.textChanged.connect(self._on_typed)
-        self.field.installEventFilter(self)
         self._icon = QLabel()
         self.close_button = QToolButton()
         self.close_button.setAccessibleName(self.tr("Close the search"))
         self.close_button.setToolTip(self.tr("Close (Esc)"))
-        self.close_button.clicked.connect(self.dismiss)
         self.chips = SearchChips(theme)
-        self.chips.typed.connect(self._on_chip)
         self.list = HitList()
+        self.status = quiet_label("")
+        self.hint = QLabel()
+        self.hint.setObjectName("search_says")
+        self.hint.setWordWrap(True)
+        self.hint.setTextFormat(Qt.TextFormat.PlainText)
+        self.hint.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
+        self._pages = QStackedWidget()
+        self._lay_out()
+        self.field.textChanged.connect(self._on_typed)
+        self.field.installEventFilter(self)
+        self.close_button.clicked.connect(self.dismiss)
+        self.chips.typed.connect(self._on_chip)
         self.list.clicked.connect(self._go_to)
         self.list.installEventFilter(self)
-        self.status = quiet_label("")
-        self.says = QLabel()
-        self.says.setObjectName("search_says")
-        self.says.setWordWrap(True)
-        self.says.setTextFormat(Qt.TextFormat.PlainText)
-        self.says.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self._pages = QStackedWidget()
-        self._pages.addWidget(self.says)
+        searcher.found.connect(self._on_found)
+        self.set_theme(theme)
+        self._explain()
+
+    def _lay_out(self) -> None:
+        self._pages.addWidget(self.hint)
         self._pages.addWidget(self.list)
         head = QHBoxLayout()
         head.setContentsMargins(16, 12, 12, 0)
@@ -95,9 +101,6 @@ class SearchPanel(Overlay):
         column.addLayout(chips)
         column.addWidget(self._pages, 1)
         column.addLayout(foot)
-        searcher.found.connect(self._on_found)
-        self.set_theme(theme)
-        self._explain()
 
     def set_theme(self, theme: Theme) -> None:
         self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(20, 20))
@@ -105,16 +108,16 @@ class SearchPanel(Overlay):
         self.chips.set_theme(theme)
 
     def open(self, text: str | None = None) -> None:
-        """Show the card with the focus in its field; what was looked for last stands there, chosen."""
+        """Show the card and focus its field, which keeps the last search, selected, unless a text is given."""
         self.cover(self.field)
         if text is None:
             self.field.selectAll()
-            # What was found then may be another thing now.
+            # Searched again because conversations may have changed.
             self._on_typed(self.field.text())
         else:
             self.field.setText(text)
 
-    # --- asking ------------------------------------------------------------------------------------------
+    # --- searching ------------------------------------------------------------------------------------------
 
     def _on_typed(self, text: str) -> None:
         self.chips.show_text(text)
@@ -136,23 +139,23 @@ class SearchPanel(Overlay):
                 else self.tr("%n message(s). Enter goes there.", "", len(found.hits))
             )
             return
-        self._pages.setCurrentWidget(self.says)
+        self._pages.setCurrentWidget(self.hint)
         self.status.setText("")
         if found.error:
-            self.says.setText(worded(found.error))
+            self.hint.setText(worded(found.error))
         elif not found.query.strip():
             self._explain()
         elif said(found.query) and understood(found.query).words:
-            self.says.setText(self.tr("No message with these filters says that. Take a filter away to find more."))
+            self.hint.setText(self.tr("No message with these filters says that. Take a filter away to find more."))
         else:
-            self.says.setText(
+            self.hint.setText(
                 self.tr(
                     "No message says that. Every message of every branch was looked at; what is in the trash was not."
                 )
             )
 
     def _explain(self) -> None:
-        self.says.setText(
+        self.hint.setText(
             self.tr(
                 "Looks at every message of every branch, in all conversations but those in the trash.\n\n"
                 "Words, “a phrase”, the beginn* of a word; any script.\n"
@@ -162,7 +165,7 @@ class SearchPanel(Overlay):
         )
         self.status.setText("")
 
-    # --- going there -------------------------------------------------------------------------------------
+    # --- results and keys -------------------------------------------------------------------------------------
 
     def _go_to(self, index: QModelIndex) -> None:
         hit = self.list.hit_at(index)
@@ -178,7 +181,7 @@ class SearchPanel(Overlay):
                 self._go_to(self.list.currentIndex())
                 return True
             if watched is self.field and event.key() in _LIST_KEYS:
-                # With the focus on it, a hit is also read aloud.
+                # Screen readers read a result when the list has the focus.
                 if self.list.chosen is not None:
                     self.list.setFocus(Qt.FocusReason.TabFocusReason)
                     QApplication.sendEvent(self.list, event)
@@ -194,23 +197,26 @@ class SearchPanel(Overlay):
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
-        """Tab stays within the card, as long as it is there."""
+        """Keep Tab inside the card while it is visible."""
         if not self.isVisible():
             return super().focusNextPrevChild(next)
-        parts: tuple[QWidget, ...] = (self.field, *self.chips.findChildren(QToolButton), self.list, self.close_button)
-        round_trip = [part for part in parts if part.isVisible() and part.isEnabled()]
+        widgets: tuple[QWidget, ...] = (self.field, *self.chips.findChildren(QToolButton), self.list, self.close_button)
+        focusable = [widget for widget in widgets if widget.isVisible() and widget.isEnabled()]
         focus = self.focusWidget()
-        place = round_trip.index(focus) if focus in round_trip else 0
-        there = round_trip[(place + (1 if next else -1)) % len(round_trip)]
-        there.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
+        index = focusable.index(focus) if focus in focusable else 0
+        following = focusable[(index + (1 if next else -1)) % len(focusable)]
+        following.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)
         return True
 
 
 class SearchChips(QWidget):
-    """Who, when, which model, starred, pinned."""
+    """The filters of a search as buttons: role, date, model, starred, pinned.
+
+    They show and change the filters in the search text, which alone holds the state.
+    """
 
     typed = Signal(str)
-    """What is to stand in the field now."""
+    """The new text for the search field."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -236,12 +242,12 @@ class SearchChips(QWidget):
             chip.setIcon(icon("down", theme.quiet_text))
 
     def set_models(self, names: Sequence[str]) -> None:
-        """Offer these models."""
+        """Set the models to choose from."""
         self._models = names
         self.show_text(self._text)
 
     def show_text(self, text: str) -> None:
-        """Show the filters that are typed."""
+        """Show the filters of a search text."""
         self._text = text
         given = said(text)
         roles = {
@@ -287,8 +293,7 @@ class SearchChips(QWidget):
             chip.setText(as_label(chosen or ""))
         chip.setProperty("narrows", chosen is not None)
         chip.setAccessibleName(f"{chip.toolTip()}: {chip.text()}")
-        chip.style().unpolish(chip)
-        chip.style().polish(chip)
+        repolish(chip)
 
     def _choose(self, key: Key, value: str | None, _is_checked: bool = False) -> None:
         self.typed.emit(with_word(self._text, key, value))
@@ -317,6 +322,6 @@ class SearchChips(QWidget):
 
 
 def _is_typed(event: QKeyEvent) -> bool:
-    """Whether a key that is pressed in the list is meant for the field."""
+    """Whether a key that was pressed in the list belongs into the field."""
     is_text = bool(event.text()) and event.text().isprintable()
     return is_text or event.key() == Qt.Key.Key_Backspace

@@ -1,4 +1,4 @@
-"""What each key does, menu by menu."""
+"""The window with all keyboard shortcuts, menu by menu."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTH_PX, _HEIGHT_PX = 520, 640
 
 
 class ShortcutsWindow(Sheet):
-    """Lists them; where they are changed is a button away."""
+    """Lists the shortcuts; a button leads to the settings where the user can change them."""
 
     def __init__(self, menus: Menus, change: Callable[[], object], parent: QWidget) -> None:
         super().__init__("", parent)
@@ -34,7 +34,7 @@ class ShortcutsWindow(Sheet):
             self._add(translated(title).replace("&", ""), keys)
         self._grid.setRowStretch(self._grid.rowCount(), 1)
         self._area = scrolled(page)
-        # By arrows and Page Down.
+        # With the focus, it scrolls by arrow keys and Page Down.
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.windowTitle())
         self.body.addWidget(quiet_label(self.tr("Single letters work on the message that has the focus.")))
@@ -46,7 +46,7 @@ class ShortcutsWindow(Sheet):
 
     @property
     def texts(self) -> list[str]:
-        """All that is listed."""
+        """All texts of the list."""
         return [found.text() for found in self._area.findChildren(QLabel)]
 
     def _add(self, title: str, keys: Sequence[tuple[str, str]]) -> None:
@@ -55,18 +55,18 @@ class ShortcutsWindow(Sheet):
         row = self._grid.rowCount()
         heading.setContentsMargins(0, 12 if row > 1 else 0, 0, 0)
         self._grid.addWidget(heading, row, 0, 1, 2)
-        for place, (text, key) in enumerate(keys, row + 1):
+        for line, (text, key) in enumerate(keys, row + 1):
             key_label = QLabel(key)
             key_label.setObjectName("quiet")
             text_label = QLabel(text)
-            # A key is never cut.
+            # The text wraps, so the key is never cut off.
             text_label.setWordWrap(True)
-            self._grid.addWidget(text_label, place, 0)
-            self._grid.addWidget(key_label, place, 1, Qt.AlignmentFlag.AlignRight)
+            self._grid.addWidget(text_label, line, 0)
+            self._grid.addWidget(key_label, line, 1, Qt.AlignmentFlag.AlignRight)
 
 
 def _by_menu() -> Iterator[tuple[str, list[Entry]]]:
-    """Each menu's title with its entries, those in submenus, too."""
+    """Yield each menu's title with its entries and those of its submenus."""
     for title, parts in MENUS:
         entries: list[Entry] = []
         for part in parts:

@@ -182,7 +182,7 @@ class MessageCommands(QObject):
                     "Keep only this version (prune %n message(s))", "", controller.shown.subtree_size(*others)
                 )
             case _:
-                return self._menus.name(action.value)
+                return self._menus.own_text(action.value)
 
     def _possible_tree_actions(self, message_id: MessageId) -> list[MessageAction]:
         can_prune = self._controller.can_prune(message_id)
@@ -212,14 +212,14 @@ class MessageCommands(QObject):
         # Counting takes a moment in a large tree, so it is done for the open menu only.
         for action in (MessageAction.PRUNE, MessageAction.KEEP_ONLY):
             if current is not None and self._menus[action.value].isEnabled():
-                self._menus.call(action.value, self.label(current, action))
+                self._menus.set_text(action.value, self.label(current, action))
 
     def _update_tree_actions(self) -> None:
         current = self.current_id()
         possible = self._possible_tree_actions(current) if current is not None else ()
         for action in TREE_ACTIONS:
             self._menus[action.value].setEnabled(action in possible)
-            self._menus.call(action.value, "")
+            self._menus.set_text(action.value, "")
             is_marked = self.is_marked(current, action) if current is not None else None
             self._menus[action.value].setChecked(bool(is_marked))
 
@@ -282,7 +282,7 @@ class UndoCommands(QObject):
             ("redo", self.tr("Redo"), self._controller.to_redo),
         ):
             self._menus[name].setEnabled(bool(step))
-            self._menus.call(name, f"{verb}: {QCoreApplication.translate('Steps', step)}" if step else verb)
+            self._menus.set_text(name, f"{verb}: {QCoreApplication.translate('Steps', step)}" if step else verb)
 
 
 class RegenerateMenu(QMenu):

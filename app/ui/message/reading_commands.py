@@ -51,7 +51,7 @@ class ReadingCommands(QObject):
         controller.program.settings_changed.connect(self._show_tokens)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             "tokens": self._toggle_tokens,
             **{action.value: partial(self._perform_on_current, action) for action in DisplayAction},
@@ -79,7 +79,7 @@ class ReadingCommands(QObject):
         answer = (
             None if view is None else self._controller.forks.beginning_at(view.message.id, view.text.source_position)
         )
-        self._menus.call(_GO_ON, "")
+        self._menus.set_text(_GO_ON, "")
         menu.setMinimumWidth(0)
         if answer is None or answer.record is None:
             self._costs.forget()
@@ -87,13 +87,13 @@ class ReadingCommands(QObject):
         # The menu does not move when the cost comes.
         self._call_with_cost(_MUCH)
         menu.setMinimumWidth(menu.sizeHint().width())
-        self._menus.call(_GO_ON, "")
+        self._menus.set_text(_GO_ON, "")
         path, place = self._controller.shown.path, answer.parent_id
         above = path[: next((number for number, message in enumerate(path, 1) if message.id == place), 0)]
         self._costs.ask(lambda: above, answer.record.template_options, answer)
 
     def _call_with_cost(self, cost: Cost) -> None:
-        self._menus.call(_GO_ON, f"{self._menus.name(_GO_ON)} ({cost_text(cost)})")
+        self._menus.set_text(_GO_ON, f"{self._menus.own_text(_GO_ON)} ({cost_text(cost)})")
 
     # --- tokens --------------------------------------------------------------------------------------------
 

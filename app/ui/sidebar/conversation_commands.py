@@ -1,4 +1,4 @@
-"""What the actions of whole conversations do: a new one, another name, the trash, the data folder."""
+"""Actions on whole conversations: new, rename, pin, move to a folder, archive, delete."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.ui.menus import Menus
 from app.ui.parts.labels import as_label
 from app.ui.sidebar.sidebar import Sidebar
 
-_ON_OPEN_ONE = ("rename", "pin", "folder", "archive", "delete")
+_ON_OPEN_CONVERSATION = ("rename", "pin", "folder", "archive", "delete")
 
 
 class ConversationCommands(QObject):
-    """Works on the open conversation, or on one of the list by its menu."""
+    """Carries out actions on the open conversation, and on any other by the list's menu, keys and drops."""
 
     def __init__(
         self,
@@ -51,46 +51,46 @@ class ConversationCommands(QObject):
         self._list.rows.moved.connect(self._move)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             "new": self._begin,
-            "rename": partial(self._on_open_one, self._rename),
-            "pin": partial(self._on_open_one, self._pin_or_not),
-            "folder": partial(self._on_open_one, self._ask_folder),
-            "archive": partial(self._on_open_one, self._archive_or_not),
-            "delete": partial(self._on_open_one, self._conversations.delete),
+            "rename": partial(self._on_open_conversation, self._rename),
+            "pin": partial(self._on_open_conversation, self._toggle_pinned),
+            "folder": partial(self._on_open_conversation, self._ask_folder),
+            "archive": partial(self._on_open_conversation, self._toggle_archived),
+            "delete": partial(self._on_open_conversation, self._conversations.delete),
             "empty_trash": partial(questions.confirm_emptying, self._window, self._conversations.empty_trash),
             "data": self._show_data_folder,
         }
 
     def update(self, menus: Menus) -> None:
-        """Let those be chosen that are possible now."""
+        """Enable the actions that are possible now."""
         conversation = self._controller.shown.conversation
-        for name in _ON_OPEN_ONE:
+        for name in _ON_OPEN_CONVERSATION:
             menus[name].setEnabled(conversation is not None)
         menus["pin"].setChecked(conversation is not None and conversation.pinned_ms is not None)
         menus["archive"].setChecked(conversation is not None and conversation.archived_ms is not None)
 
     def _begin(self) -> None:
-        """Show an empty page, and wait for its first message."""
+        """Show an empty page for a new conversation and focus the composer."""
         self._controller.shown.new_conversation()
         self._composer.text.setFocus()
 
-    def _show_menu(self, conversation_id: int, place: QPoint) -> None:
-        """Offer what can be done with a conversation of the list."""
+    def _show_menu(self, conversation_id: int, position: QPoint) -> None:
+        """Show the menu of a conversation in the list."""
         conversation = self._conversation(conversation_id)
         if conversation is None:
             return
         menu = self._new_menu()
-        open_it = partial(self._controller.program.window_asked.emit, conversation_id)
-        opening = menu.addAction(self.tr("Open in a new window"), open_it)
+        open_window = partial(self._controller.program.window_asked.emit, conversation_id)
+        opening = menu.addAction(self.tr("Open in a new window"), open_window)
         renaming = menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
-        pin = menu.addAction(self.tr("Pinned"), partial(self._pin_or_not, conversation_id))
+        pin = menu.addAction(self.tr("Pinned"), partial(self._toggle_pinned, conversation_id))
         pin.setCheckable(True)
         pin.setChecked(conversation.pinned_ms is not None)
         folders = menu.addMenu(self.tr("Move to folder"))
         self._add_folders(folders, conversation)
-        archive = menu.addAction(self.tr("Archived"), partial(self._archive_or_not, conversation_id))
+        archive = menu.addAction(self.tr("Archived"), partial(self._toggle_archived, conversation_id))
         archive.setCheckable(True)
         archive.setChecked(conversation.archived_ms is not None)
         menu.addSeparator()
@@ -99,19 +99,19 @@ class ConversationCommands(QObject):
         for action, name in zip(actions, ("new_window", "rename", "pin", "folder", "archive", "delete"), strict=True):
             self._menus.draw_icon(action, self._menus.icon_name(name))
         self._menus.draw_icons(folders)
-        menu.popup(place)
+        menu.popup(position)
 
-    def _show_section_menu(self, key: str, place: QPoint) -> None:
-        """Offer what can be done with a folder."""
+    def _show_section_menu(self, key: str, position: QPoint) -> None:
+        """Show the menu of a section, if it is a folder."""
         kind, _, folder = key.partition("/")
         if kind == "folder":
             menu = self._new_menu()
             menu.addAction(self.tr("Rename folder…"), partial(self._rename_folder, folder))
             menu.addAction(self.tr("Take all out of it"), partial(self._conversations.rename_folder, folder, ""))
-            menu.popup(place)
+            menu.popup(position)
 
     def _move(self, conversation_id: int, key: str) -> None:
-        """Put a conversation where a section's key says: among those pinned, into a folder, away, or out of all."""
+        """Move a conversation to a section, by its key: pin it, archive it, or put it into a folder or out of one."""
         conversation = self._conversation(conversation_id)
         if conversation is None:
             return
@@ -144,7 +144,7 @@ class ConversationCommands(QObject):
     def _conversation(self, conversation_id: int) -> Conversation | None:
         return next((one for one in self._conversations.all if one.id == conversation_id), None)
 
-    def _on_open_one(self, act: Callable[[int], object]) -> None:
+    def _on_open_conversation(self, act: Callable[[int], object]) -> None:
         conversation = self._controller.shown.conversation
         if conversation is not None:
             act(conversation.id)
@@ -156,12 +156,12 @@ class ConversationCommands(QObject):
             if name is not None:
                 self._conversations.rename(conversation_id, name)
 
-    def _pin_or_not(self, conversation_id: int) -> None:
+    def _toggle_pinned(self, conversation_id: int) -> None:
         conversation = self._conversation(conversation_id)
         if conversation is not None:
             self._conversations.pin(conversation_id, is_pinned=conversation.pinned_ms is None)
 
-    def _archive_or_not(self, conversation_id: int) -> None:
+    def _toggle_archived(self, conversation_id: int) -> None:
         conversation = self._conversation(conversation_id)
         if conversation is not None:
             self._conversations.archive(conversation_id, is_archived=conversation.archived_ms is None)

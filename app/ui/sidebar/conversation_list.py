@@ -1,4 +1,4 @@
-"""The list of conversations in its sections: chosen, renamed, moved and deleted by mouse or keyboard."""
+"""The list of conversations in sections, worked by mouse and keyboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractItemView, QStyledItemDelegate, QStyleOpti
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, KEY, ConversationModel, sections
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, KEY, ConversationModel, sections
 from app.ui.theme import SMALL_PX, Theme, icon, text_font
 
 _ROW_PX = 34
@@ -18,14 +18,15 @@ _ICON_PX = 16
 
 
 class ConversationList(QTreeView):
-    """Sections open and close; those that are closed stay so. Enter opens, F2 renames, Delete deletes."""
+    """Enter opens a conversation or folds a section, F2 renames, Delete deletes. Folded sections are remembered."""
 
     chosen = Signal(int)
     opened_by_pointer = Signal()
-    """Who clicks at a conversation goes on there; keys stay in the list."""
+    """A conversation was opened by a click, after which the focus moves on; after Enter it stays in the list."""
     menu_asked = Signal(int, QPoint)
-    """A conversation's id and where its menu is to open."""
+    """A conversation's id, and the global position for its menu."""
     section_menu_asked = Signal(str, QPoint)
+    """A section's key, and the global position for its menu."""
     delete_asked = Signal(int)
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
@@ -62,15 +63,15 @@ class ConversationList(QTreeView):
         controller.shown.branch_changed.connect(self.select_open)
         answers = controller.program.answers
         for changed in (answers.asked, answers.ended, controller.shown.branch_changed):
-            changed.connect(self._mark_answered)
+            changed.connect(self._update_answering)
         self.refresh()
 
     def set_theme(self, theme: Theme) -> None:
-        # Its style sheet changes with it, so all of the window is painted anew.
+        # The window's style sheet changes too, which repaints everything.
         self._delegate.theme = theme
 
     def refresh(self) -> None:
-        """Show the conversations as they are now."""
+        """Read the conversations again."""
         current_id = self.current_id
         self._is_filling = True
         self.rows.show_sections(sections(self._conversations.all, datetime.now().astimezone().date()))
@@ -84,21 +85,21 @@ class ConversationList(QTreeView):
         else:
             self.select_open()
 
-    def _mark_answered(self) -> None:
-        # In the one that is open the answer is seen, and painting a mark would take time from its first words.
+    def _update_answering(self) -> None:
+        # The open conversation shows its answer, and painting a mark would delay the first words.
         opened = self._controller.shown.conversation
-        seen = frozenset[int]() if opened is None else {opened.id}
-        self.rows.show_answered(self._controller.program.answers.conversation_ids - seen)
+        shown = frozenset[int]() if opened is None else {opened.id}
+        self.rows.show_answering(self._controller.program.answers.conversation_ids - shown)
 
     @property
     def current_id(self) -> int | None:
-        """The conversation that the keyboard is on."""
+        """The conversation of the current row."""
         found = self.currentIndex().data(ID)
         return found if isinstance(found, int) else None
 
     @property
     def shown_names(self) -> list[str]:
-        """All rows that are not folded away, from the top."""
+        """The texts of all rows outside folded sections, from the top."""
         names: list[str] = []
         index = self.rows.index(0, 0)
         while index.isValid():
@@ -107,7 +108,7 @@ class ConversationList(QTreeView):
         return names
 
     def select_open(self) -> None:
-        """Mark the conversation that the window shows."""
+        """Select the conversation that the window shows."""
         opened = self._controller.shown.conversation
         if opened is None:
             self.setCurrentIndex(QModelIndex())
@@ -116,22 +117,22 @@ class ConversationList(QTreeView):
             self._make_current(opened.id)
 
     def begin_rename(self, conversation_id: int) -> bool:
-        """Let a conversation be renamed in its place; return whether it has one here."""
-        place = self.rows.place_of(conversation_id)
-        if not place.isValid() or not self.isVisible():
+        """Start to rename a conversation in its row; return False if the list does not show it."""
+        index = self.rows.index_of(conversation_id)
+        if not index.isValid() or not self.isVisible():
             return False
-        self.expand(place.parent())
-        self.scrollTo(place)
-        self.setCurrentIndex(place)
-        self.edit(place)
+        self.expand(index.parent())
+        self.scrollTo(index)
+        self.setCurrentIndex(index)
+        self.edit(index)
         return True
 
     def _make_current(self, conversation_id: int) -> None:
-        place = self.rows.place_of(conversation_id)
-        if place != self.currentIndex() or not place.isValid():
-            # What is in a folded section is not unfolded for that.
-            is_in_sight = place.isValid() and self.isExpanded(place.parent())
-            self.setCurrentIndex(place if is_in_sight else QModelIndex())
+        index = self.rows.index_of(conversation_id)
+        if index != self.currentIndex() or not index.isValid():
+            # A folded section stays folded.
+            is_shown = index.isValid() and self.isExpanded(index.parent())
+            self.setCurrentIndex(index if is_shown else QModelIndex())
 
     def _open(self, index: QModelIndex) -> None:
         conversation_id = index.data(ID)
@@ -148,24 +149,24 @@ class ConversationList(QTreeView):
     def _remember_folded(self) -> None:
         if self._is_filling:
             return
-        places = [self.rows.index(row, 0) for row in range(self.rows.rowCount())]
-        shown = {place.data(KEY): self.isExpanded(place) for place in places}
-        # A section that is empty now keeps its state, too.
+        indexes = [self.rows.index(row, 0) for row in range(self.rows.rowCount())]
+        shown = {index.data(KEY): self.isExpanded(index) for index in indexes}
+        # Sections that are empty now keep their state.
         others = [key for key in self._controller.program.settings.folded_sections if key not in shown]
         folded = [key for key, is_expanded in shown.items() if not is_expanded]
         self._controller.program.preferences.change(folded_sections=(*others, *folded))
 
-    def _on_menu(self, place: QPoint) -> None:
-        index = self.indexAt(place)
-        where = self.viewport().mapToGlobal(place)
+    def _on_menu(self, position: QPoint) -> None:
+        index = self.indexAt(position)
+        global_position = self.viewport().mapToGlobal(position)
         if index.data(ID) is not None:
-            self.menu_asked.emit(index.data(ID), where)
+            self.menu_asked.emit(index.data(ID), global_position)
         elif index.isValid():
-            self.section_menu_asked.emit(index.data(KEY), where)
+            self.section_menu_asked.emit(index.data(KEY), global_position)
 
     @override
     def event(self, event: QEvent) -> bool:
-        # In the list these keys are the list's, whatever they are elsewhere.
+        # In the list, these keys do not trigger the window's shortcuts.
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride:
             is_ours = event.key() in {Qt.Key.Key_Delete, Qt.Key.Key_F2} and not event.modifiers()
             if is_ours and self.state() != QAbstractItemView.State.EditingState:
@@ -205,7 +206,7 @@ class ConversationList(QTreeView):
 
 
 class _RowDelegate(QStyledItemDelegate):
-    """Draws a section's title small and quiet, with an arrow that says whether it is open."""
+    """Draws a section's title small and quiet, with an arrow that shows whether the section is open."""
 
     def __init__(self, view: QTreeView, theme: Theme) -> None:
         super().__init__(view)
@@ -216,7 +217,7 @@ class _RowDelegate(QStyledItemDelegate):
     def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         super().initStyleOption(option, index)
         if index.data(ID) is not None:
-            if index.data(IS_ANSWERED):
+            if index.data(IS_ANSWERING):
                 self._show_icon(option, "leaf", self.theme.accent)
                 option.decorationPosition = QStyleOptionViewItem.Position.Right  # pyright: ignore[reportAttributeAccessIssue]
             return

@@ -1,4 +1,4 @@
-"""The sections and their conversations as Qt's views read them; it knows no widget."""
+"""The sections of the sidebar with their conversations, as a Qt model. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ Kind: TypeAlias = Literal["pinned", "folder", "today", "yesterday", "week", "old
 _Index: TypeAlias = QModelIndex | QPersistentModelIndex
 
 ID = Qt.ItemDataRole.UserRole
-"""A conversation's id; None for a section."""
+"""A conversation's id, or None for a section."""
 KEY = Qt.ItemDataRole.UserRole + 1
-"""A section's key; of a conversation, the one that it is in."""
-IS_ANSWERED = Qt.ItemDataRole.UserRole + 2
-"""Whether an answer is on its way in a conversation."""
+"""The key of a section, or of the section that contains a conversation."""
+IS_ANSWERING = Qt.ItemDataRole.UserRole + 2
+"""Whether a conversation has an answer in progress."""
 _MIME_TYPE = "application/x-bough-conversation"
-_NOWHERE = QModelIndex()
+_ROOT = QModelIndex()
 _WEEK_DAYS = 7
 
 
 class Section(NamedTuple):
-    """A group with its conversations, the last used first."""
+    """A group of conversations, the last used first."""
 
     kind: Kind
     folder: str
@@ -46,7 +46,7 @@ class Section(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What tells it from all others, at the next start, too."""
+        """A name for the section that is unique and stable across starts."""
         return f"folder/{self.folder}" if self.kind == "folder" else self.kind
 
     @property
@@ -69,12 +69,12 @@ class Section(NamedTuple):
 
 
 def sections(conversations: Iterable[Conversation], today: date) -> list[Section]:
-    """Put conversations into their groups, in the order in which these are shown; empty ones are left out."""
+    """Return the groups in the order of the sidebar: pinned, folders, by last use, archive; none is empty."""
     pinned: list[Conversation] = []
     folders: dict[str, list[Conversation]] = {}
     by_day: dict[Kind, list[Conversation]] = {"today": [], "yesterday": [], "week": [], "older": []}
     archived: list[Conversation] = []
-    begins_ms = _beginnings(today)
+    starts_ms = _group_starts(today)
     for one in conversations:
         if one.archived_ms is not None:
             archived.append(one)
@@ -83,7 +83,7 @@ def sections(conversations: Iterable[Conversation], today: date) -> list[Section
         elif one.folder:
             folders.setdefault(one.folder, []).append(one)
         else:
-            by_day[_day(one.updated_ms, begins_ms)].append(one)
+            by_day[_group(one.updated_ms, starts_ms)].append(one)
     found = [Section("pinned", "", tuple(pinned))]
     found += [Section("folder", name, tuple(folders[name])) for name in sorted(folders, key=str.casefold)]
     found += [Section(kind, "", tuple(members)) for kind, members in by_day.items()]
@@ -91,61 +91,64 @@ def sections(conversations: Iterable[Conversation], today: date) -> list[Section
     return [section for section in found if section.conversations]
 
 
-def _day(updated_ms: int, begins_ms: list[tuple[Kind, float]]) -> Kind:
-    for kind, begin in begins_ms:
-        if updated_ms >= begin:
+def _group(updated_ms: int, starts_ms: list[tuple[Kind, float]]) -> Kind:
+    for kind, start in starts_ms:
+        if updated_ms >= start:
             return kind
     return "older"
 
 
-def _beginnings(today: date) -> list[tuple[Kind, float]]:
-    """When each group's days begin, in milliseconds since 1970; days are this place's, whatever their length."""
+def _group_starts(today: date) -> list[tuple[Kind, float]]:
+    """Return when the days of each group begin, in milliseconds since 1970, by local time."""
 
-    def begin_ms(num_days: int) -> float:
+    def start_ms(num_days: int) -> float:
         day = today - timedelta(days=num_days)
         return datetime(day.year, day.month, day.day).astimezone().timestamp() * 1000
 
-    return [("today", begin_ms(0)), ("yesterday", begin_ms(1)), ("week", begin_ms(_WEEK_DAYS - 1))]
+    return [("today", start_ms(0)), ("yesterday", start_ms(1)), ("week", start_ms(_WEEK_DAYS - 1))]
 
 
 class ConversationModel(QAbstractItemModel):
-    """Two levels. An index's number is 0 for a section, else the number of the section that it is in."""
+    """A model of two levels: sections and conversations.
+
+    The internal id of an index is 0 for a section, else the number of the section that contains the conversation.
+    """
 
     renamed = Signal(int, str)
     moved = Signal(int, str)
-    """A conversation was dropped on a section: its id, the section's key; empty where it was dropped beside all."""
+    """A conversation was dropped: its id and the section's key, which is empty below the last row."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._sections: list[tuple[int, Section]] = []
-        """Each with a number that no other one ever had."""
+        """Each with a number that is never used again."""
         self._numbers = itertools.count(1)
-        self._answered: frozenset[int] = frozenset()
+        self._answering: frozenset[int] = frozenset()
 
-    # --- what is shown -----------------------------------------------------------------------------------
+    # --- content -----------------------------------------------------------------------------------
 
     def show_sections(self, new: Sequence[Section]) -> None:
-        """Show these; of the rows only those change that differ."""
+        """Show these sections; only rows that differ are changed."""
         keys = {section.key for section in new}
-        for place in reversed(range(len(self._sections))):
-            if self._sections[place][1].key not in keys:
-                self.beginRemoveRows(_NOWHERE, place, place)
-                del self._sections[place]
+        for row in reversed(range(len(self._sections))):
+            if self._sections[row][1].key not in keys:
+                self.beginRemoveRows(_ROOT, row, row)
+                del self._sections[row]
                 self.endRemoveRows()
-        for place, section in enumerate(new):
-            if place < len(self._sections) and self._sections[place][1].key == section.key:
-                self._change(place, section)
+        for row, section in enumerate(new):
+            if row < len(self._sections) and self._sections[row][1].key == section.key:
+                self._change(row, section)
             else:
-                self.beginInsertRows(_NOWHERE, place, place)
-                self._sections.insert(place, (next(self._numbers), section))
+                self.beginInsertRows(_ROOT, row, row)
+                self._sections.insert(row, (next(self._numbers), section))
                 self.endInsertRows()
 
-    def _change(self, place: int, new: Section) -> None:
-        number, old = self._sections[place]
+    def _change(self, section_row: int, new: Section) -> None:
+        number, old = self._sections[section_row]
         before, after = old.conversations, new.conversations
-        parent = self.index(place, 0)
+        parent = self.index(section_row, 0)
         if [one.id for one in before] == [one.id for one in after]:
-            self._sections[place] = (number, new)
+            self._sections[section_row] = (number, new)
             for row, (was, now) in enumerate(zip(before, after, strict=True)):
                 if was.name != now.name:
                     self.dataChanged.emit(self.index(row, 0, parent), self.index(row, 0, parent))
@@ -154,55 +157,56 @@ class ConversationModel(QAbstractItemModel):
         below = _num_same(before[above:][::-1], after[above:][::-1])
         if above < len(before) - below:
             self.beginRemoveRows(parent, above, len(before) - below - 1)
-            self._sections[place] = (number, new._replace(conversations=before[:above] + before[len(before) - below :]))
+            kept = before[:above] + before[len(before) - below :]
+            self._sections[section_row] = (number, new._replace(conversations=kept))
             self.endRemoveRows()
         if above < len(after) - below:
             self.beginInsertRows(parent, above, len(after) - below - 1)
-            self._sections[place] = (number, new)
+            self._sections[section_row] = (number, new)
             self.endInsertRows()
-        self._sections[place] = (number, new)
+        self._sections[section_row] = (number, new)
 
-    def show_answered(self, conversation_ids: frozenset[int]) -> None:
-        """Mark the conversations in which answers are on their way."""
-        changed, self._answered = conversation_ids ^ self._answered, conversation_ids
+    def show_answering(self, conversation_ids: frozenset[int]) -> None:
+        """Mark the conversations with answers in progress."""
+        changed, self._answering = conversation_ids ^ self._answering, conversation_ids
         for conversation_id in changed:
-            place = self.place_of(conversation_id)
-            if place.isValid():
-                self.dataChanged.emit(place, place)
+            index = self.index_of(conversation_id)
+            if index.isValid():
+                self.dataChanged.emit(index, index)
 
-    def place_of(self, conversation_id: int) -> QModelIndex:
-        """Return where a conversation is; an invalid index where it is not."""
-        for place, (_, section) in enumerate(self._sections):
+    def index_of(self, conversation_id: int) -> QModelIndex:
+        """Return the index of a conversation; it is invalid if the model does not contain it."""
+        for section_row, (_, section) in enumerate(self._sections):
             for row, one in enumerate(section.conversations):
                 if one.id == conversation_id:
-                    return self.index(row, 0, self.index(place, 0))
+                    return self.index(row, 0, self.index(section_row, 0))
         return QModelIndex()
 
-    # --- what views ask ----------------------------------------------------------------------------------
+    # --- QAbstractItemModel ----------------------------------------------------------------------------------
 
     @override
-    def index(self, row: int, column: int, parent: _Index = _NOWHERE) -> QModelIndex:
+    def index(self, row: int, column: int, parent: _Index = _ROOT) -> QModelIndex:
         if column != 0 or not 0 <= row < self.rowCount(parent):
             return QModelIndex()
         return self.createIndex(row, 0, self._sections[parent.row()][0] if parent.isValid() else 0)
 
     @override
-    def parent(self, child: _Index) -> QModelIndex:  # pyright: ignore[reportIncompatibleMethodOverride] (it is two in Qt)
+    def parent(self, child: _Index) -> QModelIndex:  # pyright: ignore[reportIncompatibleMethodOverride] (Qt overloads it)
         number = child.internalId() if child.isValid() else 0
         if number:
-            for place, (other, _) in enumerate(self._sections):
+            for row, (other, _) in enumerate(self._sections):
                 if other == number:
-                    return self.createIndex(place, 0, 0)
+                    return self.createIndex(row, 0, 0)
         return QModelIndex()
 
     @override
-    def rowCount(self, parent: _Index = _NOWHERE) -> int:
+    def rowCount(self, parent: _Index = _ROOT) -> int:
         if not parent.isValid():
             return len(self._sections)
         return 0 if parent.internalId() else len(self._sections[parent.row()][1].conversations)
 
     @override
-    def columnCount(self, parent: _Index = _NOWHERE) -> int:
+    def columnCount(self, parent: _Index = _ROOT) -> int:
         return 1
 
     @override
@@ -222,8 +226,8 @@ class ConversationModel(QAbstractItemModel):
                 return self._with_state(conversation)
             case Qt.ItemDataRole.ToolTipRole:
                 return as_tool_tip(self._with_state(conversation))
-            case int() if role == IS_ANSWERED:
-                return conversation.id in self._answered
+            case int() if role == IS_ANSWERING:
+                return conversation.id in self._answering
             case int() if role == ID:
                 return conversation.id
             case _:
@@ -231,11 +235,11 @@ class ConversationModel(QAbstractItemModel):
 
     def _with_state(self, conversation: Conversation) -> str:
         name = conversation.name
-        return self.tr("{name} · answering").format(name=name) if conversation.id in self._answered else name
+        return self.tr("{name} · answering").format(name=name) if conversation.id in self._answering else name
 
     @override
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        # Nobody sees the header; a screen reader finds it all the same.
+        # The header is hidden, but screen readers find it.
         is_text = role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole}
         return self.tr("Conversations") if is_text else None
 
@@ -250,7 +254,7 @@ class ConversationModel(QAbstractItemModel):
     @override
     def flags(self, index: _Index) -> Qt.ItemFlag:
         if not index.isValid():
-            # Below the last row: out of every folder.
+            # A drop below the last row takes a conversation out of its folder.
             return Qt.ItemFlag.ItemIsDropEnabled
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDropEnabled
         if index.internalId():
@@ -285,7 +289,7 @@ class ConversationModel(QAbstractItemModel):
         return True
 
     def _at(self, index: _Index) -> tuple[Section | None, Conversation | None]:
-        """The section of an index, and the conversation where it is one's."""
+        """Return the section of an index, and its conversation if it has one."""
         if not index.isValid():
             return None, None
         section_index = self.parent(index) if index.internalId() else index
@@ -296,7 +300,7 @@ class ConversationModel(QAbstractItemModel):
 
 
 def _num_same(one: Sequence[Conversation], other: Sequence[Conversation]) -> int:
-    """In how many rows two lists begin alike."""
+    """Return how many rows at the beginning of two lists are the same."""
     pairs = zip(one, other, strict=False)
     return sum(
         1 for _ in itertools.takewhile(lambda pair: pair[0].id == pair[1].id and pair[0].name == pair[1].name, pairs)

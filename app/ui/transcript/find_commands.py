@@ -60,7 +60,7 @@ class FindCommands(QObject):
         return self._finding.message_ids
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {"find": self.open, "find_next": partial(self.step, 1), "find_previous": partial(self.step, -1)}
 
     def set_theme(self, theme: Theme) -> None:

@@ -29,7 +29,7 @@ class SelectionCommands(QObject):
         return self._transcript.selection
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """What each action does, by its name in the menus."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             "select_above": partial(self._selection.extend, -1),
             "select_below": partial(self._selection.extend, 1),
@@ -38,7 +38,7 @@ class SelectionCommands(QObject):
         }
 
     def _say_what_is_copied(self) -> None:
-        self._menus.call("copy_messages", "" if self._selection.ids else self.tr("Copy all messages"))
+        self._menus.set_text("copy_messages", "" if self._selection.ids else self.tr("Copy all messages"))
 
     def _copy(self) -> None:
         ids = self._selection.ids or self._transcript.message_ids

@@ -255,8 +255,8 @@ def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_
     _planted(person, "u1-a1 zebra | u2-a2 zebra")
     person.window.composer.text.setFocus()
     panel = _search(person, "zebra is:starred")
-    assert panel.says.isVisible()
-    assert "filter" in panel.says.text()
+    assert panel.hint.isVisible()
+    assert "filter" in panel.hint.text()
     panel = _search(person, "zebra")
     person.bot.keyClick(panel.field, Qt.Key.Key_Down)
     assert panel.list.currentIndex().row() == 1
@@ -307,8 +307,8 @@ def test_an_empty_search_says_what_is_searched(person: Person) -> None:
     ):
         panel.field.setText("x")
         panel.field.clear()
-    assert panel.says.isVisible()
-    assert "every message of every branch" in panel.says.text()
+    assert panel.hint.isVisible()
+    assert "every message of every branch" in panel.hint.text()
 
 
 # --- trash and backups -------------------------------------------------------------------------------------

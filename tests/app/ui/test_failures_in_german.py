@@ -62,14 +62,14 @@ def _german(text: str) -> str:
 @pytest.fixture
 def german(qapp: QApplication, tmp_path: Path) -> Iterator[German]:
     language = Language()
-    language.speak("de")
+    language.switch_to("de")
     german = German(tmp_path)
     yield german
     german.window.close()
     german.desk.close()
     german.window.deleteLater()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    language.speak("en")
+    language.switch_to("en")
 
 
 def test_a_worker_that_dies_again_and_again(german: German) -> None:

@@ -85,12 +85,12 @@ def test_qt_counts_only_where_its_collector_sees_that_something_is_counted() -> 
 def test_what_qt_reads_is_made_of_what_is_written_there(qapp: QApplication, code: str) -> None:
     language = Language()
     try:
-        assert language.speak(code)
+        assert language.switch_to(code)
         for context, text, forms in _messages(code):
             if len(forms) == 1:
                 assert QCoreApplication.translate(context, text) == forms[0]
     finally:
-        language.speak("en")
+        language.switch_to("en")
 
 
 def test_the_language_is_the_one_chosen_or_the_systems_where_it_is_known() -> None:
@@ -102,10 +102,10 @@ def test_the_language_is_the_one_chosen_or_the_systems_where_it_is_known() -> No
 
 def test_times_and_fields_of_numbers_are_written_in_the_language(qapp: QApplication) -> None:
     language, before = Language(), QLocale()
-    language.speak("de")
+    language.switch_to("de")
     assert QLocale().language() == QLocale.Language.German
     assert QLocale().toString(0.5) == "0,5"
-    language.speak("en")
+    language.switch_to("en")
     assert QLocale().language() != QLocale.Language.German
     assert QLocale().toString(0.5) == "0.5"
     QLocale.setDefault(before)

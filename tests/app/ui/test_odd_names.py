@@ -24,7 +24,7 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person:
     assert title.textFormat() == Qt.TextFormat.PlainText
     assert person.controller.shown.conversation is not None
     rows = person.window.sidebar.list.rows
-    place = rows.place_of(person.controller.shown.conversation.id)
+    place = rows.index_of(person.controller.shown.conversation.id)
     assert place.data() == _HTML
     assert place.data(Qt.ItemDataRole.ToolTipRole) == as_tool_tip(_HTML)
 

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
-from app.ui.sidebar.conversation_model import ID, IS_ANSWERED, ConversationModel, Section, sections
+from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, ConversationModel, Section, sections
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _TODAY = date(2026, 3, 31)
@@ -168,7 +168,7 @@ def test_the_delete_key_deletes_and_undo_brings_it_back(person: Person) -> None:
 def _drop(person: Person, dragged: int, section: str) -> None:
     rows = person.window.sidebar.list.rows
     target = next(index for row in range(rows.rowCount()) if (index := rows.index(row, 0)).data() == section)
-    data = rows.mimeData([rows.place_of(dragged)])
+    data = rows.mimeData([rows.index_of(dragged)])
     assert rows.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
 
 
@@ -194,7 +194,7 @@ def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
         person.controller.program.conversations.put_into_folder(one, "Fruit")
     view = person.window.sidebar.list
     assert view.shown_names == ["Fruit", "Cheese", "Bread", "Apples"]
-    data = view.rows.mimeData([view.rows.place_of(three[1])])
+    data = view.rows.mimeData([view.rows.index_of(three[1])])
     place = QPoint(20, view.viewport().height() - 4)
     how = (Qt.DropAction.MoveAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     for event in (QDragEnterEvent(place, *how), QDragMoveEvent(place, *how), QDropEvent(QPointF(place), *how)):
@@ -270,8 +270,8 @@ def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(perso
     rows = person.window.sidebar.list.rows
     many = [_conversation(number + 10_000, number / 100) for number in range(5_000)]
     rows.show_sections(sections(many, _TODAY))
-    assert rows.place_of(14_999).isValid()
-    person.window.sidebar.list.setCurrentIndex(rows.place_of(14_999))
+    assert rows.index_of(14_999).isValid()
+    person.window.sidebar.list.setCurrentIndex(rows.index_of(14_999))
     person.bot.waitUntil(lambda: person.window.sidebar.list.current_id == 14_999, timeout=PATIENCE_MS)
     person.window.sidebar.list.refresh()
     assert rows.parent(QModelIndex()) == QModelIndex()
@@ -285,9 +285,9 @@ def test_a_conversation_says_that_it_answers_while_another_one_is_read(person: P
     asked = person.controller.shown.conversation
     assert asked is not None
     person.controller.shown.new_conversation()
-    place = rows.place_of(asked.id)
-    assert place.data(IS_ANSWERED)
+    place = rows.index_of(asked.id)
+    assert place.data(IS_ANSWERING)
     assert place.data() == "What is a branch?"
     assert place.data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch? · answering"
-    person.bot.waitUntil(lambda: not rows.place_of(asked.id).data(IS_ANSWERED), timeout=PATIENCE_MS)
-    assert rows.place_of(asked.id).data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch?"
+    person.bot.waitUntil(lambda: not rows.index_of(asked.id).data(IS_ANSWERING), timeout=PATIENCE_MS)
+    assert rows.index_of(asked.id).data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch?"

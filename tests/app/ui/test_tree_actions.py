@@ -81,7 +81,7 @@ def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(person: P
     # How much goes is said before it does, in the menu and in the palette; the action keeps its name.
     person.window.menus.menu("Message").aboutToShow.emit()
     assert re.fullmatch(r"Prune \(2 .+\)\tDel", person.window.action("prune").text())
-    person.window.menus.look_again()
+    person.window.menus.update_all()
     assert key_of(person.window.action("prune")) == "Del"
     person.window.action("prune").trigger()
     assert _texts(person) == whole[:2]
