@@ -150,10 +150,6 @@ class ComparePanes(QWidget):
             pane.verticalScrollBar().valueChanged.connect(partial(self._follow, pane, other))
 
     @property
-    def stretches(self) -> Sequence[Stretch]:
-        return self._stretches
-
-    @property
     def num_differences(self) -> int:
         return len(self._changed)
 

@@ -34,7 +34,7 @@ _LATEX = QTextFormat.Property.UserProperty.value + 10
 _IS_INLINE = _LATEX + 1
 
 _SIZE_PX = TEXT_PX + 1
-"""The formula font looks smaller than the text font at the same size."""
+"""The letters of formulas are a little smaller than those of text."""
 _PLACEHOLDER_PX = 20
 _OBJECT = "\ufffc"
 

@@ -150,11 +150,6 @@ class MessageText(QTextBrowser):
         """The model's thought before the answer, which is not shown here."""
         return self._visible.thought
 
-    @property
-    def shown_start(self) -> int:
-        """The position in the content at which the visible text begins."""
-        return self._visible.start
-
     def set_text(self, text: str, *, is_raw: bool = False) -> None:
         """Show a new text; `is_raw` shows Markdown as its source. Of a very long text only the beginning is shown."""
         self._content = text
@@ -182,7 +177,7 @@ class MessageText(QTextBrowser):
         if not self._is_cursor_placed:
             return 0
         if self._is_rendered:
-            return source_position(self.textCursor(), self._content, self.shown_start)
+            return source_position(self.textCursor(), self._content, self._visible.start)
         return raw_position(self.textCursor(), self._content)
 
     def position_at(self, y: int, ancestor: QWidget) -> int:

@@ -60,10 +60,6 @@ class TokenTint:
         index = bisect.bisect_right(self._starts, position) - 1
         return index if index >= 0 and position < self._ends[index] else None
 
-    def position(self, index: int) -> int:
-        """Return the document position of a token."""
-        return self._starts[index]
-
     def rect(self, index: int) -> QRectF:
         """Return the rectangle of a token, or of its first line."""
         block = self._document.findBlock(self._starts[index])

@@ -91,11 +91,16 @@ def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) 
     assert not cost.isVisible()
 
 
+def _position(tint: TokenTint, index: int) -> int:
+    """Return the document position of a token."""
+    return next(position for position in itertools.count() if tint.index_at(position) == index)
+
+
 def test_each_token_stands_where_its_text_does(view: MessageView) -> None:
     document = view.text.document()
     tint = TokenTint(document, "".join(_WORDS), token_pieces(_message()))
     for index, word in enumerate(_WORDS):
-        position = tint.position(index)
+        position = _position(tint, index)
         assert tint.index_at(position) == index
         if word.strip():
             place = tint.rect(index).center().toPoint()
@@ -129,7 +134,7 @@ def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
     tint = TokenTint(view.text.document(), "".join(words), token_pieces(_message(words)))
     raw = view.text.document().toRawText()
     assert raw.count("\u200b") == 2
-    assert [raw[tint.position(index)] for index in range(4)] == ["x", "y", "z", " "]
+    assert [raw[_position(tint, index)] for index in range(4)] == ["x", "y", "z", " "]
 
 
 def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageView, qtbot: QtBot) -> None:
