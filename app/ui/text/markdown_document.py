@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from markdown_it.token import Token
@@ -25,6 +26,26 @@ from app.ui.text.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, langu
 from app.ui.theme import Theme, text_font
 
 
+@dataclass(frozen=True)
+class _FinalPart:
+    """The beginning of the text and of the document that further text cannot change."""
+
+    source: int = 0
+    """Its end in the source."""
+    position: int = 0
+    """Its end in the document."""
+    in_empty_block: bool = True
+    """Whether it ends with an empty block that the next block may use."""
+    in_paragraph: bool = False
+    """Whether it ends inside a paragraph."""
+    next_number: int = 0
+    """The number of the next item if it ends in a list, else 0."""
+    last_line: str = ""
+    block_format: QTextBlockFormat = field(default_factory=QTextBlockFormat)
+    num_spans: int = 0
+    num_tables: int = 0
+
+
 class MarkdownDocument:
     """Shows Markdown in a `QTextDocument`.
 
@@ -41,19 +62,8 @@ class MarkdownDocument:
         self._source = ""
         self._is_plain = False
         self._references: dict[str, Any] = {}
-        # Everything before these positions in the source and in the document is final.
-        self._final_source = 0
-        self._final_position = 0
-        self._final_in_empty_block = True
-        self._final_format = QTextBlockFormat()
-        self._next_number = 0
-        """The number of the next item if the final part ends in a list, else 0."""
-        self._is_in_paragraph = False
-        """Whether the final part ends inside a paragraph."""
-        self._line_before = ""
-        self._num_final_spans = self._num_final_tables = 0
-        self._growing: GrowingCode | None = None
-        self._table: GrowingTable | None = None
+        self._final = _FinalPart()
+        self._growing: GrowingCode | GrowingTable | None = None
         self.highlighter = CodeHighlighter(document, theme)
         self.spans: list[CodeSpan] = []
         """The code frames from top to bottom."""
@@ -76,7 +86,9 @@ class MarkdownDocument:
         """Show a new text."""
         self._source = _normalized(source)
         self._is_plain = False
-        self._reset()
+        self._references = {}
+        self._final = _FinalPart()
+        self._growing = None
         self._write_tail()
 
     def append(self, text: str) -> None:
@@ -89,16 +101,17 @@ class MarkdownDocument:
             self._source, text = self._source[:-1], f"\r{text}"
         text = _normalized(text, is_whole=False)
         self._source += text
-        if self._growing is not None:
-            self._grow_code(self._growing, text)
-        elif self._table is not None:
-            self._grow_table(self._table, text)
-        else:
-            self._write_tail()
+        match self._growing:
+            case GrowingCode() as code:
+                self._grow_code(code, text)
+            case GrowingTable() as table:
+                self._grow_table(table, text)
+            case None:
+                self._write_tail()
 
     def finish(self) -> None:
         """End the stream: highlight code whose fence is still open as a whole."""
-        if self._growing is not None:
+        if isinstance(self._growing, GrowingCode):
             self._highlight(self._growing.span)
 
     def set_plain(self, text: str) -> None:
@@ -127,20 +140,8 @@ class MarkdownDocument:
         self.document.setDefaultFont(text_font())
         self.highlighter.set_theme(theme)
 
-    def _reset(self) -> None:
-        self._references = {}
-        self._final_source = self._final_position = 0
-        self._final_in_empty_block = True
-        self._final_format = QTextBlockFormat()
-        self._num_final_spans = self._num_final_tables = 0
-        self._next_number = 0
-        self._is_in_paragraph = False
-        self._line_before = ""
-        self._growing = None
-        self._table = None
-
     def _write_tail(self) -> None:
-        tail = self._source[self._final_source :]
+        tail = self._source[self._final.source :]
         # A link definition at the end may still grow, so definitions in the tail apply to the tail only.
         tokens = parsed(tail, dict(self._references))
         last = last_block(tail, tokens)
@@ -148,64 +149,72 @@ class MarkdownDocument:
         writer = MarkdownWriter(
             cursor,
             self._theme,
-            in_empty_block=self._final_in_empty_block,
-            source=Lines(tail.split("\n"), self._line_before),
-            next_number=self._next_number,
+            in_empty_block=self._final.in_empty_block,
+            source=Lines(tail.split("\n"), self._final.last_line),
+            next_number=self._final.next_number,
         )
-        writer.continues_paragraph = self._is_in_paragraph
+        writer.continues_paragraph = self._final.in_paragraph
         writer.write(last.above)
         fence = opening_fence(last.source) if last.tokens and last.tokens[0].type == "fence" else None
         if fence is not None or last.is_above_final:
             parsed(last.above_source, self._references)
             self._set_final(len(self._source) - len(last.source), cursor, writer)
+        code = None
         if fence is not None:
-            self._growing = GrowingCode(writer.begin_code(language_of(last.tokens[0])), self._theme, fence.marker)
+            span = writer.begin_code(language_of(last.tokens[0]))
+            code = self._growing = GrowingCode(span, self._theme, fence.marker)
         else:
             writer.write(self._write_beginning(writer, last.source) if last.is_long_paragraph else last.tokens)
             if (rows := open_table(last)) is not None:
                 # The text above the table may define links.
                 parsed(last.above_source, self._references)
                 self._set_final(len(self._source) - len(rows.unfinished), cursor, writer)
-                self._table = GrowingTable(writer.tables[-1], rows.head, rows.unfinished, self._theme, self._parse)
+                self._growing = GrowingTable(writer.tables[-1], rows.head, rows.unfinished, self._theme, self._parse)
             writer.end()
         cursor.endEditBlock()
         self._collect(writer)
-        if fence is not None and self._growing is not None:
-            self._grow_code(self._growing, fence.code)
+        if fence is not None and code is not None:
+            self._grow_code(code, fence.code)
 
     def _write_beginning(self, writer: MarkdownWriter, paragraph: str) -> list[Token]:
         """Write most of a very long paragraph as final; return the rest, which continues it without a gap."""
         split = paragraph_split(paragraph)
         writer.write(self._parse(paragraph[:split]))
         self._set_final(len(self._source) - len(paragraph) + split, writer.cursor, writer)
-        self._is_in_paragraph = writer.continues_paragraph = True
+        self._final = replace(self._final, in_paragraph=True)
+        writer.continues_paragraph = True
         return self._parse(paragraph[split:])
 
     def _clear_tail(self) -> QTextCursor:
         """Begin an edit block and remove everything after the final part; return a cursor at its end."""
         cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
-        cursor.setPosition(self._final_position)
+        cursor.setPosition(self._final.position)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         # Removing text leaves an empty block with the format of the removed block.
-        if cursor.blockFormat() != self._final_format:
-            cursor.setBlockFormat(self._final_format)
-        del self.spans[self._num_final_spans :]
-        del self.tables[self._num_final_tables :]
-        del self.formula_positions[bisect.bisect_left(self.formula_positions, self._final_position) :]
+        if cursor.blockFormat() != self._final.block_format:
+            cursor.setBlockFormat(self._final.block_format)
+        del self.spans[self._final.num_spans :]
+        del self.tables[self._final.num_tables :]
+        del self.formula_positions[bisect.bisect_left(self.formula_positions, self._final.position) :]
         return cursor
 
     def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None) -> None:
-        self._final_source = source
-        self._final_position = cursor.position()
-        self._final_in_empty_block = writer is not None and writer.in_empty_block
-        self._next_number = 0 if writer is None else writer.next_number
-        self._is_in_paragraph = False
-        self._line_before = self._source[:source].removesuffix("\n").rpartition("\n")[2]
-        self._final_format = cursor.blockFormat()
-        self._num_final_spans = len(self.spans) + (0 if writer is None else len(writer.spans))
-        self._num_final_tables = len(self.tables) + (0 if writer is None else len(writer.tables))
+        """Make everything before the cursor final; `source` is its end in the source.
+
+        `writer` holds what was written since the last `_collect`; None means nothing.
+        """
+        self._final = _FinalPart(
+            source=source,
+            position=cursor.position(),
+            in_empty_block=writer is not None and writer.in_empty_block,
+            next_number=0 if writer is None else writer.next_number,
+            last_line=self._source[:source].removesuffix("\n").rpartition("\n")[2],
+            block_format=cursor.blockFormat(),
+            num_spans=len(self.spans) + (0 if writer is None else len(writer.spans)),
+            num_tables=len(self.tables) + (0 if writer is None else len(writer.tables)),
+        )
 
     def _collect(self, writer: MarkdownWriter) -> None:
         self.spans += writer.spans
@@ -239,11 +248,11 @@ class MarkdownDocument:
         del self.formula_positions[bisect.bisect_left(self.formula_positions, growing.stable_end) :]
         rest = growing.append(text)
         self.formula_positions += growing.formula_positions
-        self._final_source = len(self._source) - len(growing.pending if rest is None else rest)
-        self._final_position = growing.table.lastPosition() + 1
+        source = len(self._source) - len(growing.pending if rest is None else rest)
+        self._final = replace(self._final, source=source, position=growing.table.lastPosition() + 1)
         cursor.endEditBlock()
         if rest is not None:
-            self._table = None
+            self._growing = None
             self._write_tail()
 
     def _highlight(self, span: CodeSpan) -> None:
