@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mlx.core as mx
 import pytest
 from msgspec.structs import replace
 from tokenizers import Tokenizer
@@ -28,6 +27,7 @@ from tests.architectures import (
     small_mamba,
     write_random_model,
 )
+from tests.worker.rounding import is_close, request_of
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
 from worker.language_model import LanguageModel, UnreadModel
@@ -56,7 +56,6 @@ from worker.protocol import (
     Token,
 )
 from worker.requests.engine import Engine
-from worker.requests.prompts import Prompts
 from worker.requests.request import Request, Ticket
 from worker.server import EndOfInput, Incoming, Server
 
@@ -87,7 +86,7 @@ class Oracle:
         self._known: dict[str, list[Event]] = {}
 
     def request(self, command: Generate) -> Request:
-        return Request(command, Ticket(command.request_id), Prompts(self.model), self.model)
+        return request_of(self.model, command)
 
     def alone(self, command: Generate, choice: int) -> list[Event]:
         seed = (command.sampling.seed or 0) + choice
@@ -99,21 +98,6 @@ class Oracle:
             while engine.is_busy:
                 events += engine.step()
         return self._known[key]
-
-    def is_close(self, command: Generate, choice: int, said: list[int], other: list[int]) -> bool:
-        """Whether the first tokens that differ are such that another one is drawn where logits change a little."""
-        place = next((at for at, (one, two) in enumerate(zip(said, other, strict=False)) if one != two), None)
-        if place is None:
-            return False
-        sequence = self.request(command).sequence + said[:place]
-        logits = self.model.forward(mx.array([sequence]), self.model.new_layers())
-        branch_sampler = self.request(command)._samplers[choice]  # pyright: ignore[reportPrivateUsage]
-        drawn: set[int] = set()
-        for number in range(40):
-            noise = mx.random.normal(logits.shape, key=mx.random.key(number)) * mx.std(logits) * 2e-3
-            token = branch_sampler.draw(logits + noise, branch_sampler.recent(sequence), len(sequence))
-            drawn.add(int(token.item()))  # pyright: ignore[reportArgumentType]
-        return len(drawn) > 1
 
 
 class Talk:
@@ -306,7 +290,7 @@ class Talk:
         tokens, expected = _tokens(told), _tokens([event for event in alone if isinstance(event, Chunk)])
         said, other = ([token.id for token in each] for each in (tokens, expected))
         is_same = said == other[: len(said)] if choice.reason == "cancelled" else choice == end.choices[0]
-        assert is_same or self.oracle.is_close(command, number, other, said)
+        assert is_same or is_close(self.model, command, other, said, number)
         if is_same and command.top_logprobs:
             for token, like in zip(tokens, expected, strict=False):
                 assert token.logprob == pytest.approx(like.logprob, abs=2e-2)

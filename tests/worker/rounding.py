@@ -1,0 +1,53 @@
+"""Whether two answers are the same within rounding: other shapes and other kernels differ in the last bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mlx.core as mx
+
+from worker.language_model import LanguageModel
+from worker.protocol import Choice, Generate
+from worker.requests.prompts import Prompts
+from worker.requests.request import Request, Ticket
+
+_NOISE = 2e-3
+"""In standard deviations of the logits: far more than rounding, far less than what a wrong position makes."""
+_NUM_DRAWS = 40
+
+
+def request_of(model: LanguageModel, command: Generate) -> Request:
+    return Request(command, Ticket(command.request_id), Prompts(model), model)
+
+
+def is_close(
+    model: LanguageModel, command: Generate, one: Sequence[int], other: Sequence[int], choice: int = 0
+) -> bool:
+    """Whether the first tokens that differ are such that another one is sampled where logits change a little.
+
+    Where one answer is the beginning of the other, that is the token after it.
+    """
+    place = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    request = request_of(model, command)
+    sampler = request._samplers[choice]  # pyright: ignore[reportPrivateUsage]
+    sequence = request.sequence + list(one[:place])
+    mask = None
+    if command.constraint is not None:
+        constraint = model.constraints.new(command.constraint)
+        assert constraint.consume(one[:place])
+        mask = mx.array(constraint.mask())
+    logits = model.forward(mx.array([sequence]), model.new_layers())
+    sampled: set[int] = set()
+    for number in range(_NUM_DRAWS):
+        noise = mx.random.normal(logits.shape, key=mx.random.key(number)) * mx.std(logits) * _NOISE
+        token = sampler.draw(logits + noise, sampler.recent(sequence), len(sequence), mask=mask)
+        sampled.add(int(token.item()))  # pyright: ignore[reportArgumentType]
+    return len(sampled) > 1
+
+
+def agree(model: LanguageModel, command: Generate, one: Sequence[Choice], other: Sequence[Choice]) -> bool:
+    """Whether all choices are equal, or differ from a token on that a change within rounding decides."""
+    return len(one) == len(other) and all(
+        first == second or is_close(model, command, first.token_ids, second.token_ids, choice)
+        for choice, (first, second) in enumerate(zip(one, other, strict=True))
+    )
