@@ -17,18 +17,18 @@ from tests.benchmarks.area import rows_of
 from tests.benchmarks.measure import Row
 
 _AREAS = {
-    "decode": 60,
-    "latency": 60,
-    "start": 60,
-    "text_stream": 60,
+    "decode": 50,
+    "latency": 15,
+    "start": 40,
+    "text_stream": 25,
     "prompt_cache": 60,
-    "several": 60,
-    "plan": 60,
-    "drafts": 60,
-    "store": 60,
-    "control": 60,
-    "export": 60,
-    "tree_view": 60,
+    "several": 120,
+    "plan": 25,
+    "drafts": 10,
+    "store": 120,
+    "control": 240,
+    "export": 170,
+    "tree_view": 15,
     "window": 60,
 }
 """About how many seconds each takes on two quiet cores."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import mlx.core as mx
+from msgspec.structs import replace
 
 from worker.language_model import LanguageModel
 from worker.protocol import Choice, Generate
@@ -35,7 +36,7 @@ def is_close(
     if command.constraint is not None:
         constraint = model.constraints.new(command.constraint)
         assert constraint.consume(one[:place])
-        mask = mx.array(constraint.mask())
+        mask = mx.array(constraint.mask().tolist())
     logits = model.forward(mx.array([sequence]), model.new_layers())
     sampled: set[int] = set()
     for number in range(_NUM_DRAWS):
@@ -46,8 +47,8 @@ def is_close(
 
 
 def agree(model: LanguageModel, command: Generate, one: Sequence[Choice], other: Sequence[Choice]) -> bool:
-    """Whether all choices are equal, or differ from a token on that a change within rounding decides."""
+    """Whether all choices are equal, whatever their seeds, or differ from a token on that rounding decides."""
     return len(one) == len(other) and all(
-        first == second or is_close(model, command, first.token_ids, second.token_ids, choice)
+        first == replace(second, seed=first.seed) or is_close(model, command, first.token_ids, second.token_ids, choice)
         for choice, (first, second) in enumerate(zip(one, other, strict=True))
     )

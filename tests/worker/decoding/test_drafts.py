@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import mlx.core as mx
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
@@ -17,6 +16,7 @@ from tests.driver import StdioWorker
 from tests.models import write_random_llama
 from tests.worker.answers.chance import Chance, Draws
 from tests.worker.answers.hooked import finished, on_screen
+from tests.worker.rounding import agree
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.cache.prompt_cache import PromptCache
@@ -83,14 +83,11 @@ def origins(events: list[Event]) -> list[str]:
     return [token.origin for event in events if isinstance(event, Chunk) for token in event.tokens]
 
 
-def agree(model: LanguageModel, one: list[Event], other: list[Event], sequence: list[int]) -> bool:
-    """Whether two answers are equal up to where the logits of two tokens are equal but for rounding."""
-    first, second = (list(finished(events).choices[0].token_ids) for events in (one, other))
-    place = next((at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), None)
-    if place is None:
-        return first == second
-    logits = np.array(model.forward(mx.array([sequence + first[:place]]), model.new_layers()))[0]
-    return abs(float(logits[first[place]] - logits[second[place]])) < 1e-3 * float(np.std(logits))
+def is_same(model: LanguageModel, one: list[Event], other: list[Event], **fields: Any) -> bool:
+    """Whether two answers to the same request are equal within rounding."""
+    asked: dict[str, Any] = {"token_ids": PROMPT, **fields}
+    command = Generate(request_id=1, **asked)
+    return agree(model, command, finished(one).choices, finished(other).choices)
 
 
 # --- a draft model ------------------------------------------------------------------------------------------------
@@ -102,7 +99,7 @@ def test_an_answer_with_a_draft_model_is_the_one_without(
     llama: LanguageModel, other_llama: LanguageModel, form: str, seed: int
 ) -> None:
     for temperature in (0.0, 1.0):
-        asked = {
+        asked: dict[str, Any] = {
             "constraint": FORMS[form],
             "sampling": Sampling(temperature=temperature, seed=seed),
             "token_ids": PROMPT[seed:],
@@ -111,10 +108,7 @@ def test_an_answer_with_a_draft_model_is_the_one_without(
         for draft in (llama, other_llama):
             guessed = ask(engine_of(llama, draft), **asked)
             assert finished(guessed).usage.draft_tokens > 0
-            if temperature == 0:
-                assert agree(llama, plain, guessed, PROMPT[seed:])
-            else:
-                assert finished(plain).choices[0].text == finished(guessed).choices[0].text
+            assert is_same(llama, plain, guessed, **asked)
 
 
 def test_what_is_sampled_with_a_draft_is_distributed_as_without(llama: LanguageModel) -> None:
@@ -123,10 +117,10 @@ def test_what_is_sampled_with_a_draft_is_distributed_as_without(llama: LanguageM
     num_guessed = num_right = 0
     for seed in range(150):
         asked: dict[str, Any] = {"sampling": Sampling(temperature=0.4, seed=seed), "max_tokens": 6}
-        guessed = finished(ask(guessing, **asked))
-        assert guessed.choices[0].token_ids == finished(ask(plain, **asked)).choices[0].token_ids
-        num_guessed += guessed.usage.draft_tokens
-        num_right += guessed.usage.accepted_tokens
+        guessed = ask(guessing, **asked)
+        assert is_same(llama, guessed, ask(plain, **asked), **asked)
+        num_guessed += finished(guessed).usage.draft_tokens
+        num_right += finished(guessed).usage.accepted_tokens
     assert 0 < num_right < num_guessed
 
 
@@ -190,9 +184,8 @@ def test_what_was_guessed_wrongly_is_in_no_cache(llama: LanguageModel, other_lla
     engine = engine_of(llama, other_llama)
     for number in range(6):
         answer = finished(ask(engine, sampling=Sampling(temperature=1, seed=number), max_tokens=5 + number))
-        again = finished(ask(engine, token_ids=PROMPT + answer.choices[0].token_ids, max_tokens=6))
-        fresh = finished(ask(engine_of(llama), token_ids=PROMPT + answer.choices[0].token_ids, max_tokens=6))
-        assert again.choices[0].token_ids == fresh.choices[0].token_ids
+        asked: dict[str, Any] = {"token_ids": PROMPT + answer.choices[0].token_ids, "max_tokens": 6}
+        assert is_same(llama, ask(engine, **asked), ask(engine_of(llama), **asked), **asked)
     cache = engine.cache
     position_bytes = llama.kv_bytes_per_token
     assert cache.num_bytes <= (cache.num_tokens + 2 * 256 + 16) * position_bytes
@@ -203,9 +196,9 @@ def test_what_was_guessed_wrongly_is_in_no_cache(llama: LanguageModel, other_lla
 
 def test_a_sibling_that_says_the_same_is_a_draft(llama: LanguageModel) -> None:
     engine = engine_of(llama)
-    first = finished(ask(engine))
+    first = ask(engine)
     again = ask(engine, draft="tree")
-    assert finished(again).choices[0].token_ids == first.choices[0].token_ids
+    assert is_same(llama, again, first)
     usage = finished(again).usage
     assert usage.accepted_tokens >= 30
     assert usage.accepted_tokens == usage.draft_tokens
@@ -229,12 +222,16 @@ def test_a_sibling_of_another_question_is_a_draft(llama: LanguageModel) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_an_answer_with_the_tree_as_draft_is_the_one_without(llama: LanguageModel, form: str) -> None:
     for seed in range(4):
-        asked = {"constraint": FORMS[form], "sampling": Sampling(temperature=1.0, seed=seed), "token_ids": PROMPT * 3}
+        asked: dict[str, Any] = {
+            "constraint": FORMS[form],
+            "sampling": Sampling(temperature=1.0, seed=seed),
+            "token_ids": PROMPT * 3,
+        }
         engine = engine_of(llama)
         for other in range(seed):
             ask(engine, **{**asked, "sampling": Sampling(temperature=1.0, seed=other)})
         plain, guessed = ask(engine_of(llama), **asked), ask(engine, **asked, draft="tree")
-        assert finished(plain).choices[0].text == finished(guessed).choices[0].text
+        assert is_same(llama, plain, guessed, **asked)
 
 
 # --- where there is none ------------------------------------------------------------------------------------------
@@ -248,7 +245,7 @@ def test_layers_that_cannot_be_taken_back_go_without(
     folder = write_random_model(tmp_path / name, byte_level, config)
     model = read(folder)
     plain, guessed = (ask(engine_of(model), draft=draft, max_tokens=30) for draft in ("off", "tree"))
-    assert finished(plain).choices[0].token_ids == finished(guessed).choices[0].token_ids
+    assert is_same(model, plain, guessed)
     with StdioWorker() as worker:
         loaded = worker.result("load_model", model=str(folder), draft_model=str(random_llama))
         assert (loaded["type"], loaded["draft_model"]) == ("model_loaded", None)

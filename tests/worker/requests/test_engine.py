@@ -20,6 +20,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.worker.rounding import agree
 from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
 from worker.language_model import LanguageModel, UnreadModel
@@ -226,7 +227,8 @@ def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
     assert isinstance(failed, Failed)
     assert failed.kind == "internal"
     assert "a step that broke" in failed.message
-    assert again.choices[0].token_ids == kept.choices[0].token_ids == expected.choices[0].token_ids
+    for each in (again, kept):
+        assert agree(model, Generate(request_id="r", **request), each.choices, expected.choices)
     # What was there before the broken step is as it was: positions, and copies of states.
     assert again.usage.cached_tokens <= 799
     assert kept.usage.prefilled_tokens == 1
@@ -354,7 +356,7 @@ def test_what_an_answer_has_read_before_it_was_cancelled_is_kept(model: Language
     assert finished.choices[0].reason == "cancelled"
     assert expected.choices[0].text.startswith(finished.choices[0].text)
     _, finished = answer(engine, **request)
-    assert finished.choices[0].token_ids == expected.choices[0].token_ids
+    assert agree(model, Generate(request_id="r", **request), finished.choices, expected.choices)
     # The first step looks what is kept, the second reads all but the prompt's last token.
     assert finished.usage.prefilled_tokens == (1 if num_steps >= 2 else 30)
 

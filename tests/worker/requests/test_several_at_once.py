@@ -99,7 +99,7 @@ def ended(events: list[WorkerEvent]) -> dict[Any, Finished]:
 
 def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: StdioWorker, folder: Path):
     fields: dict[str, Any] = {**PROMPT, "max_tokens": 40, "stop": ["fo"]}
-    asked = {**fields, "n": 5, "sampling": {"temperature": 1, "seed": 11}}
+    asked: dict[str, Any] = {**fields, "n": 5, "sampling": {"temperature": 1, "seed": 11}}
     shared_worker.load(folder, disk_limit_bytes=0)
     together = shared_worker.ask("generate", **asked)
     finished = together[-1]
