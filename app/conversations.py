@@ -50,14 +50,14 @@ class Conversations(QObject):
     def all(self) -> list[Conversation]:
         """All that are not thrown away, those pinned first, then the last used first."""
         with self._notices.report_store_errors():
-            return self._store.conversations()
+            return self._store.conversations.all()
         return []
 
     def open(self, conversation_id: int) -> OpenConversation:
         """Return a conversation as windows show it. Raises `StoreError`, and `KeyError` where there is none."""
         opened = self._opened.get(conversation_id)
         if opened is None:
-            conversation = self._store.conversation(conversation_id)
+            conversation = self._store.conversations.get(conversation_id)
             opened = OpenConversation(self._store, conversation, self.history(conversation_id))
             self._opened[conversation_id] = opened
         return opened
@@ -70,20 +70,20 @@ class Conversations(QObject):
         if not name:
             return
         with self._notices.report_store_errors():
-            self._store.rename(conversation_id, name)
+            self._store.conversations.rename(conversation_id, name)
         self.changed.emit()
 
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
         """Keep a conversation at the top of the list."""
         with self._notices.report_store_errors():
-            self._store.pin(conversation_id, is_pinned=is_pinned)
+            self._store.conversations.pin(conversation_id, is_pinned=is_pinned)
         self.changed.emit()
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
         """Put a conversation out of the way, or take it back; of what is out of sight then a notice tells."""
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
-            name = self._store.conversation(conversation_id).name
-            self._store.archive(conversation_id, is_archived=is_archived)
+            name = self._store.conversations.get(conversation_id).name
+            self._store.conversations.archive(conversation_id, is_archived=is_archived)
             self.changed.emit()
             if is_archived:
                 self._notices.post(Notice(f"“{name}” was archived.", action=UndoArchive(conversation_id)))
@@ -91,21 +91,21 @@ class Conversations(QObject):
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
         """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""
         with self._notices.report_store_errors():
-            self._store.put_into_folder(conversation_id, " ".join(clean(folder).split()))
+            self._store.conversations.put_into_folder(conversation_id, " ".join(clean(folder).split()))
         self.changed.emit()
 
     def rename_folder(self, folder: str, name: str) -> None:
         """Call a folder otherwise; empty: what lies in it lies in none."""
         with self._notices.report_store_errors():
-            for conversation in self._store.conversations():
+            for conversation in self._store.conversations.all():
                 if conversation.folder == folder:
-                    self._store.put_into_folder(conversation.id, " ".join(clean(name).split()))
+                    self._store.conversations.put_into_folder(conversation.id, " ".join(clean(name).split()))
         self.changed.emit()
 
     @property
     def folders(self) -> list[str]:
         with self._notices.report_store_errors():
-            return self._store.folders()
+            return self._store.conversations.folders()
         return []
 
     def delete(self, conversation_id: int) -> None:
@@ -114,8 +114,8 @@ class Conversations(QObject):
         It lies in the trash for thirty days, or until that is emptied.
         """
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
-            name = self._store.conversation(conversation_id).name
-            self._store.trash(conversation_id)
+            name = self._store.conversations.get(conversation_id).name
+            self._store.conversations.trash(conversation_id)
             self._trashed_id = conversation_id
             self._answers.stop_all(conversation_id)
             self.gone.emit(conversation_id)
@@ -127,7 +127,7 @@ class Conversations(QObject):
         trashed_id = self._trashed_id
         if trashed_id is not None:
             with self._notices.report_store_errors():
-                self._store.restore(trashed_id)
+                self._store.conversations.restore(trashed_id)
                 self._trashed_id = None
                 self.changed.emit()
                 return trashed_id
@@ -141,16 +141,16 @@ class Conversations(QObject):
     def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
         """Do so with conversations in the trash, and with branches that were pruned."""
         with self._notices.report_store_errors():
-            num_messages = self._store.delete_for_good(conversation_ids, branch_ids)
+            num_messages = self._store.delete_permanently(conversation_ids, branch_ids)
             self._tell_deleted(num_messages, "It was deleted. Other conversations share its messages; these stay.")
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Take a conversation back from the trash, or a branch of it that was pruned."""
         with self._notices.report_store_errors():
             if branch_id is None:
-                self._store.restore(conversation_id)
+                self._store.conversations.restore(conversation_id)
             else:
-                self._store.prune([branch_id], is_pruned=False)
+                self._store.messages.prune([branch_id], is_pruned=False)
             self.changed.emit()
 
     def _tell_deleted(self, num_messages: int, nothing: str) -> None:

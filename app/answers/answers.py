@@ -181,7 +181,7 @@ class Answers(QObject):
                 self._store.update(*(stream.stored for stream in cut))
             grown = {id_: stream for id_, stream in self._streams.items() if stream.unsaved and not stream.was_cut}
             if grown:
-                self._store.append_texts(
+                self._store.messages.append(
                     {message_id: stream.unsaved for message_id, stream in grown.items()},
                     {message_id: stream.unsaved_tokens for message_id, stream in grown.items()},
                 )

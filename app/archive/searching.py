@@ -89,10 +89,10 @@ class Searcher(QObject):
         words, filters = understood(query)
         try:
             try:
-                return SearchResult(query, store.search(words, filters, limit=MAX_HITS))
+                return SearchResult(query, store.search.find(words, filters, limit=MAX_HITS))
             except StoreError:
                 # The index may have to be rebuilt, which needs a writable store.
                 with contextlib.closing(Store(self._path, patience_ms=_PATIENCE_MS)) as writable:
-                    return SearchResult(query, writable.search(words, filters, limit=MAX_HITS))
+                    return SearchResult(query, writable.search.find(words, filters, limit=MAX_HITS))
         except StoreError as error:
             return SearchResult(query, error=str(error))

@@ -119,7 +119,7 @@ class ShownConversation(QObject):
         """Return the name of the conversation whose answer is written before this one; None if there is none."""
         conversation_id = self._answers.waits_for(message_id)
         with contextlib.suppress(KeyError, StoreError):
-            return None if conversation_id is None else self._program.store.conversation(conversation_id).name
+            return None if conversation_id is None else self._program.store.conversations.get(conversation_id).name
         return None
 
     # --- navigating ------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ class ShownConversation(QObject):
             self._announce_here()
 
     def _report_problems(self) -> None:
-        problems = self._program.store.take_troubles()
+        problems = self._program.store.messages.take_problems()
         if problems:
             more = f" So it is with {len(problems) - 1} more." if len(problems) > 1 else ""
             self._notices.post(Notice(f"{problems[0]}{more}", "warning"))

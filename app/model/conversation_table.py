@@ -1,4 +1,4 @@
-"""The conversations of one store, as rows, and which child each shows at a fork; it knows no text but their names."""
+"""The table of conversations, and the table of the child that each conversation shows at each fork."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from app.model.tree import Choices
 _ALL = f"SELECT {CONVERSATION_COLUMNS} FROM conversation"
 _ORDER = "ORDER BY archived_ms IS NOT NULL, pinned_ms IS NULL, updated_ms DESC, id DESC"
 
-# Conversations other than ?2 that could choose below ?1 and have not (or chose what was pruned since) keep what they
-# show there: the newest, or nothing.
-_PIN_OTHERS = """
+# Other conversations than ?2 that reach ?1 and have made no choice there (or chose a message that was pruned since)
+# keep showing what they show now: the newest child, or nothing.
+_PIN_OTHER_VIEWS = """
 WITH RECURSIVE line (id) AS (
     SELECT ?1
     UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
@@ -28,8 +28,8 @@ ON CONFLICT (conversation_id, parent_id) DO UPDATE SET child_id = excluded.child
 WHERE child_id IN (SELECT id FROM message WHERE parent_id = ?1 AND pruned_ms IS NOT NULL)
 """
 
-# What is written in is no trash, even if another program threw it away.
-_BRING_TO_SIGHT = """
+# A conversation that grows is not trash, even if another program deleted it meanwhile.
+_UNPRUNE_LINE = """
 WITH RECURSIVE
 root (id) AS (SELECT root_id FROM conversation WHERE id = ?2),
 line (id) AS (
@@ -48,37 +48,71 @@ _CHOOSE = (
 
 
 class ConversationTable:
-    """What writes is called within a transaction. Every method raises `StoreError` where the file can't be used."""
+    """The conversations of one store. Every method raises `StoreError` if the file can't be used."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def all(self, *, is_trashed: bool = False) -> list[Conversation]:
-        """Return those that are not thrown away, or those that are: the pinned, the last used, those put away."""
-        return conversations_in(
-            self._database.rows(f"{_ALL} WHERE (trashed_ms IS NOT NULL) = ? {_ORDER}", (is_trashed,))
-        )
+    def all(self) -> list[Conversation]:
+        """Return all conversations that are not in the trash: pinned first, archived last, else last used first."""
+        return conversations_in(self._database.rows(f"{_ALL} WHERE trashed_ms IS NULL {_ORDER}"))
 
-    def one(self, conversation_id: int) -> Conversation:
-        """Return a conversation that is not thrown away. Raises `KeyError`."""
+    def get(self, conversation_id: int) -> Conversation:
+        """Return a conversation that is not in the trash. Raises `KeyError`."""
         rows = self._database.rows(f"{_ALL} WHERE trashed_ms IS NULL AND id = ?", (conversation_id,))
         for conversation in conversations_in(rows):
             return conversation
         raise KeyError(conversation_id)
 
     def folders(self) -> list[str]:
-        """Return the folders that anything lies in which is not thrown away."""
+        """Return the names of all folders with conversations that are not in the trash."""
         rows = self._database.rows("SELECT DISTINCT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> ''")
         return sorted(row[0] for row in rows if isinstance(row[0], str))
 
     def choices(self, conversation_id: int) -> dict[MessageId, MessageId | None]:
-        """Return the chosen child of each message, as `app.model.tree.Choices` has it."""
+        """Return the chosen child of each message, as `app.model.tree.Choices` describes it."""
         rows = self._database.rows(
             "SELECT parent_id, child_id FROM choice WHERE conversation_id = ?", (conversation_id,)
         )
         return {parent_id: child_id for parent_id, child_id in rows}  # noqa: C416 (keeps the types)
 
-    # --- writing -------------------------------------------------------------------------------------------
+    # --- changing ------------------------------------------------------------------------------------------
+
+    def rename(self, conversation_id: int, name: str) -> None:
+        self.set(conversation_id, "name", name)
+
+    def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
+        """Keep a conversation at the top of the list, or no longer."""
+        self.set(conversation_id, "pinned_ms", _now_ms() if is_pinned else None)
+
+    def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
+        self.set(conversation_id, "archived_ms", _now_ms() if is_archived else None)
+
+    def put_into_folder(self, conversation_id: int, folder: str) -> None:
+        """Put a conversation into a folder; empty: into none. A folder exists while it has conversations."""
+        self.set(conversation_id, "folder", folder)
+
+    def trash(self, conversation_id: int) -> None:
+        """Move a conversation to the trash."""
+        self.set(conversation_id, "trashed_ms", _now_ms())
+
+    def restore(self, conversation_id: int) -> None:
+        """Restore a conversation from the trash."""
+        self.set(conversation_id, "trashed_ms", None)
+
+    def choose(self, conversation_id: int, child_ids: Choices) -> None:
+        """Remember the chosen children, by their parents."""
+        rows = [(conversation_id, parent_id, child_id) for parent_id, child_id in child_ids.items()]
+        with self._database.transaction():
+            self._database.write_many(_CHOOSE, rows)
+
+    def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
+        """Move the root of a conversation up, so that it can have branches there; `child_ids`: the way down."""
+        with self._database.transaction():
+            self.choose(conversation_id, child_ids)
+            self._database.write("UPDATE conversation SET root_id = ? WHERE id = ?", (root_id, conversation_id))
+
+    # --- parts of larger changes, to be called in a transaction --------------------------------------------
 
     def insert(self, name: str, root_id: MessageId) -> Conversation:
         now_ms = _now_ms()
@@ -94,27 +128,23 @@ class ConversationTable:
         column: Literal["name", "folder", "root_id", "trashed_ms", "pinned_ms", "archived_ms"],
         value: str | int | None,
     ) -> None:
-        self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
-
-    def choose(self, conversation_id: int, child_ids: Choices) -> None:
-        """Remember the chosen children, by their parents."""
-        rows = [(conversation_id, parent_id, child_id) for parent_id, child_id in child_ids.items()]
-        self._database.write_many(_CHOOSE, rows)
+        with self._database.durably():
+            self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
     def forget_choices(self, conversation_id: int, parent_ids: Iterable[MessageId]) -> None:
-        """Let the newest child be shown again."""
+        """Show the newest child of these messages again."""
         self._database.write_many(
             "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",
             [(conversation_id, parent_id) for parent_id in parent_ids],
         )
 
-    def let_others_stay(self, parent_id: MessageId, conversation_id: int | None) -> None:
-        """Before a child is added: let all others go on showing what they show below this message."""
-        self._database.write(_PIN_OTHERS, (parent_id, conversation_id))
+    def pin_other_views(self, parent_id: MessageId, conversation_id: int | None) -> None:
+        """Before a child is added to a message, let all other conversations keep showing what they show below it."""
+        self._database.write(_PIN_OTHER_VIEWS, (parent_id, conversation_id))
 
-    def was_used(self, conversation_id: int, parent_id: MessageId) -> None:
-        """Something was added below this message: that is in sight, and the conversation no trash."""
-        self._database.write(_BRING_TO_SIGHT, (parent_id, conversation_id))
+    def mark_used(self, conversation_id: int, parent_id: MessageId) -> None:
+        """After a child was added to a message, unprune the way to it, and restore the conversation from the trash."""
+        self._database.write(_UNPRUNE_LINE, (parent_id, conversation_id))
         self._database.write(
             "UPDATE conversation SET updated_ms = ?, trashed_ms = NULL WHERE id = ?", (_now_ms(), conversation_id)
         )

@@ -110,7 +110,13 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
-        """Everything within happens or nothing does; it survives the death of this program."""
+        """Change everything inside or nothing; the change survives the death of this program.
+
+        Inside another transaction it is a part of that one.
+        """
+        if self._connection.in_transaction:
+            yield
+            return
         if self.why_read_only:
             raise StoreError(f"Nothing can be changed now. {self.why_read_only}")
         with _saying_why(self._path):
@@ -125,7 +131,10 @@ class Database:
 
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:
-        """A transaction that has reached the disk when it ends, even if the power fails then."""
+        """Make a transaction that is on the disk when it ends, even if the power fails then."""
+        if self._connection.in_transaction:
+            yield
+            return
         with _saying_why(self._path):
             self._connection.execute("PRAGMA synchronous = FULL")
             try:

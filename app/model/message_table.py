@@ -1,6 +1,6 @@
-"""The messages of one store, as rows: reading them whatever is broken, and writing them; it knows no conversation.
+"""The table of messages. Reading it copes with damage.
 
-A message that can't be read is set aside: it is shown as such and left as it is, and all others are read.
+A message that can't be read is replaced by one that says so. Its row stays as it is, and all others are read.
 """
 
 from __future__ import annotations
@@ -19,31 +19,33 @@ from app.model.rows import COLUMNS, encoded, message_in, unreadable
 from app.model.tree import Tree
 from app.model.words import indexed
 
+_NO_TOKENS: Mapping[MessageId, Sequence[Drawn]] = {}
+
 
 class MessageTable:
-    """What writes is called within a transaction. Every method raises `StoreError` where the file can't be used."""
+    """The messages of one store. Every method raises `StoreError` if the file can't be used."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._pieces = Pieces(database)
-        self._troubles: list[str] = []
+        self._problems: list[str] = []
 
-    def take_troubles(self) -> list[str]:
-        """Return what could not be read since the last time, as sentences."""
-        troubles, self._troubles = self._troubles, []
-        return troubles
+    def take_problems(self) -> list[str]:
+        """Return what could not be read since the last call, as sentences."""
+        problems, self._problems = self._problems, []
+        return problems
 
     # --- reading -------------------------------------------------------------------------------------------
 
     def shown_by(self, conversation_id: int) -> list[Message]:
-        """Return what a conversation shows in any of its branches, in the order of their making."""
+        """Return all messages in any visible branch of a conversation, oldest first."""
         reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
         pieces = self._pieces.read()
         try:
             rows = self._database.each(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
             return [self._read(row, pieces) for row in rows]
         except DamagedError:
-            # The links alone, from an index of theirs; then each message by itself.
+            # Read only the links, which have an index of their own; then each message by itself.
             rows = self._database.rows(
                 reached.format("id, parent_id").replace(
                     "FROM message WHERE", "FROM message INDEXED BY message_parent WHERE"
@@ -54,7 +56,7 @@ class MessageTable:
             return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
 
     def lineage(self, message_id: MessageId) -> list[Message]:
-        """Return a message and all above it, the topmost first; nothing where there is no such message."""
+        """Return a message and all above it, topmost first; an empty list if there is no such message."""
         rows = self._database.rows(
             "WITH RECURSIVE line (id) AS (SELECT ? UNION SELECT parent_id FROM message JOIN line USING (id)) "
             f"SELECT {COLUMNS} FROM message WHERE id IN (SELECT id FROM line)",
@@ -63,26 +65,57 @@ class MessageTable:
         pieces = self._pieces.read()
         return Tree((self._read(row, pieces) for row in rows), message_id).lineage(message_id)
 
-    def one(self, message_id: MessageId) -> Message:
+    def get(self, message_id: MessageId) -> Message:
         """Return one message. Raises `KeyError`."""
         pieces = self._pieces.read()
         for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
             return self._read(row, pieces)
         raise KeyError(message_id)
 
-    def present(self, message_ids: Iterable[MessageId]) -> set[MessageId]:
-        """Return those of them that there are."""
+    def existing(self, message_ids: Iterable[MessageId]) -> set[MessageId]:
+        """Return the ids that exist."""
         given = json.dumps(sorted(message_ids))
         rows = self._database.rows("SELECT id FROM message WHERE id IN (SELECT value FROM json_each(?))", (given,))
         return {row[0] for row in rows}
 
     def streaming(self) -> list[Message]:
-        """Return the answers that were not ended."""
+        """Return the messages whose state is `streaming`."""
         rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")
         pieces = self._pieces.read()
         return [self._read(row, pieces) for row in rows]
 
-    # --- writing -------------------------------------------------------------------------------------------
+    # --- changing ------------------------------------------------------------------------------------------
+
+    def append(self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] = _NO_TOKENS) -> None:
+        """Append streamed text to messages, and its tokens as far as they are known."""
+        self._pieces.append(texts, drawn)
+
+    def prune(self, message_ids: Iterable[MessageId], *, is_pruned: bool = True) -> None:
+        """Hide messages with everything below them, or show them again.
+
+        Emptying the trash deletes hidden messages. A conversation whose root is below a hidden message still shows it.
+        Messages that were hidden before keep their time; messages that are being deleted are not changed.
+        """
+        pruned_ms = _now_ms() if is_pruned else None
+        with self._database.durably():
+            self._database.write_many(
+                "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ? AND pruned_ms IS NOT 0",
+                [(pruned_ms, message_id, is_pruned) for message_id in message_ids],
+            )
+
+    def star(self, message_id: MessageId, *, is_starred: bool = True) -> Message:
+        """Star a message or remove its star; return it. Raises `KeyError`."""
+        return self._changed(message_id, "starred_ms", _now_ms() if is_starred else None)
+
+    def pin_branch(self, message_id: MessageId, *, is_pinned: bool = True) -> Message:
+        """Pin the branch through a message at this message, or remove the pin; return it. Raises `KeyError`."""
+        return self._changed(message_id, "pinned_ms", _now_ms() if is_pinned else None)
+
+    def name_branch(self, message_id: MessageId, name: str) -> Message:
+        """Name the branch that begins at a message; return the message. Raises `KeyError`."""
+        return self._changed(message_id, "name", name)
+
+    # --- parts of larger changes, to be called in a transaction --------------------------------------------
 
     def insert(
         self,
@@ -92,7 +125,7 @@ class MessageTable:
         state: State = "complete",
         record: Record | None = None,
     ) -> Message:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = _now_ms()
         message_id = self._database.write(
             "INSERT INTO message (parent_id, role, text, indexed, state, created_ms, record, model) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -103,7 +136,7 @@ class MessageTable:
         )
 
     def write(self, messages: Iterable[Message]) -> None:
-        """Write text, state and record of messages anew, whole."""
+        """Write text, state and record of messages."""
         for message in messages:
             self._database.write(
                 "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
@@ -118,28 +151,24 @@ class MessageTable:
             )
             self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
 
-    def append(self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]]) -> None:
-        """Write what has streamed in, in a transaction of its own."""
-        self._pieces.append(texts, drawn)
-
     def set(
         self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
     ) -> None:
         self._database.write(f"UPDATE message SET {column} = ? WHERE id = ?", (value, message_id))
 
-    def prune(self, message_ids: Iterable[MessageId], pruned_ms: int | None) -> None:
-        """Take messages out of sight, or back (None). Those pruned before keep their time; those marked to go go."""
-        self._database.write_many(
-            "UPDATE message SET pruned_ms = ? WHERE id = ? AND (pruned_ms IS NULL) = ? AND pruned_ms IS NOT 0",
-            [(pruned_ms, message_id, pruned_ms is not None) for message_id in message_ids],
-        )
-
     # --- inside --------------------------------------------------------------------------------------------
 
+    def _changed(
+        self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
+    ) -> Message:
+        with self._database.durably():
+            self.set(message_id, column, value)
+        return self.get(message_id)
+
     def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, Grown]) -> Message:
-        message, trouble = message_in(row)
-        if trouble:
-            self._troubles.append(trouble)
+        message, problem = message_in(row)
+        if problem:
+            self._problems.append(problem)
         if message.id in pieces:
             message = pieces[message.id].onto(message)
         return message
@@ -150,6 +179,10 @@ class MessageTable:
         with contextlib.suppress(DamagedError):
             for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
                 return self._read(row, pieces)
-        message, trouble = unreadable(message_id, parent_id)
-        self._troubles.append(trouble)
+        message, problem = unreadable(message_id, parent_id)
+        self._problems.append(problem)
         return message
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

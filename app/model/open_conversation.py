@@ -20,8 +20,8 @@ class OpenConversation:
         self._store = store
         self.conversation = conversation
         self.history = History() if history is None else history
-        self._tree = Tree(store.messages(conversation.id), conversation.root_id)
-        self._choices = store.choices(conversation.id)
+        self._tree = Tree(store.messages.shown_by(conversation.id), conversation.root_id)
+        self._choices = store.conversations.choices(conversation.id)
         self._path: list[Message] | None = None
         """The visible branch, once somebody has asked for it since it changed."""
         self._step: Step | None = None
@@ -102,26 +102,26 @@ class OpenConversation:
         """Show a message instead of its siblings."""
         parent_id = self._tree[message_id].parent_id
         if parent_id is not None:
-            self._store.choose(self.conversation.id, {parent_id: message_id})
+            self._store.conversations.choose(self.conversation.id, {parent_id: message_id})
             self._take_choices({parent_id: message_id})
 
     def read_name(self) -> None:
         """Take in what the conversation is called now; one that lies in the trash keeps the name it had."""
         with contextlib.suppress(KeyError):
-            self.conversation = self._store.conversation(self.conversation.id)
+            self.conversation = self._store.conversations.get(self.conversation.id)
 
     def star(self, message_id: MessageId, *, is_starred: bool) -> None:
         self._remember(message_id)
-        self._put(self._store.star(message_id, is_starred=is_starred))
+        self._put(self._store.messages.star(message_id, is_starred=is_starred))
 
     def pin_branch(self, message_id: MessageId, *, is_pinned: bool) -> None:
         self._remember(message_id)
-        self._put(self._store.pin_branch(message_id, is_pinned=is_pinned))
+        self._put(self._store.messages.pin_branch(message_id, is_pinned=is_pinned))
 
     def name_branch(self, message_id: MessageId, name: str) -> None:
         """Call the branch that begins at a message something; an empty name is none."""
         self._remember(message_id)
-        self._put(self._store.name_branch(message_id, name))
+        self._put(self._store.messages.name_branch(message_id, name))
 
     def prune(self, message_ids: Sequence[MessageId]) -> None:
         """Take siblings and all that stands below them out of sight; the nearest one before them is shown instead."""
@@ -130,7 +130,7 @@ class OpenConversation:
         siblings = self._tree.siblings(message_ids[0])
         kept = [sibling for sibling in siblings if sibling not in message_ids]
         was_chosen = chosen(self._choices, parent_id)
-        self._store.prune(message_ids)
+        self._store.messages.prune(message_ids)
         if self._step is not None:
             self._step.show += message_ids
         self._read()
@@ -203,7 +203,7 @@ class OpenConversation:
         wanted = {upper: lower for upper, lower in itertools.pairwise(line) if self._choices.get(upper) != lower}
         visible = {message.id for message in self.path}
         if not visible.issuperset(line):
-            self._store.choose(self.conversation.id, wanted)
+            self._store.conversations.choose(self.conversation.id, wanted)
             self._take_choices(wanted)
 
     def _remember(self, message_id: MessageId) -> None:
@@ -217,7 +217,7 @@ class OpenConversation:
             self.conversation.root_id,
             hide=step.show,
             show=step.hide,
-            messages=[self._store.message(message.id) for message in step.messages],
+            messages=[self._store.messages.get(message.id) for message in step.messages],
             choices={parent_id: chosen(self._choices, parent_id) for parent_id in step.choices},
         )
         self._store.put_back(self.conversation.id, step)
@@ -226,9 +226,9 @@ class OpenConversation:
 
     def _read(self) -> None:
         """Take in what the store has now."""
-        self.conversation = self._store.conversation(self.conversation.id)
-        self._tree = Tree(self._store.messages(self.conversation.id), self.conversation.root_id)
-        self._choices = self._store.choices(self.conversation.id)
+        self.conversation = self._store.conversations.get(self.conversation.id)
+        self._tree = Tree(self._store.messages.shown_by(self.conversation.id), self.conversation.root_id)
+        self._choices = self._store.conversations.choices(self.conversation.id)
         self._path = None
 
     def _put(self, message: Message) -> None:
@@ -253,7 +253,7 @@ class OpenConversation:
         if parent_id not in line[:-1]:
             return
         chosen = dict(itertools.pairwise(line[line.index(parent_id) :]))
-        self._store.widen(self.conversation.id, parent_id, chosen)
-        self.conversation = self._store.conversation(self.conversation.id)
-        self._tree = Tree(self._store.messages(self.conversation.id), parent_id)
+        self._store.conversations.widen(self.conversation.id, parent_id, chosen)
+        self.conversation = self._store.conversations.get(self.conversation.id)
+        self._tree = Tree(self._store.messages.shown_by(self.conversation.id), parent_id)
         self._take_choices(chosen)

@@ -65,11 +65,19 @@ class Search:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
-        """Return the messages that answer what is typed, the best first; all that pass, where nothing is typed.
+    def find(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
+        """Return the messages of all branches that match what is typed, best first; raises `StoreError`.
 
-        Without anything to look for and to pass, nothing is found. Raises `StoreError`.
+        If nothing is typed, all messages that pass the filters match; without filters too, none.
         """
+        try:
+            return self._find(typed, filters, limit)
+        except (SearchIndexError, DamagedError):
+            # SQLite does not always say that only the index is damaged.
+            self.rebuild()
+            return self._find(typed, filters, limit)
+
+    def _find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
         question = asked(typed)
         if not question and filters == NO_FILTERS:
             return []

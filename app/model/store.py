@@ -1,9 +1,9 @@
-"""Conversations on disk, in SQLite; it gives messages their ids and knows no window and no worker.
+"""The store: all conversations in one SQLite database. It gives messages their ids.
 
-Messages form one forest with parent links only. A conversation reaches the messages below its root and the line
-above it; a message goes when no conversation reaches it. What a person wrote is on the disk when `add` returns;
-streamed text is written in batches and survives a crash of the program, if not of the machine. While several
-programs have a store open, messages are added and none are taken away.
+Messages form one forest with parent links only. A conversation reaches the messages below its root and the line above
+its root; a message that no conversation reaches is deleted. Messages that the user wrote are on the disk when `add`
+returns. Streamed text is written in batches; it survives a crash of the program, but perhaps not of the machine.
+While several programs have a store open, messages are added and none are deleted.
 """
 
 from __future__ import annotations
@@ -11,56 +11,59 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Concatenate, Literal, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from app.model.conversation_table import ConversationTable
-from app.model.database import DamagedError, Database, SearchIndexError, StoreError
+from app.model.database import Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
-from app.model.message import Conversation, Drawn, Message, MessageId, Record, Role, State, without_tokens
+from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
 from app.model.message_table import MessageTable
 from app.model.preparations import Preparations
 from app.model.presence import Presence
-from app.model.search import NO_FILTERS, Filters, Hit, Search
+from app.model.search import Search
 from app.model.trash import Trash
-from app.model.tree import Choices
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PATIENCE_MS = 1000
-"""How long another program may write; the window stands still meanwhile."""
+_TIMEOUT_MS = 1000
+"""How long to wait while another program writes. The window is frozen meanwhile."""
 
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
-"""So long what was thrown away can be taken back, if nobody empties the trash."""
-_EVER = 2**63 - 1
+"""What has been in the trash for longer is deleted when the program starts."""
+_END_OF_TIME_MS = 2**63 - 1
 
 
-def _mending(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
-    """Let a change not fail because of the search index, which can be made again."""
+def _repairing_index(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
+    """If a change fails because the search index is damaged, rebuild the index and try again."""
 
     @functools.wraps(method)
     def change(store: Store, *arguments: P.args, **named: P.kwargs) -> R:
         try:
             return method(store, *arguments, **named)
         except SearchIndexError:
-            store.rebuild_search()
+            store.search.rebuild()
             return method(store, *arguments, **named)
 
     return change
 
 
 class Store:
-    """One database of conversations. Every method raises `StoreError` where the file can't be used."""
+    """One database of conversations. The public tables hold everything that concerns one of them alone.
 
-    def __init__(self, path: Path, *, patience_ms: int = _PATIENCE_MS, read_only_because: str | None = None) -> None:
-        """Open the database at `path`, made anew where there is none.
+    Every method, of the tables too, raises `StoreError` if the file can't be used.
+    """
 
-        `read_only_because`: why that failed; then what can be read of it is opened, and nothing raises.
+    def __init__(self, path: Path, *, patience_ms: int = _TIMEOUT_MS, read_only_because: str | None = None) -> None:
+        """Open the database at `path`, or create it.
+
+        `read_only_because`: why it could not be opened for writing; then whatever is readable of it is opened, and
+        this does not raise.
         """
         self.path = path
         self._presence: Presence | None = None
@@ -76,15 +79,14 @@ class Store:
                     f"{error.filename} can't be written ({error.strerror}). Nothing was changed. "
                     "See that you may write to its folder, or name another one with --data-dir."
                 ) from error
-        self._messages = MessageTable(self._database)
-        self._conversations = ConversationTable(self._database)
-        self._search = Search(self._database)
+        self.messages = MessageTable(self._database)
+        self.conversations = ConversationTable(self._database)
+        self.search = Search(self._database)
         self.grafts = Grafts(self._database)
-        """Whole conversations from elsewhere."""
-        self.thrown = Trash(self._database)
-        """What lies in the trash."""
+        """Imports of whole conversations."""
+        self.trash = Trash(self._database)
         self.preparations = Preparations(self._database)
-        """What was written and not sent."""
+        """Drafts and generation settings of each conversation."""
 
     def close(self) -> None:
         self._database.close()
@@ -93,17 +95,14 @@ class Store:
 
     @property
     def why_read_only(self) -> str:
-        """Why nothing can be changed; empty where it can."""
+        """Why nothing can be changed, as a sentence; empty if the store can be changed."""
         return self._database.why_read_only
 
-    def take_troubles(self) -> list[str]:
-        """Return what could not be read since the last time, as sentences."""
-        return self._messages.take_troubles()
-
     def clean_up(self, interrupted: str) -> bool:
-        """End what a killed program left streaming, and empty the trash of what lay there long; whether that was done.
+        """End what a killed program left streaming, and delete what has been in the trash for long.
 
-        Another program that has the store open may stream, and take back from the trash: then nothing is done.
+        Return whether that was done. It is not while another program has the store open: that one may be streaming, or
+        may restore from the trash.
         """
         if self._presence is None:
             return False
@@ -113,9 +112,9 @@ class Store:
                 self._empty_trash(_now_ms() - TRASH_KEPT_MS)
         return is_alone
 
-    # --- messages ------------------------------------------------------------------------------------------
+    # --- changes to messages -------------------------------------------------------------------------------
 
-    @_mending
+    @_repairing_index
     def add(
         self,
         conversation_id: int,
@@ -127,210 +126,98 @@ class Store:
         record: Record | None = None,
         is_chosen: bool = True,
     ) -> Message:
-        """Add a message, chosen in this conversation, if at all; it is on the disk when this returns."""
+        """Add a message, and choose it in this conversation unless told otherwise; it is on the disk on return."""
         with self._database.durably():
-            self._conversations.let_others_stay(parent_id, conversation_id if is_chosen else None)
-            message = self._messages.insert(parent_id, role, text, state, record)
+            self.conversations.pin_other_views(parent_id, conversation_id if is_chosen else None)
+            message = self.messages.insert(parent_id, role, text, state, record)
             if is_chosen:
-                self._conversations.choose(conversation_id, {parent_id: message.id})
-            self._conversations.was_used(conversation_id, parent_id)
+                self.conversations.choose(conversation_id, {parent_id: message.id})
+            self.conversations.mark_used(conversation_id, parent_id)
             return message
 
-    @_mending
+    @_repairing_index
     def update(self, *messages: Message) -> None:
-        """Write the text, state and record of messages anew; they are on the disk when this returns."""
+        """Write the text, state and record of messages; they are on the disk on return."""
         with self._database.durably():
-            self._messages.write(messages)
+            self.messages.write(messages)
 
-    @_mending
-    def put_back(self, conversation_id: int, step: Step) -> None:
-        """Make the tree again what it was before a step; on the disk when this returns."""
-        with self._database.durably():
-            self._messages.prune(step.hide, _now_ms())
-            self._messages.prune(step.show, None)
-            self._messages.write(step.messages)
-            for message in step.messages:
-                self._messages.set(message.id, "name", message.name)
-                self._messages.set(message.id, "starred_ms", message.starred_ms)
-                self._messages.set(message.id, "pinned_ms", message.pinned_ms)
-            chosen = {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)}
-            # The trash may have been emptied since.
-            there = self._messages.present({step.root_id, *chosen, *(child for child in chosen.values() if child)})
-            self._conversations.choose(
-                conversation_id,
-                {up: down for up, down in chosen.items() if up in there and (down is None or down in there)},
-            )
-            self._conversations.forget_choices(conversation_id, step.choices.keys() - chosen.keys())
-            if step.root_id in there:
-                self._conversations.set(conversation_id, "root_id", step.root_id)
-
-    @_mending
+    @_repairing_index
     def set_text(self, message_id: MessageId, text: str) -> Message:
-        """Write another text in a message's place and return it; what is known of its old one's tokens goes.
-
-        Raises `KeyError`.
-        """
-        before = self.message(message_id)
+        """Replace the text of a message, drop what its record says of tokens, and return it. Raises `KeyError`."""
+        before = self.messages.get(message_id)
         record = None if before.record is None else without_tokens(before.record)
         message = msgspec.structs.replace(before, text=text, record=record)
         self.update(message)
         return message
 
-    def prune(self, message_ids: Iterable[MessageId], *, is_pruned: bool = True) -> None:
-        """Take messages and all that stands below them out of sight, or let them be seen again.
-
-        They go for good as the trash does. A conversation that begins further down keeps what it shows.
-        """
+    @_repairing_index
+    def put_back(self, conversation_id: int, step: Step) -> None:
+        """Restore the tree as it was before a step; it is on the disk on return."""
         with self._database.durably():
-            self._messages.prune(message_ids, _now_ms() if is_pruned else None)
-
-    def append_texts(
-        self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] | None = None
-    ) -> None:
-        """Write what has streamed into messages since the last time, and of which tokens it is, where that is known."""
-        self._messages.append(texts, drawn or {})
-
-    def messages(self, conversation_id: int) -> list[Message]:
-        """Return every message that the conversation shows in one of its branches, in the order of their making."""
-        return self._messages.shown_by(conversation_id)
-
-    def lineage(self, message_id: MessageId) -> list[Message]:
-        """Return a message and all above it, the topmost first; nothing where there is no such message."""
-        return self._messages.lineage(message_id)
-
-    def message(self, message_id: MessageId) -> Message:
-        """Return one message. Raises `KeyError`."""
-        return self._messages.one(message_id)
-
-    def star(self, message_id: MessageId, *, is_starred: bool = True) -> Message:
-        """Mark a message, or take its mark away; return it. Raises `KeyError`."""
-        with self._database.durably():
-            self._messages.set(message_id, "starred_ms", _now_ms() if is_starred else None)
-        return self.message(message_id)
-
-    def pin_branch(self, message_id: MessageId, *, is_pinned: bool = True) -> Message:
-        """Pin the branch that goes through a message there, or take the pin away; return it. Raises `KeyError`."""
-        with self._database.durably():
-            self._messages.set(message_id, "pinned_ms", _now_ms() if is_pinned else None)
-        return self.message(message_id)
-
-    def name_branch(self, message_id: MessageId, name: str) -> Message:
-        """Call the branch that begins at this message something, or nothing; return it. Raises `KeyError`."""
-        with self._database.durably():
-            self._messages.set(message_id, "name", name)
-        return self.message(message_id)
-
-    def search(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
-        """Return the messages of all branches that answer what is typed, the best first."""
-        try:
-            return self._search.find(typed, filters, limit)
-        except (SearchIndexError, DamagedError):
-            # SQLite does not always say that it is the index alone.
-            self.rebuild_search()
-            return self._search.find(typed, filters, limit)
-
-    def rebuild_search(self) -> None:
-        """Make the search index again, from the messages."""
-        self._search.rebuild()
+            self.messages.prune(step.hide)
+            self.messages.prune(step.show, is_pruned=False)
+            self.messages.write(step.messages)
+            for message in step.messages:
+                self.messages.set(message.id, "name", message.name)
+                self.messages.set(message.id, "starred_ms", message.starred_ms)
+                self.messages.set(message.id, "pinned_ms", message.pinned_ms)
+            chosen = {parent: child for parent, child in step.choices.items() if not isinstance(child, Unset)}
+            # Emptying the trash may have deleted some of them.
+            there = self.messages.existing({step.root_id, *chosen, *(child for child in chosen.values() if child)})
+            self.conversations.choose(
+                conversation_id,
+                {up: down for up, down in chosen.items() if up in there and (down is None or down in there)},
+            )
+            self.conversations.forget_choices(conversation_id, step.choices.keys() - chosen.keys())
+            if step.root_id in there:
+                self.conversations.set(conversation_id, "root_id", step.root_id)
 
     def interrupt_streaming(self, error: str) -> int:
-        """Mark answers that a program which was killed left streaming; return how many."""
-        messages = self._messages.streaming()
+        """Mark the answers that a killed program left streaming as stopped; return how many there were."""
+        messages = self.messages.streaming()
         if messages:
             self.update(*(_interrupted(message, error) for message in messages))
         return len(messages)
 
-    # --- conversations -------------------------------------------------------------------------------------
+    # --- new conversations ---------------------------------------------------------------------------------
 
-    @_mending
+    @_repairing_index
     def create_conversation(self, name: str, system_prompt: str, first_text: str) -> tuple[Conversation, Message]:
         """Add a conversation with its system prompt and first question; return it and the question."""
         with self._database.durably():
-            root = self._messages.insert(None, "root", "")
-            system = self._messages.insert(root.id, "system", system_prompt)
-            first = self._messages.insert(system.id, "user", first_text)
-            conversation = self._conversations.insert(name, root.id)
-            self._conversations.choose(conversation.id, {root.id: system.id, system.id: first.id})
+            root = self.messages.insert(None, "root", "")
+            system = self.messages.insert(root.id, "system", system_prompt)
+            first = self.messages.insert(system.id, "user", first_text)
+            conversation = self.conversations.insert(name, root.id)
+            self.conversations.choose(conversation.id, {root.id: system.id, system.id: first.id})
             return conversation, first
 
     def fork_conversation(self, name: str, message_id: MessageId) -> Conversation:
-        """Add a conversation that shares everything up to a message and ends there; nothing is copied."""
+        """Add a conversation that shares everything up to a message and ends there. Nothing is copied."""
         with self._database.durably():
-            conversation = self._conversations.insert(name, message_id)
-            self._conversations.choose(conversation.id, {message_id: None})
+            conversation = self.conversations.insert(name, message_id)
+            self.conversations.choose(conversation.id, {message_id: None})
             return conversation
 
-    def conversations(self) -> list[Conversation]:
-        """Return the conversations that are not thrown away: those pinned, the last used first, those put away."""
-        return self._conversations.all()
-
-    def trashed_conversations(self) -> list[Conversation]:
-        """Return what was thrown away and can be taken back, the last used first."""
-        return self._conversations.all(is_trashed=True)
-
-    def conversation(self, conversation_id: int) -> Conversation:
-        """Return a conversation that is not thrown away. Raises `KeyError`."""
-        return self._conversations.one(conversation_id)
-
-    def rename(self, conversation_id: int, name: str) -> None:
-        self._set(conversation_id, "name", name)
-
-    def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
-        """Keep a conversation at the top of the list."""
-        self._set(conversation_id, "pinned_ms", _now_ms() if is_pinned else None)
-
-    def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
-        """Put a conversation out of the way, or take it out again."""
-        self._set(conversation_id, "archived_ms", _now_ms() if is_archived else None)
-
-    def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Lay a conversation into a folder, which is there as long as anything lies in it; empty: into none."""
-        self._set(conversation_id, "folder", folder)
-
-    def folders(self) -> list[str]:
-        """Return the folders that anything lies in which is not thrown away."""
-        return self._conversations.folders()
-
-    def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
-        """Let the conversation begin further up, so that a branch there becomes its own; `child_ids`: the way down."""
-        with self._database.transaction():
-            self._conversations.choose(conversation_id, child_ids)
-            self._conversations.set(conversation_id, "root_id", root_id)
-
-    def choices(self, conversation_id: int) -> dict[MessageId, MessageId | None]:
-        """Return the chosen child of each message, as `app.model.tree.Choices` has it."""
-        return self._conversations.choices(conversation_id)
-
-    def choose(self, conversation_id: int, child_ids: Choices) -> None:
-        """Remember the chosen children, by their parents."""
-        with self._database.transaction():
-            self._conversations.choose(conversation_id, child_ids)
-
-    def trash(self, conversation_id: int) -> None:
-        """Throw a conversation away; it can be taken back until the trash is emptied."""
-        self._set(conversation_id, "trashed_ms", _now_ms())
-
-    def restore(self, conversation_id: int) -> None:
-        """Take a conversation back from the trash."""
-        self._set(conversation_id, "trashed_ms", None)
+    # --- deleting ------------------------------------------------------------------------------------------
 
     def empty_trash(self) -> int:
-        """Delete what was thrown away and every message that no other conversation reaches; return their number.
+        """Permanently delete what is in the trash and no other conversation reaches; return the number of messages.
 
-        Where they are many they are out of sight at once and deleted behind; what is left of them in the search index,
-        the log, the backups and of what models read goes next (`Upkeep`). Another program may show and take back what
-        lies there, so where one has the store open this raises.
+        Many messages are hidden at once and deleted later, by `Upkeep`. It also removes what is left of them in the
+        search index, the log, the backups and the cache of models. Raises `StoreError` if another program has the
+        store open, because that program may show or restore what is in the trash.
         """
         with self._alone_to_delete():
-            return self._empty_trash(_EVER)
+            return self._empty_trash(_END_OF_TIME_MS)
 
-    def delete_for_good(self, conversation_ids: Iterable[int], branch_ids: Iterable[MessageId] = ()) -> int:
-        """Delete of what lies in the trash these conversations and pruned branches; else as `empty_trash`."""
+    def delete_permanently(self, conversation_ids: Iterable[int], branch_ids: Iterable[MessageId] = ()) -> int:
+        """Delete these conversations and pruned branches, as far as they are in the trash; as `empty_trash`."""
         conversations, branches = set(conversation_ids), set(branch_ids)
         with self._alone_to_delete():
             return self._delete(
-                [found for found in self.thrown.conversations_before(_EVER) if found in conversations],
-                [found for found in self.thrown.branches_before(_EVER) if found in branches],
+                [found for found in self.trash.conversations_before(_END_OF_TIME_MS) if found in conversations],
+                [found for found in self.trash.branches_before(_END_OF_TIME_MS) if found in branches],
             )
 
     @contextlib.contextmanager
@@ -344,25 +231,14 @@ class Store:
             yield
 
     def _empty_trash(self, before_ms: int) -> int:
-        return self._delete(self.thrown.conversations_before(before_ms), self.thrown.branches_before(before_ms))
+        return self._delete(self.trash.conversations_before(before_ms), self.trash.branches_before(before_ms))
 
-    @_mending
+    @_repairing_index
     def _delete(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> int:
         if not conversation_ids and not branch_ids:
             return 0
         with self._database.durably():
-            return self.thrown.delete(conversation_ids, branch_ids)
-
-    # --- inside --------------------------------------------------------------------------------------------
-
-    def _set(
-        self,
-        conversation_id: int,
-        column: Literal["name", "folder", "trashed_ms", "pinned_ms", "archived_ms"],
-        value: str | int | None,
-    ) -> None:
-        with self._database.durably():
-            self._conversations.set(conversation_id, column, value)
+            return self.trash.delete(conversation_ids, branch_ids)
 
 
 def _interrupted(message: Message, error: str) -> Message:

@@ -18,7 +18,7 @@ def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     """Print the messages that contain the words; return the exit code."""
     # The shell removed the quotes around a phrase.
     query = understood(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
-    hits = store.search(query.words, query.filters, limit=_MAX_HITS)
+    hits = store.search.find(query.words, query.filters, limit=_MAX_HITS)
     if as_json:
         print_json([_hit(hit) for hit in hits])
     else:
@@ -51,7 +51,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 
 def list_conversations(store: Store, *, as_json: bool) -> int:
     """Print all conversations; return the exit code."""
-    conversations = store.conversations()
+    conversations = store.conversations.all()
     if as_json:
         print_json(conversations)
     else:
@@ -65,7 +65,7 @@ def conversations_named(store: Store, names: Sequence[str] | None) -> tuple[list
 
     If `names` is None, return all conversations.
     """
-    conversations = sorted(store.conversations(), key=lambda conversation: conversation.id)
+    conversations = sorted(store.conversations.all(), key=lambda conversation: conversation.id)
     if names is None:
         return conversations, []
     found: dict[int, Conversation] = {}

@@ -30,7 +30,7 @@ def replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
                 requests[message.id] = ReplayRequest(message, path[:number])
     problems = [f"There is no conversation “{name}”." for name in missing]
     for message_id in chosen.message:
-        line = store.lineage(message_id) if abs(message_id) <= _MAX_ID else []
+        line = store.messages.lineage(message_id) if abs(message_id) <= _MAX_ID else []
         if line:
             requests[message_id] = ReplayRequest(line[-1], line[:-1])
         else:

@@ -198,7 +198,9 @@ class Desk:
         """A message as the store has it now."""
         assert self.controller.shown.conversation is not None
         return next(
-            stored for stored in self.store.messages(self.controller.shown.conversation.id) if stored.id == message.id
+            stored
+            for stored in self.store.messages.shown_by(self.controller.shown.conversation.id)
+            if stored.id == message.id
         )
 
     def by_text(self, text: str) -> Message:

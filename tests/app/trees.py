@@ -36,7 +36,7 @@ def plant(store: Store, line: str) -> Planted:
             if label not in ids:
                 ids[label] = store.add(conversation.id, parent_id, _ROLES[label[0]], label).id
             else:
-                store.choose(conversation.id, {parent_id: ids[label]})
+                store.conversations.choose(conversation.id, {parent_id: ids[label]})
             parent_id = ids[label]
     return Planted(conversation.id, ids)
 

@@ -125,7 +125,7 @@ def _export(format_: str, folder: Path) -> dict[str, float]:
     application = QGuiApplication([])
     store = Store(folder / "conversations.sqlite3")
     started = time.perf_counter()
-    part = whole_tree(store, store.conversations()[0].id)
+    part = whole_tree(store, store.conversations.all()[0].id)
     for _ in export(part, format_, folder / "out", Options()):  # pyright: ignore[reportArgumentType]
         pass
     seconds = time.perf_counter() - started

@@ -36,16 +36,16 @@ def rows() -> Iterator[Row]:
         words, weights = _language(draw)
         filled_s = _fill(path, draw, words, weights)
         with contextlib.closing(Store(path)) as store:
-            lists = [_ms(store.conversations) for _ in range(_ROUNDS)]
-            numbers = [conversation.id for conversation in store.conversations()]
-            opened = [_ms(lambda: store.messages(draw.choice(numbers))) for _ in range(_ROUNDS * 10)]
+            lists = [_ms(store.conversations.all) for _ in range(_ROUNDS)]
+            numbers = [conversation.id for conversation in store.conversations.all()]
+            opened = [_ms(lambda: store.messages.shown_by(draw.choice(numbers))) for _ in range(_ROUNDS * 10)]
             typed = [_typed(store, _questions(draw, words, weights)) for _ in range(_ROUNDS)]
-            filtered = [_ms(lambda: store.search("b", limit=20)) for _ in range(_ROUNDS)]
-            signs = [_ms(lambda: store.search("->", limit=20)) for _ in range(_ROUNDS)]
+            filtered = [_ms(lambda: store.search.find("b", limit=20)) for _ in range(_ROUNDS)]
+            signs = [_ms(lambda: store.search.find("->", limit=20)) for _ in range(_ROUNDS)]
             short, long = _appended(store, 0), _appended(store, 400_000)
-            rebuilt = [_ms(store.rebuild_search) / 1e3]
+            rebuilt = [_ms(store.search.rebuild) / 1e3]
             for number in numbers:
-                store.trash(number)
+                store.conversations.trash(number)
             emptied = [_ms(store.empty_trash)]
         starts = [_ms(lambda: Store(path).close()) for _ in range(_ROUNDS)]
         size = path.stat().st_size / 1e6
@@ -122,7 +122,7 @@ def _questions(draw: random.Random, words: list[str], weights: list[float]) -> l
 def _typed(store: Store, questions: list[str]) -> list[float]:
     """Milliseconds of each search, where each question is typed letter by letter."""
     return [
-        _ms(lambda question=question, end=end: store.search(question[:end], limit=20))
+        _ms(lambda question=question, end=end: store.search.find(question[:end], limit=20))
         for question in questions
         for end in range(1, len(question) + 1)
     ]
@@ -132,7 +132,7 @@ def _appended(store: Store, num_chars: int) -> list[float]:
     """Milliseconds of each write of streamed text, into a message that has so much already."""
     conversation, question = store.create_conversation("streamed", "", "u1")
     answer = store.add(conversation.id, question.id, "assistant", "word " * (num_chars // 5), state="streaming")
-    return [_ms(lambda: store.append_texts({answer.id: "twelve more words " * 4})) for _ in range(_PIECES)]
+    return [_ms(lambda: store.messages.append({answer.id: "twelve more words " * 4})) for _ in range(_PIECES)]
 
 
 def _ms(what: Callable[[], object]) -> float:

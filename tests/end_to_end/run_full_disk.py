@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
             written.append(text)
         except StoreError as error:
             told = str(error)
-    kept = [message.text for message in store.messages(conversation.id)] == written
+    kept = [message.text for message in store.messages.shown_by(conversation.id)] == written
     # The last bytes, too.
     with contextlib.suppress(OSError), (folder / "rest").open("wb", buffering=0) as rest:
         while rest.write(bytes(512)):
@@ -62,12 +62,15 @@ def main(folder: Path) -> None:
         again = Store(path)
     except StoreError as error:
         again = Store(path, read_only_because=str(error))
-    kept_again = [message.text for message in again.messages(conversation.id)] == written
+    kept_again = [message.text for message in again.messages.shown_by(conversation.id)] == written
     again.close()
     ballast.unlink()
     roomy = Store(path)
     roomy.add(conversation.id, last.id, "user", "there is room again")
-    kept_at_last = [message.text for message in roomy.messages(conversation.id)] == [*written, "there is room again"]
+    kept_at_last = [message.text for message in roomy.messages.shown_by(conversation.id)] == [
+        *written,
+        "there is room again",
+    ]
     roomy.close()
     with sqlite3.connect(path) as connection:
         (sound,) = connection.execute("PRAGMA integrity_check").fetchone()
@@ -101,9 +104,9 @@ def _imported(store: Store, folder: Path) -> tuple[str, int]:
     try:
         for _ in import_files(store, [pipe]):
             pass
-        return "", len(store.conversations())
+        return "", len(store.conversations.all())
     except StoreError as error:
-        return str(error), len(store.conversations())
+        return str(error), len(store.conversations.all())
     finally:
         writer.join()
         pipe.unlink()

@@ -94,12 +94,12 @@ def test_after_a_kill_the_answer_is_there_as_far_as_it_was_stored_and_streams_no
         _until(bough, "streaming")
         _seconds_until_the_worker_ends(bough)
     with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:
-        (conversation,) = store.conversations()
-        question, answer = store.messages(conversation.id)[-2:]
+        (conversation,) = store.conversations.all()
+        question, answer = store.messages.shown_by(conversation.id)[-2:]
         assert question.text == "Go on."
         assert answer.state == "streaming"
         assert answer.text == ("ab" * len(answer.text))[: len(answer.text)]
         assert len(answer.text) > 0
         assert store.clean_up("Bough ended.")
-        ended = store.messages(conversation.id)[-1]
+        ended = store.messages.shown_by(conversation.id)[-1]
         assert (ended.text, ended.state) == (answer.text, "stopped")

@@ -62,7 +62,9 @@ class _Talk:
 
     def stored(self, message_id: int) -> Message:
         store = Store(self.application.store.path)
-        messages = {message.id: message for talk in store.conversations() for message in store.messages(talk.id)}
+        messages = {
+            message.id: message for talk in store.conversations.all() for message in store.messages.shown_by(talk.id)
+        }
         store.close()
         return messages[message_id]
 
@@ -244,7 +246,7 @@ def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_a
     assert answer.record is not None
     assert "the model's context holds 4,096" in str(answer.record.error)
     assert controller.shown.conversation is not None
-    assert store.messages(controller.shown.conversation.id)[-2:] == [question, answer]
+    assert store.messages.shown_by(controller.shown.conversation.id)[-2:] == [question, answer]
     controller.shown.new_conversation()
     controller.send("u1")
     qtbot.waitUntil(lambda: controller.shown.path[-1].text == _SAYING, timeout=PATIENCE_MS)
@@ -334,7 +336,7 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
     num_answers = 0
     for conversation in controller.program.conversations.all:
         controller.shown.open_conversation(conversation.id)
-        stored = {message.id: message for message in store.messages(conversation.id)}
+        stored = {message.id: message for message in store.messages.shown_by(conversation.id)}
         for message in controller.shown.path:
             assert stored[message.id] == message
             assert message.state in {"complete", "stopped", "cut"}

@@ -101,8 +101,8 @@ class _Kills:
             assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)
         with contextlib.closing(Store(path)) as store:
             messages: dict[int, Message] = {}
-            for conversation in store.conversations():
-                messages |= {message.id: message for message in store.messages(conversation.id)}
+            for conversation in store.conversations.all():
+                messages |= {message.id: message for message in store.messages.shown_by(conversation.id)}
         self._said += [str(line[1]) for line in lines if line[0] == "said"]
         assert set(self._said) <= {message.text for message in messages.values() if message.role == "user"}
         lost_since_ns = killed_ns

@@ -51,7 +51,7 @@ def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot
     application.answers.ended.connect(ends.append)
     application.answers.ask([answer], [*controller.shown.path, question], conversation.id)
     qtbot.waitUntil(lambda: bool(ends), timeout=PATIENCE_MS)
-    stored = store.messages(conversation.id)[-1]
+    stored = store.messages.shown_by(conversation.id)[-1]
     assert stored == ends[0]
     assert stored.text.endswith(" end")
     record = stored.record

@@ -26,4 +26,4 @@ def test_a_backup_that_is_restored_is_what_the_window_shows_then_and_the_store_b
     (kept,) = (tmp_path / "backups").glob("conversations-*-replaced.sqlite3")
     assert str(kept) in notice
     with contextlib.closing(Store(kept)) as store:
-        assert {conversation.name for conversation in store.conversations()} == {"old", "new"}
+        assert {conversation.name for conversation in store.conversations.all()} == {"old", "new"}

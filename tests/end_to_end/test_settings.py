@@ -366,7 +366,7 @@ def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
     messages = {
         message.id: message
         for conversation in person.controller.program.conversations.all
-        for message in person.application.store.messages(conversation.id)
+        for message in person.application.store.messages.shown_by(conversation.id)
     }
     assert (messages[first.id].state, len(messages[first.id].text)) == ("cut", 400)
 

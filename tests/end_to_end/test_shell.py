@@ -133,7 +133,7 @@ def test_what_can_not_be_said_is_told_in_a_line(folder: Path) -> None:
 
 def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, tmp_path: Path) -> None:
     store = Store(folder / "conversations.sqlite3")
-    store.rename(1, "line\nbreak and \x1b[31mcolour")
+    store.conversations.rename(1, "line\nbreak and \x1b[31mcolour")
     store.close()
     with contextlib.closing(sqlite3.connect(folder / "conversations.sqlite3")) as database:
         database.execute("PRAGMA user_version = 99")
@@ -200,7 +200,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
         finally:
             bough.kill()
     store = Store(folder / "conversations.sqlite3")
-    assert len(store.conversations()) == 2
+    assert len(store.conversations.all()) == 2
     store.close()
 
 
@@ -247,7 +247,7 @@ def test_answers_are_run_again_and_what_does_not_match_is_told(tmp_path: Path) -
             talk.id, question.id, "assistant", written.text, state="cut", record=structs.replace(record, seed=8)
         )
         other = store.add(talk.id, question.id, "assistant", "Another text.", state="cut", record=record)
-        store.choose(talk.id, {question.id: good.id})
+        store.conversations.choose(talk.id, {question.id: good.id})
     done = _bough("replay", "branches", folder=data)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were drawn again.\n"

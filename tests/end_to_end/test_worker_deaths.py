@@ -112,7 +112,7 @@ class _Deaths:
     def check_store(self, message: Message) -> None:
         assert self.controller.shown.conversation is not None
         other = Store(self.application.store.path)
-        assert message in other.messages(self.controller.shown.conversation.id)
+        assert message in other.messages.shown_by(self.controller.shown.conversation.id)
         other.close()
 
 

@@ -107,8 +107,8 @@ def _tree(store: Store, num_messages: int) -> int:
         record = Record(model="guide") if role == "assistant" else None
         messages.append(store.add(conversation.id, parent.id, role, _text(draw), record=record))
     if num_messages > 10:
-        store.star(messages[-3].id, is_starred=True)
-        store.name_branch(messages[-5].id, "the short way")
+        store.messages.star(messages[-3].id, is_starred=True)
+        store.messages.name_branch(messages[-5].id, "the short way")
     return conversation.id
 
 

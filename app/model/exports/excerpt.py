@@ -93,8 +93,8 @@ class Excerpt:
 
 def whole_tree(store: Store, conversation_id: int) -> Excerpt:
     """Return all of a conversation. Raises `KeyError`."""
-    conversation = store.conversation(conversation_id)
-    messages, choices = store.messages(conversation_id), store.choices(conversation_id)
+    conversation = store.conversations.get(conversation_id)
+    messages, choices = store.messages.shown_by(conversation_id), store.conversations.choices(conversation_id)
     return Excerpt(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices))
 
 

@@ -101,7 +101,7 @@ class TrashWindow(_ListWindow):
 
     def refresh(self) -> None:
         """Read the trash again."""
-        work = self._archive.read(lambda store: store.thrown.listed())
+        work = self._archive.read(lambda store: store.trash.listed())
         work.done.connect(self._show)
         work.failed.connect(self.fail)
 
@@ -158,7 +158,7 @@ class TrashWindow(_ListWindow):
         """Count the messages that would be deleted, then ask."""
         conversations, branches = _ids(thrown)
         self._asked = (question, thrown)
-        work = self._archive.read(lambda store: store.thrown.counted(conversations, branches))
+        work = self._archive.read(lambda store: store.trash.counted(conversations, branches))
         work.done.connect(self._show_question)
         work.failed.connect(self.fail)
 

@@ -38,7 +38,7 @@ def _read_again(desk: Desk, message: Message) -> Message:
     """What another program finds, or this one after it was killed."""
     other = Store(desk.path)
     assert desk.controller.shown.conversation is not None
-    messages = {found.id: found for found in other.messages(desk.controller.shown.conversation.id)}
+    messages = {found.id: found for found in other.messages.shown_by(desk.controller.shown.conversation.id)}
     other.close()
     return messages[message.id]
 

@@ -31,7 +31,7 @@ def _after_a_kill(desk: Desk) -> Message:
     other = Store(desk.path)
     other.interrupt_streaming("It was killed.")
     assert desk.controller.shown.conversation is not None
-    message = other.messages(desk.controller.shown.conversation.id)[-1]
+    message = other.messages.shown_by(desk.controller.shown.conversation.id)[-1]
     other.close()
     return message
 
@@ -120,10 +120,10 @@ def test_of_text_some_tokens_of_which_are_not_known_none_are(tmp_path: Path) -> 
     conversation_id, question = planted.conversation_id, planted.ids["u1"]
     record = Record(model="guide", token_ids=(1,))
     answer = store.add(conversation_id, question, "assistant", "a", state="streaming", record=record)
-    store.append_texts({answer.id: "b"}, {answer.id: [Drawn(2, "s")]})
-    assert store.message(answer.id).record == Record(model="guide", token_ids=(1, 2), origins="gs")
-    store.append_texts({answer.id: "c"})
-    found = store.message(answer.id)
+    store.messages.append({answer.id: "b"}, {answer.id: [Drawn(2, "s")]})
+    assert store.messages.get(answer.id).record == Record(model="guide", token_ids=(1, 2), origins="gs")
+    store.messages.append({answer.id: "c"})
+    found = store.messages.get(answer.id)
     assert (found.text, found.record) == ("abc", Record(model="guide"))
     store.close()
 

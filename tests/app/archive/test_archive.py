@@ -150,7 +150,7 @@ def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: Qt
     assert came.args is not None
     assert "nowhere" in came.args[0]
     assert came.args[0].endswith(".")
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     with pytest.raises(StoreError, match="thrown away"):
         next(run_export(store, order, tmp_path / "file.md"))
 
@@ -166,13 +166,13 @@ def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
     file.write_text("\n".join(json.dumps(line) for line in lines[:5]))
     summary = _came_of(archive.write(partial(import_files, paths=[file])), qtbot)
     assert summary.num_conversations == 5
-    assert len(store.conversations()) == 6
+    assert len(store.conversations.all()) == 6
     file.write_text("\n".join(json.dumps(line) for line in lines))
     work = archive.write(partial(import_files, paths=[file]))
     with qtbot.waitSignal(work.progressed, timeout=PATIENCE_MS):
         pass
     archive.close()
-    assert len(store.conversations()) == 6
+    assert len(store.conversations.all()) == 6
 
 
 def test_the_answer_to_the_latest_question_comes_whatever_was_typed_before(

@@ -13,6 +13,7 @@ from app.model.unsent import Unsent
 from app.notices import Notice, UndoDelete
 from tests.app.asking import set_sampling
 from tests.app.desk import Desk
+from tests.app.model.stores import trashed_ids
 from tests.app.trees import drawn, labels
 from worker.protocol import Command, Continuation, Generate
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 def _tree(desk: Desk) -> str:
     assert desk.controller.shown.conversation is not None
-    return drawn(desk.store.messages(desk.controller.shown.conversation.id))
+    return drawn(desk.store.messages.shown_by(desk.controller.shown.conversation.id))
 
 
 def _open_id(desk: Desk) -> int:
@@ -345,7 +346,7 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
 
 def test_a_conversation_that_is_gone_opens_as_an_empty_page(desk: Desk) -> None:
     desk.ask("u1", "a1")
-    desk.store.trash(_open_id(desk))
+    desk.store.conversations.trash(_open_id(desk))
     desk.controller.shown.open_conversation(_open_id(desk))
     assert desk.controller.shown.conversation is None
     assert desk.controller.shown.path == []
@@ -374,7 +375,7 @@ def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Des
     desk.program.conversations.delete(thrown)
     desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "4 messages were deleted for good."
-    assert desk.store.trashed_conversations() == []
+    assert trashed_ids(desk.store) == []
     # The worker gives up what it has in memory before anything is removed from disk.
     assert desk.link.loads[-1].cache.disk_limit_bytes == 0
     assert asked == []

@@ -287,12 +287,12 @@ class _Walk:
         self.desk.answers.save()
         store = self.desk.store
         for talk in self.forest.kept_talks:
-            messages = store.messages(talk)
+            messages = store.messages.shown_by(talk)
             assert [message.id for message in messages] == sorted(self.forest.reached(talk))
             for message in messages:
                 assert message.text == self.forest.nodes[message.id].text
                 assert (message.state == "streaming") == (message.id in self.growing)
-            path = Tree(messages, store.conversation(talk).root_id).path(store.choices(talk))
+            path = Tree(messages, store.conversations.get(talk).root_id).path(store.conversations.choices(talk))
             assert [message.id for message in path] == self.forest.path(talk)
         database = sqlite3.connect(self.desk.path)
         database.execute(INTEGRITY_CHECK)

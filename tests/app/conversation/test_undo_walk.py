@@ -400,13 +400,15 @@ class _Walk:
     def compare_store(self) -> None:
         self.desk.answers.save()
         for talk in self.model.talks:
-            messages = self.desk.store.messages(talk)
+            messages = self.desk.store.messages.shown_by(talk)
             assert {message.id for message in messages} == self.model.reached(talk)
             for message in messages:
                 node = self.model.nodes[message.id]
                 found = (message.parent_id, message.role, message.text, _marks(message))
                 assert found == (node.parent, node.role, node.text, node.marks)
-            path = Tree(messages, self.desk.store.conversation(talk).root_id).path(self.desk.store.choices(talk))
+            path = Tree(messages, self.desk.store.conversations.get(talk).root_id).path(
+                self.desk.store.conversations.choices(talk)
+            )
             assert [message.id for message in path] == self.model.path(talk)
 
 

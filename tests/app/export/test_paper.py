@@ -62,7 +62,7 @@ def part(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
     conversation, question = store.create_conversation("Trip & <plans>", "Be brief.", "Why\n  is it so? <b>&amp;")
     answer = store.add(conversation.id, question.id, "assistant", _ANSWER, record=Record(model="guide", seed=7))
     store.add(conversation.id, question.id, "assistant", "Another \x01 answer.")
-    store.choose(conversation.id, {question.id: answer.id})
+    store.conversations.choose(conversation.id, {question.id: answer.id})
     long = "\n\n".join(f"Paragraph number {number} of a long text." for number in range(120))
     follow_up = store.add(conversation.id, answer.id, "user", "And then?")
     store.add(conversation.id, follow_up.id, "assistant", long)

@@ -52,8 +52,13 @@ def bytes_below(folder: Path) -> bytes:
 
 
 def shown(store: Store, conversation_id: int) -> list[Message]:
-    tree = Tree(store.messages(conversation_id), store.conversation(conversation_id).root_id)
-    return tree.path(store.choices(conversation_id))
+    tree = Tree(store.messages.shown_by(conversation_id), store.conversations.get(conversation_id).root_id)
+    return tree.path(store.conversations.choices(conversation_id))
+
+
+def trashed_ids(store: Store) -> list[int]:
+    """The conversations in the trash."""
+    return store.trash.conversations_before(2**63 - 1)
 
 
 def connection_of(store: Store) -> sqlite3.Connection:

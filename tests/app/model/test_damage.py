@@ -17,7 +17,7 @@ from app.model.message import Record
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.tree import Tree
-from tests.app.model.stores import sql
+from tests.app.model.stores import sql, trashed_ids
 from tests.app.trees import drawn, labels, plant
 
 _PAGE = 4096
@@ -37,7 +37,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 record = Record(model="guide", token_ids=tuple(range(draw.randrange(200))))
                 parent = store.add(planted.conversation_id, parent, "assistant", text, record=record).id
             if number % 3 == 0:
-                store.trash(planted.conversation_id)
+                store.conversations.trash(planted.conversation_id)
     return path
 
 
@@ -52,7 +52,7 @@ def _use(store: Store) -> None:
     """Do everything that a person could."""
 
     def each_conversation() -> None:
-        for conversation in store.conversations():
+        for conversation in store.conversations.all():
             with contextlib.suppress(StoreError):
                 opened = OpenConversation(store, conversation)
                 # One whose root is lost shows nothing.
@@ -61,13 +61,13 @@ def _use(store: Store) -> None:
 
     uses: list[Callable[[], object]] = [
         each_conversation,
-        store.trashed_conversations,
-        lambda: store.search("word"),
-        lambda: store.search("->"),
+        lambda: trashed_ids(store),
+        lambda: store.search.find("word"),
+        lambda: store.search.find("->"),
         lambda: store.clean_up("It ended."),
         lambda: store.create_conversation("name", "", "u1"),
         store.empty_trash,
-        store.rebuild_search,
+        store.search.rebuild,
     ]
     for use in uses:
         with contextlib.suppress(StoreError):
@@ -133,19 +133,19 @@ def test_a_message_whose_page_is_broken_is_set_aside_and_the_rest_is_there(tmp_p
         file.write(b"\xff" * 4)
     before = path.read_bytes()
     with contextlib.closing(Store(path)) as store:
-        messages = store.messages(planted.conversation_id)
+        messages = store.messages.shown_by(planted.conversation_id)
         by_id = {message.id: message for message in messages}
         assert (by_id[long.id].text, by_id[long.id].state) == ("", "failed")
         assert by_id[long.id].parent_id == planted.ids["u3"]
-        (trouble,) = store.take_troubles()
+        (trouble,) = store.messages.take_problems()
         assert trouble == (
             f"Message {long.id} can't be read: its part of the file is damaged. It was set aside; the others are there."
         )
-        tree = Tree(messages, store.conversation(planted.conversation_id).root_id)
-        assert labels(tree.path(store.choices(planted.conversation_id))) == "u1-a1-u3-u4"
+        tree = Tree(messages, store.conversations.get(planted.conversation_id).root_id)
+        assert labels(tree.path(store.conversations.choices(planted.conversation_id))) == "u1-a1-u3-u4"
         assert below.id in tree
-        assert drawn(store.messages(other.conversation_id)) == "u5-a5"
-        assert store.take_troubles() == []
+        assert drawn(store.messages.shown_by(other.conversation_id)) == "u5-a5"
+        assert store.messages.take_problems() == []
     assert path.read_bytes() == before
     assert Backups(path).files() == []
 
@@ -157,7 +157,7 @@ def test_a_message_of_an_unknown_kind_is_told_and_its_text_is_there(tmp_path: Pa
         planted = plant(store, "u1-a1")
         with sql(path) as database:
             database.execute(f"UPDATE message SET {column} = ? WHERE id = ?", (value, planted.ids["a1"]))
-        assert drawn(store.messages(planted.conversation_id)) == "u1-a1"
-        (trouble,) = store.take_troubles()
+        assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1"
+        (trouble,) = store.messages.take_problems()
         assert trouble.startswith(f"Message {planted.ids['a1']} is of an unknown kind (")
         assert value in trouble

@@ -15,15 +15,15 @@ from tests.app.trees import drawn, labels, plant
 def test_a_pruned_branch_is_out_of_sight_and_search_and_comes_back_as_it_was(store: Store) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a2-u3")
     talk = planted.conversation_id
-    before = (store.messages(talk), store.choices(talk), labels(shown(store, talk)))
-    store.prune([planted.ids["a2"]])
-    assert drawn(store.messages(talk)) == "u1-a1-u2"
+    before = (store.messages.shown_by(talk), store.conversations.choices(talk), labels(shown(store, talk)))
+    store.messages.prune([planted.ids["a2"]])
+    assert drawn(store.messages.shown_by(talk)) == "u1-a1-u2"
     assert labels(shown(store, talk)) == "u1-a1-u2"
-    assert store.search("u3") == store.search("a2") == []
-    assert [hit.message.text for hit in store.search("u2")] == ["u2"]
-    store.prune([planted.ids["a2"]], is_pruned=False)
-    assert (store.messages(talk), store.choices(talk), labels(shown(store, talk))) == before
-    assert [hit.message.text for hit in store.search("u3")] == ["u3"]
+    assert store.search.find("u3") == store.search.find("a2") == []
+    assert [hit.message.text for hit in store.search.find("u2")] == ["u2"]
+    store.messages.prune([planted.ids["a2"]], is_pruned=False)
+    assert (store.messages.shown_by(talk), store.conversations.choices(talk), labels(shown(store, talk))) == before
+    assert [hit.message.text for hit in store.search.find("u3")] == ["u3"]
 
 
 def test_what_was_pruned_goes_for_good_with_the_trash_but_for_what_another_conversation_shows(
@@ -31,40 +31,40 @@ def test_what_was_pruned_goes_for_good_with_the_trash_but_for_what_another_conve
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2-u3 | u1-a3")
     fork = store.fork_conversation("fork", planted.ids["u2"])
-    store.prune([planted.ids["a1"]])
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a3"
-    assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2-u3"
-    assert [hit.conversation.id for hit in store.search("u3")] == [fork.id]
+    store.messages.prune([planted.ids["a1"]])
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
+    assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2-u3"
+    assert [hit.conversation.id for hit in store.search.find("u3")] == [fork.id]
     # What the fork grows by is its own; the branch stays pruned where it was.
     store.add(fork.id, planted.ids["a2"], "user", "u4")
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a3"
-    store.prune([planted.ids["a2"]])
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
+    store.messages.prune([planted.ids["a2"]])
     assert store.empty_trash() == 3
-    assert drawn(store.messages(fork.id)) == "u1-a1-u2"
-    assert store.search("u3") == []
+    assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2"
+    assert store.search.find("u3") == []
     with sql(path) as database:
         assert database.execute("SELECT count(*) FROM message").fetchone() == (2 + 4,)
 
 
 def test_what_was_pruned_long_ago_goes_when_the_program_starts(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
-    store.prune([planted.ids["u2"]])
+    store.messages.prune([planted.ids["u2"]])
     with sql(path) as database:
         database.execute("UPDATE message SET pruned_ms = pruned_ms - ?", (TRASH_KEPT_MS + 1000,))
     # What is above it was pruned just now.
-    store.prune([planted.ids["a1"]])
+    store.messages.prune([planted.ids["a1"]])
     assert store.clean_up("It ended.")
-    store.prune([planted.ids["a1"]], is_pruned=False)
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a1 | u1-a3"
+    store.messages.prune([planted.ids["a1"]], is_pruned=False)
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1 | u1-a3"
 
 
 def test_writing_below_what_another_program_pruned_brings_it_back(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1-u2")
     other = Store(path)
-    other.prune([planted.ids["a1"]])
+    other.messages.prune([planted.ids["a1"]])
     other.close()
     store.add(planted.conversation_id, planted.ids["u2"], "assistant", "a2")
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a1-u2-a2"
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1-u2-a2"
 
 
 def test_another_text_in_an_answers_place_has_none_of_its_tokens(store: Store) -> None:
@@ -73,26 +73,26 @@ def test_another_text_in_an_answers_place_has_none_of_its_tokens(store: Store) -
     answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", "old", record=record)
     changed = store.set_text(answer.id, "new and searchable")
     assert changed.record == Record(model="guide", seed=7)
-    assert store.messages(planted.conversation_id)[-1] == changed
-    assert [hit.message.id for hit in store.search("searchable")] == [answer.id]
-    assert store.search("old") == []
+    assert store.messages.shown_by(planted.conversation_id)[-1] == changed
+    assert [hit.message.id for hit in store.search.find("searchable")] == [answer.id]
+    assert store.search.find("old") == []
     with pytest.raises(KeyError):
         store.set_text(99, "nobody's")
 
 
 def test_folders_hold_conversations_and_those_put_away_come_last(store: Store) -> None:
     first, second, third = (plant(store, "u1-a1").conversation_id for _ in range(3))
-    store.put_into_folder(first, "Work/Trips")
-    store.put_into_folder(second, "Home")
-    store.archive(third)
-    assert store.folders() == ["Home", "Work/Trips"]
-    assert [(talk.id, talk.folder, talk.archived_ms is not None) for talk in store.conversations()] == [
+    store.conversations.put_into_folder(first, "Work/Trips")
+    store.conversations.put_into_folder(second, "Home")
+    store.conversations.archive(third)
+    assert store.conversations.folders() == ["Home", "Work/Trips"]
+    assert [(talk.id, talk.folder, talk.archived_ms is not None) for talk in store.conversations.all()] == [
         (second, "Home", False),
         (first, "Work/Trips", False),
         (third, "", True),
     ]
-    store.put_into_folder(second, "")
-    store.trash(first)
-    store.archive(third, is_archived=False)
-    assert store.folders() == []
-    assert store.conversation(third).archived_ms is None
+    store.conversations.put_into_folder(second, "")
+    store.conversations.trash(first)
+    store.conversations.archive(third, is_archived=False)
+    assert store.conversations.folders() == []
+    assert store.conversations.get(third).archived_ms is None

@@ -56,15 +56,15 @@ def _as_the_program_starts(path: Path) -> Store:
 
 
 def _refuses_all_changes(store: Store) -> None:
-    (conversation,) = store.conversations() or [None]
+    (conversation,) = store.conversations.all() or [None]
     number = 1 if conversation is None else conversation.id
     for change in (
         lambda: store.create_conversation("name", "", "u1"),
         lambda: store.add(number, 1, "user", "u2"),
-        lambda: store.append_texts({1: "more"}),
-        lambda: store.rename(number, "name"),
-        lambda: store.trash(number),
-        store.rebuild_search,
+        lambda: store.messages.append({1: "more"}),
+        lambda: store.conversations.rename(number, "name"),
+        lambda: store.conversations.trash(number),
+        store.search.rebuild,
     ):
         with pytest.raises(StoreError, match="Nothing can be changed now"):
             change()
@@ -78,9 +78,9 @@ def test_a_read_only_folder_is_read(path: Path) -> None:
     with _nobody(), contextlib.closing(_as_the_program_starts(path)) as store:
         assert "See that you may write to" in store.why_read_only
         assert store.why_read_only.endswith("What is there can be read.")
-        (conversation,) = store.conversations()
-        assert drawn(store.messages(conversation.id)) == "u1-a1"
-        assert [hit.message.text for hit in store.search("a1")] == ["a1"]
+        (conversation,) = store.conversations.all()
+        assert drawn(store.messages.shown_by(conversation.id)) == "u1-a1"
+        assert [hit.message.text for hit in store.search.find("a1")] == ["a1"]
         _refuses_all_changes(store)
         assert not store.clean_up("It ended.")
     assert path.read_bytes() == before
@@ -99,7 +99,7 @@ def test_a_read_only_folder_after_a_kill_is_read_with_what_lies_in_the_log(path:
     copy.chmod(0o555)
     with _nobody(), contextlib.closing(_as_the_program_starts(copy / path.name)) as store:
         assert store.why_read_only
-        assert len(store.conversations()) == 2
+        assert len(store.conversations.all()) == 2
     copy.chmod(0o755)
 
 
@@ -113,12 +113,12 @@ def test_an_older_store_that_can_t_be_written_is_read_as_if_it_was_up_to_date(pa
     before = old.read_bytes()
     with _nobody(), contextlib.closing(_as_the_program_starts(old)) as store:
         assert store.why_read_only
-        assert [message.text for message in store.messages(1)][2:] == [
+        assert [message.text for message in store.messages.shown_by(1)][2:] == [
             "Was ist ein Ast?",
             "枝は木の一部です。",
             "Ein Teil",
         ]
-        assert [hit.message.id for hit in store.search("木")] == [4]
+        assert [hit.message.id for hit in store.search.find("木")] == [4]
         _refuses_all_changes(store)
     assert old.read_bytes() == before
 
@@ -131,7 +131,7 @@ def test_a_store_of_a_newer_version_is_read_and_left_as_it_is(path: Path) -> Non
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert "were written by a newer Bough" in store.why_read_only
-        assert drawn(store.messages(1)) == "u1-a1"
+        assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
 
@@ -142,7 +142,7 @@ def test_a_newer_store_that_nothing_can_be_read_of_is_said_to_be_one(path: Path)
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert store.why_read_only.endswith("open them with that version.")
-        assert store.conversations() == []
+        assert store.conversations.all() == []
         _refuses_all_changes(store)
 
 
@@ -175,7 +175,7 @@ def test_in_place_of_a_damaged_file_its_newest_sound_backup_is_read(
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert f"The conversations in {path} are damaged" in store.why_read_only
         assert store.why_read_only.endswith(f"What you see is the backup {sound}; it can be read.")
-        assert drawn(store.messages(1)) == "u1-a1"
+        assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
 
@@ -184,7 +184,7 @@ def test_where_there_is_nothing_to_read_the_program_starts_empty_and_says_why(pa
     path.write_bytes(b"once upon a time " * 500)
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert "Put a backup in the file's place" in store.why_read_only
-        assert store.conversations() == []
+        assert store.conversations.all() == []
         _refuses_all_changes(store)
 
 
@@ -212,12 +212,12 @@ try:
 except StoreError as error:
     print("refused:", error)
     store = Store(path, read_only_because=str(error))
-print(len(store.conversations()), len(store.messages(1)))
+print(len(store.conversations.all()), len(store.messages.shown_by(1)))
 try:
     store.create_conversation("name", "", "long " * 100_000)
 except StoreError as error:
     print("not written:", error)
-print(len(store.conversations()))
+print(len(store.conversations.all()))
 store.close()
 """
 
@@ -236,8 +236,8 @@ def test_a_disk_without_room_is_told_and_what_was_stored_is_read(path: Path) -> 
     assert said[1].startswith("not written: ")
     assert said[2] == "1"
     with contextlib.closing(Store(path)) as store:
-        assert drawn(store.messages(1)) == "u1-a1"
-        assert len(store.conversations()) == 1
+        assert drawn(store.messages.shown_by(1)) == "u1-a1"
+        assert len(store.conversations.all()) == 1
 
 
 def test_a_disk_without_room_for_anything_is_told_and_what_was_stored_is_read(path: Path) -> None:
@@ -266,7 +266,7 @@ def test_whoever_reads_only_leaves_others_their_writing(path: Path) -> None:
     reader = Store(path, read_only_because="It is a test.")
     with contextlib.closing(Store(path, patience_ms=0)) as writer:
         plant(writer, "u2-a2")
-        assert len(reader.conversations()) == 2
+        assert len(reader.conversations.all()) == 2
     reader.close()
     with contextlib.suppress(sqlite3.Error), sql(path) as database:
         assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)

@@ -27,7 +27,7 @@ def _store_with_backup(path: Path) -> tuple[int, Path]:
 
 def _drawn(path: Path, conversation_id: int) -> str:
     with contextlib.closing(Store(path)) as store:
-        return drawn(store.messages(conversation_id))
+        return drawn(store.messages.shown_by(conversation_id))
 
 
 def test_backups_are_listed_with_what_is_in_them_and_whether_they_are_sound(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def _tell(store: Store, *texts: str) -> list[Message]:
 
 
 def _found(store: Store, typed: str, **filters: object) -> list[str]:
-    hits = store.search(typed, Filters(**filters), limit=1000)  # pyright: ignore[reportArgumentType]
+    hits = store.search.find(typed, Filters(**filters), limit=1000)  # pyright: ignore[reportArgumentType]
     return sorted(hit.message.text for hit in hits)
 
 
@@ -160,7 +160,7 @@ def test_what_is_found_is_what_a_look_at_every_message_finds(
             found = _found(store, typed)
         assert found == sorted(expected)
         # It stays so when everything is indexed again.
-        store.rebuild_search()
+        store.search.rebuild()
         assert _found(store, f'"{typed}"' if is_phrase else typed) == found
 
 
@@ -176,9 +176,9 @@ def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, te
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(typed=st.text(max_size=30))
 def test_whatever_is_typed_raises_nothing(store: Store, typed: str) -> None:
-    if not store.conversations():
+    if not store.conversations.all():
         _tell(store, "A branch of a tree", "->")
-    store.search(typed)
+    store.search.find(typed)
 
 
 def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
@@ -186,12 +186,12 @@ def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
     long = "leaf " + "much else " * 200
     once = store.add(planted.conversation_id, planted.ids["a2"], "user", long)
     often = store.add(planted.conversation_id, planted.ids["u4"], "assistant", "leaf leaf")
-    first, second = store.search("leaf")
+    first, second = store.search.find("leaf")
     assert [first.message.id, second.message.id] == [often.id, once.id]
     assert first.path[2:] == (planted.ids["u1"], planted.ids["a3"], planted.ids["u4"], often.id)
     assert second.path[2:] == (*(planted.ids[label] for label in ("u1", "a1", "u2", "a2")), once.id)
     assert first.conversation.id == planted.conversation_id
-    (other,) = store.search("a3")
+    (other,) = store.search.find("a3")
     assert (other.version, other.num_versions) == (2, 2)
     assert second.excerpt[slice(*second.marks[0])] == "leaf"
     assert second.excerpt.endswith("…")
@@ -199,20 +199,20 @@ def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
 
 def test_versions_that_were_pruned_are_not_counted(store: Store) -> None:
     _, one, _, three = _tell(store, "question", "one", "two", "three")
-    store.prune([one.id])
-    assert [(hit.message.id, hit.version, hit.num_versions) for hit in store.search("three")] == [(three.id, 2, 2)]
+    store.messages.prune([one.id])
+    assert [(hit.message.id, hit.version, hit.num_versions) for hit in store.search.find("three")] == [(three.id, 2, 2)]
 
 
 def test_a_hit_shows_what_was_thought_and_said_without_the_marks_between_them(store: Store) -> None:
     planted = plant(store, "u1")
     for thought in ("<think>\nA leaf, or none?\n</think>\n\nA leaf.", "A leaf, or none?\n</think>\n\nA leaf."):
         answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", thought)
-        hit = next(hit for hit in store.search("leaf") if hit.message.id == answer.id)
+        hit = next(hit for hit in store.search.find("leaf") if hit.message.id == answer.id)
         assert hit.excerpt == "A leaf, or none? A leaf."
         assert [hit.excerpt[slice(*mark)] for mark in hit.marks] == ["leaf", "leaf"]
     # What a person wrote is shown as it is.
     question = store.add(planted.conversation_id, planted.ids["u1"], "user", "<think> a leaf </think> what is that")
-    assert next(hit for hit in store.search("what") if hit.message.id == question.id).excerpt == question.text
+    assert next(hit for hit in store.search.find("what") if hit.message.id == question.id).excerpt == question.text
 
 
 def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_first_is_thrown_away(
@@ -220,15 +220,15 @@ def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_
 ) -> None:
     planted = plant(store, "u1-a1-u2")
     fork = store.fork_conversation("fork", planted.ids["u2"])
-    (hit,) = store.search("u1")
+    (hit,) = store.search.find("u1")
     assert hit.conversation.id == planted.conversation_id
-    store.trash(planted.conversation_id)
-    (hit,) = store.search("u1")
+    store.conversations.trash(planted.conversation_id)
+    (hit,) = store.search.find("u1")
     assert hit.conversation.id == fork.id
-    store.trash(fork.id)
-    assert store.search("u1") == []
-    store.restore(fork.id)
-    assert [hit.conversation.id for hit in store.search("u1")] == [fork.id]
+    store.conversations.trash(fork.id)
+    assert store.search.find("u1") == []
+    store.conversations.restore(fork.id)
+    assert [hit.conversation.id for hit in store.search.find("u1")] == [fork.id]
 
 
 def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) -> None:
@@ -236,8 +236,8 @@ def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) 
     thrown, _ = store.create_conversation("thrown", "", "leaf leaf")
     for _ in range(50):
         store.add(thrown.id, kept.id + 3, "user", "leaf leaf")
-    store.trash(thrown.id)
-    assert [hit.message.id for hit in store.search("leaf", limit=5)] == [kept.id]
+    store.conversations.trash(thrown.id)
+    assert [hit.message.id for hit in store.search.find("leaf", limit=5)] == [kept.id]
 
 
 def test_much_that_nobody_sees_hides_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,9 +249,9 @@ def test_much_that_nobody_sees_hides_nothing(store: Store, monkeypatch: pytest.M
     assert len(_found(store, "leaf")) == 22
     assert _found(store, "leaf", conversation_id=1) == ["leaf kept", "leaf kept, too"]
     assert _found(store, "", conversation_id=1, role="user") == ["leaf kept"]
-    store.prune([elsewhere.ids["a2"]])
+    store.messages.prune([elsewhere.ids["a2"]])
     assert _found(store, "leaf") == ["leaf kept", "leaf kept, too"]
-    store.prune([kept[0].id])
+    store.messages.prune([kept[0].id])
     assert _found(store, "leaf") == []
 
 
@@ -267,11 +267,11 @@ def test_filters(store: Store, tmp_path: Path) -> None:
     assert _found(store, "leaf", since_ms=other.id * 1000) == ["leaf b"]
     assert _found(store, "leaf", until_ms=question.id * 1000) == ["leaf u"]
     assert _found(store, "leaf", is_starred=True) == []
-    store.star(other.id)
+    store.messages.star(other.id)
     assert _found(store, "leaf", is_starred=True) == ["leaf b"]
     assert _found(store, "", is_starred=True) == ["leaf b"]
     assert _found(store, "leaf", is_starred=False) == ["leaf a", "leaf u"]
-    store.star(other.id, is_starred=False)
+    store.messages.star(other.id, is_starred=False)
     assert _found(store, "leaf", is_starred=True) == []
     plant(store, "leaf-u1")
     assert len(_found(store, "leaf")) == 4
@@ -281,19 +281,19 @@ def test_filters(store: Store, tmp_path: Path) -> None:
 def test_pinned_messages_are_found_and_those_that_are_starred_too_by_both(store: Store) -> None:
     planted = plant(store, "u1-a1 | u1-a2")
     first, second = planted.ids["a1"], planted.ids["a2"]
-    store.pin_branch(first)
-    store.pin_branch(second)
-    store.star(second)
+    store.messages.pin_branch(first)
+    store.messages.pin_branch(second)
+    store.messages.star(second)
     assert sorted(_found(store, "", is_pinned=True)) == ["a1", "a2"]
     assert _found(store, "", is_pinned=True, is_starred=True) == ["a2"]
-    store.pin_branch(second, is_pinned=False)
+    store.messages.pin_branch(second, is_pinned=False)
     assert _found(store, "", is_pinned=True) == ["a1"]
 
 
 def test_text_is_found_once_its_answer_has_ended(store: Store) -> None:
     question = _tell(store, "u1")[0]
     answer = store.add(1, question.id, "assistant", "", state="streaming")
-    store.append_texts({answer.id: "a leaf"})
+    store.messages.append({answer.id: "a leaf"})
     assert _found(store, "leaf") == []
     store.interrupt_streaming("It ended.")
     assert _found(store, "leaf") == ["a leaf"]
@@ -318,10 +318,10 @@ def test_a_broken_search_index_is_made_again_and_stands_in_nobody_s_way(
     store.close()
     with contextlib.closing(Store(tmp_path / "store.sqlite3")) as again:
         again.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
-        again.update(again.messages(planted.conversation_id)[-1])
-        again.search("a1")
-        again.trash(planted.conversation_id)
+        again.update(again.messages.shown_by(planted.conversation_id)[-1])
+        again.search.find("a1")
+        again.conversations.trash(planted.conversation_id)
         again.empty_trash()
         plant(again, "u1-a1")
-        again.rebuild_search()
-        assert [hit.message.text for hit in again.search("a1")] == ["a1"]
+        again.search.rebuild()
+        assert [hit.message.text for hit in again.search.find("a1")] == ["a1"]

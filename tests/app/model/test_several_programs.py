@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.model.backups import Backups
 from app.model.store import Store
-from tests.app.model.stores import INTEGRITY_CHECK, sql, write_first_version
+from tests.app.model.stores import INTEGRITY_CHECK, sql, trashed_ids, write_first_version
 from tests.app.trees import plant
 from tests.driver import ROOT
 
@@ -26,19 +26,19 @@ path, who, num = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = Store(path, patience_ms=60_000)
 print("open", flush=True)
 sys.stdin.readline()
-shared = OpenConversation(store, store.conversation(1))
+shared = OpenConversation(store, store.conversations.get(1))
 own, question = store.create_conversation(f"of {who}", "", f"{who} begins")
 for number in range(num):
     answer = store.add(own.id, question.id, "assistant", "", state="streaming")
-    store.append_texts({answer.id: f"{who} says "})
-    store.append_texts({answer.id: f"{number}"})
-    (said,) = [message for message in store.messages(own.id) if message.id == answer.id]
+    store.messages.append({answer.id: f"{who} says "})
+    store.messages.append({answer.id: f"{number}"})
+    (said,) = [message for message in store.messages.shown_by(own.id) if message.id == answer.id]
     store.update(said)
     shared.add(shared.leaf.id, "user", f"{who} in all {number}")
     if number % 10 == 0:
         thrown, _ = store.create_conversation("thrown", "", f"{who} throws")
-        store.trash(thrown.id)
-        store.search(who)
+        store.conversations.trash(thrown.id)
+        store.search.find(who)
         store.clean_up("It ended.")
 store.close()
 """
@@ -72,11 +72,11 @@ def test_programs_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         assert [program.wait() for program in programs] == [0] * _NUM_PROGRAMS
     assert len(Backups(path).files()) == 1
     with contextlib.closing(Store(path)) as store:
-        conversations = {conversation.name: conversation for conversation in store.conversations()}
+        conversations = {conversation.name: conversation for conversation in store.conversations.all()}
         assert sorted(conversations) == ["of p0", "of p1", "of p2", "of p3", "old"]
-        in_all = [message.text for message in store.messages(1)]
+        in_all = [message.text for message in store.messages.shown_by(1)]
         for number in range(_NUM_PROGRAMS):
-            own = store.messages(conversations[f"of p{number}"].id)
+            own = store.messages.shown_by(conversations[f"of p{number}"].id)
             assert [message.text for message in own][2:] == [
                 f"p{number} begins",
                 *(f"p{number} says {said}" for said in range(_NUM_MESSAGES)),
@@ -84,7 +84,7 @@ def test_programs_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
             assert [text for text in in_all if text.startswith(f"p{number} ")] == [
                 f"p{number} in all {said}" for said in range(_NUM_MESSAGES)
             ]
-        assert len(store.trashed_conversations()) == _NUM_PROGRAMS * _NUM_MESSAGES // 10
+        assert len(trashed_ids(store)) == _NUM_PROGRAMS * _NUM_MESSAGES // 10
     with sql(path) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         database.execute(INTEGRITY_CHECK)
@@ -94,6 +94,6 @@ def test_what_one_program_throws_away_another_can_still_write_in(tmp_path: Path)
     path = tmp_path / "store.sqlite3"
     with contextlib.closing(Store(path)) as first, contextlib.closing(Store(path)) as second:
         planted = plant(first, "u1-a1")
-        second.trash(planted.conversation_id)
+        second.conversations.trash(planted.conversation_id)
         first.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
-        assert [conversation.id for conversation in second.conversations()] == [planted.conversation_id]
+        assert [conversation.id for conversation in second.conversations.all()] == [planted.conversation_id]

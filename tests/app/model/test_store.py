@@ -9,7 +9,7 @@ import pytest
 from app.model.message import Record
 from app.model.store import TRASH_KEPT_MS, Store
 from app.model.tree import Tree
-from tests.app.model.stores import connection_of, shown, sql
+from tests.app.model.stores import connection_of, shown, sql, trashed_ids
 from tests.app.trees import drawn, labels, plant
 
 # --- what conversations share -------------------------------------------------------------------------------
@@ -24,10 +24,10 @@ def test_a_fork_copies_nothing_and_a_message_goes_with_the_last_conversation_tha
     with sql(path) as database:
         assert database.execute("SELECT count(*) FROM message").fetchone() == (2 + 5,)
 
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     assert store.empty_trash() == 1
-    assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2"
-    store.trash(fork.id)
+    assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2"
+    store.conversations.trash(fork.id)
     assert store.empty_trash() == 6
     with sql(path) as database:
         assert database.execute("SELECT count(*) FROM message").fetchone() == (0,)
@@ -46,30 +46,39 @@ def test_asking_on_in_a_fork_leaves_the_branch_that_it_came_from_as_it_was(store
 
 def test_a_conversation_that_is_written_in_is_no_trash(store: Store) -> None:
     planted = plant(store, "u1-a1")
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     store.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
     assert store.empty_trash() == 0
-    assert store.conversation(planted.conversation_id).name == "planted"
+    assert store.conversations.get(planted.conversation_id).name == "planted"
 
 
 def test_the_last_used_conversation_is_the_first(store: Store, path: Path) -> None:
     older, newer = plant(store, "u1-a1"), plant(store, "u2-a2")
     with sql(path) as database:
         database.execute("UPDATE conversation SET updated_ms = id")
-    assert [conversation.id for conversation in store.conversations()] == [newer.conversation_id, older.conversation_id]
+    assert [conversation.id for conversation in store.conversations.all()] == [
+        newer.conversation_id,
+        older.conversation_id,
+    ]
     store.add(older.conversation_id, older.ids["a1"], "user", "u3")
-    assert [conversation.id for conversation in store.conversations()] == [older.conversation_id, newer.conversation_id]
+    assert [conversation.id for conversation in store.conversations.all()] == [
+        older.conversation_id,
+        newer.conversation_id,
+    ]
 
 
 def test_pinned_conversations_come_before_those_used_last(store: Store) -> None:
     older, newer = plant(store, "u1-a1"), plant(store, "u2-a2")
-    store.pin(older.conversation_id)
-    assert [conversation.id for conversation in store.conversations()] == [older.conversation_id, newer.conversation_id]
-    assert store.conversation(older.conversation_id).pinned_ms is not None
-    store.pin(older.conversation_id, is_pinned=False)
-    assert store.conversation(older.conversation_id).pinned_ms is None
-    store.trash(newer.conversation_id)
-    assert [conversation.id for conversation in store.trashed_conversations()] == [newer.conversation_id]
+    store.conversations.pin(older.conversation_id)
+    assert [conversation.id for conversation in store.conversations.all()] == [
+        older.conversation_id,
+        newer.conversation_id,
+    ]
+    assert store.conversations.get(older.conversation_id).pinned_ms is not None
+    store.conversations.pin(older.conversation_id, is_pinned=False)
+    assert store.conversations.get(older.conversation_id).pinned_ms is None
+    store.conversations.trash(newer.conversation_id)
+    assert trashed_ids(store) == [newer.conversation_id]
 
 
 def test_a_long_answer_is_not_written_again_with_each_word(store: Store, path: Path) -> None:
@@ -78,10 +87,10 @@ def test_a_long_answer_is_not_written_again_with_each_word(store: Store, path: P
     with sql(path) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for _ in range(10):
-        store.append_texts({answer.id: "word "})
+        store.messages.append({answer.id: "word "})
     # Each write is a page or two of the log.
     assert path.with_name("store.sqlite3-wal").stat().st_size < 10 * 5 * 4096
-    (whole,) = [message for message in store.messages(planted.conversation_id) if message.id == answer.id]
+    (whole,) = [message for message in store.messages.shown_by(planted.conversation_id) if message.id == answer.id]
     assert whole.text == "long " * 100_000 + "word " * 10
     store.update(whole)
     with sql(path) as database:
@@ -124,17 +133,17 @@ def test_every_walk_is_total_over_orphans_and_cycles(store: Store, path: Path, d
     with sql(path) as database:
         database.execute(damage.format(**planted.ids))
     for conversation_id in (planted.conversation_id, fork.id):
-        messages = store.messages(conversation_id)
-        tree = Tree(messages, store.conversation(conversation_id).root_id)
-        shown = tree.path(store.choices(conversation_id))
+        messages = store.messages.shown_by(conversation_id)
+        tree = Tree(messages, store.conversations.get(conversation_id).root_id)
+        shown = tree.path(store.conversations.choices(conversation_id))
         assert len({message.id for message in shown}) == len(shown)
         for message in messages:
             assert message.id in tree.siblings(message.id)
             assert tree.lineage(message.id)[-1] == message
-        store.trash(conversation_id)
+        store.conversations.trash(conversation_id)
     store.interrupt_streaming("It ended.")
     store.empty_trash()
-    assert store.conversations() == []
+    assert store.conversations.all() == []
 
 
 @pytest.mark.parametrize(
@@ -144,7 +153,7 @@ def test_a_damaged_record_takes_nothing_else_with_it(store: Store, path: Path, r
     planted = plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("UPDATE message SET record = ? WHERE id = ?", (record, planted.ids["a1"]))
-    answer = store.messages(planted.conversation_id)[-1]
+    answer = store.messages.shown_by(planted.conversation_id)[-1]
     assert (answer.text, answer.record) == ("a1", None)
 
 
@@ -152,7 +161,7 @@ def test_bytes_that_are_no_text_are_read_as_far_as_they_are(store: Store, path: 
     planted = plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("UPDATE message SET text = CAST(x'61ff62' AS TEXT) WHERE id = ?", (planted.ids["a1"],))
-    assert store.messages(planted.conversation_id)[-1].text == "a\ufffdb"
+    assert store.messages.shown_by(planted.conversation_id)[-1].text == "a\ufffdb"
 
 
 # --- several programs ---------------------------------------------------------------------------------------
@@ -162,11 +171,11 @@ def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: 
     planted = plant(store, "u1")
     thrown = plant(store, "u2-a2")
     store.add(planted.conversation_id, planted.ids["u1"], "assistant", "a1", state="streaming")
-    store.trash(thrown.conversation_id)
+    store.conversations.trash(thrown.conversation_id)
 
     second = Store(path)
     assert not second.clean_up("It ended.")
-    assert second.messages(planted.conversation_id)[-1].state == "streaming"
+    assert second.messages.shown_by(planted.conversation_id)[-1].state == "streaming"
     store.close()
     third = Store(path)
     assert not third.clean_up("It ended.")
@@ -174,10 +183,10 @@ def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: 
     with sql(path) as database:
         database.execute("UPDATE conversation SET trashed_ms = trashed_ms - ?", (TRASH_KEPT_MS + 1000,))
     assert second.clean_up("It ended.")
-    ended = second.messages(planted.conversation_id)[-1]
+    ended = second.messages.shown_by(planted.conversation_id)[-1]
     assert ended.state == "stopped"
     assert ended.record == Record(error="It ended.")
-    assert second.messages(thrown.conversation_id) == []
+    assert second.messages.shown_by(thrown.conversation_id) == []
     second.close()
 
 
@@ -187,9 +196,9 @@ def test_an_interrupted_answer_keeps_its_text_and_forgets_ids_that_may_not_be_al
     answer = store.add(
         planted.conversation_id, planted.ids["u1"], "assistant", "two ids", state="streaming", record=record
     )
-    store.append_texts({answer.id: " and more"})
+    store.messages.append({answer.id: " and more"})
     assert store.interrupt_streaming("It ended.") == 1
-    ended = store.messages(planted.conversation_id)[-1]
+    ended = store.messages.shown_by(planted.conversation_id)[-1]
     assert (ended.text, ended.state) == ("two ids and more", "stopped")
     assert ended.record == Record(model="guide", seed=7, error="It ended.")
     assert store.interrupt_streaming("It ended.") == 0

@@ -79,7 +79,7 @@ class _Walk:
         if len(line) > 1:
             parent = self.draw.choice(line[:-1])
             way = line[line.index(parent) :]
-            self.store.widen(talk, parent, dict(itertools.pairwise(way)))
+            self.store.conversations.widen(talk, parent, dict(itertools.pairwise(way)))
             self.forest.widen(talk, parent)
 
     def choose(self) -> None:
@@ -89,13 +89,13 @@ class _Walk:
             node = self.draw.choice(sorted(below))
             parent = self.forest.nodes[node].parent
             assert parent is not None
-            self.store.choose(talk, {parent: node})
+            self.store.conversations.choose(talk, {parent: node})
             self.forest.choose(talk, node)
 
     def grow(self) -> None:
         growing = [number for number, node in self.forest.nodes.items() if node.is_growing]
         texts = {number: self.text() for number in growing if self.draw.random() < 0.7}
-        self.store.append_texts(texts)
+        self.store.messages.append(texts)
         for number, text in texts.items():
             self.forest.nodes[number].text += text
 
@@ -115,24 +115,24 @@ class _Walk:
 
     def prune(self) -> None:
         nodes = self.draw.sample(sorted(self.forest.nodes), k=min(2, len(self.forest.nodes)))
-        self.store.prune(nodes)
+        self.store.messages.prune(nodes)
         for node in nodes:
             self.forest.nodes[node].is_pruned = True
 
     def unprune(self) -> None:
         nodes = [number for number in self.forest.nodes if self.draw.random() < 0.5]
-        self.store.prune(nodes, is_pruned=False)
+        self.store.messages.prune(nodes, is_pruned=False)
         for node in nodes:
             self.forest.nodes[node].is_pruned = False
 
     def trash(self) -> None:
         talk = self.talk()
-        self.store.trash(talk)
+        self.store.conversations.trash(talk)
         self.forest.talks[talk].is_trashed = True
 
     def restore(self) -> None:
         talk = self.draw.choice(sorted(self.forest.talks))
-        self.store.restore(talk)
+        self.store.conversations.restore(talk)
         self.forest.talks[talk].is_trashed = False
 
     def empty(self) -> None:
@@ -140,7 +140,7 @@ class _Walk:
 
     def rename(self) -> None:
         talk, name = self.talk(), self.text()
-        self.store.rename(talk, name)
+        self.store.conversations.rename(talk, name)
         self.forest.talks[talk].name = name
 
     def interrupt(self) -> None:
@@ -156,12 +156,12 @@ class _Walk:
 
     def compare(self) -> None:
         store, forest = self.store, self.forest
-        found = {conversation.id: conversation for conversation in store.conversations()}
+        found = {conversation.id: conversation for conversation in store.conversations.all()}
         assert sorted(found) == sorted(forest.kept_talks)
         for talk in forest.kept_talks:
             assert found[talk].name == forest.talks[talk].name
             assert found[talk].root_id == forest.talks[talk].root
-            messages = {message.id: message for message in store.messages(talk)}
+            messages = {message.id: message for message in store.messages.shown_by(talk)}
             assert list(messages) == sorted(forest.reached(talk))
             for number, message in messages.items():
                 node = forest.nodes[number]

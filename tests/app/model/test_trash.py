@@ -13,7 +13,7 @@ from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.trash import Thrown
 from app.model.upkeep import Upkeep
-from tests.app.model.stores import bytes_below, sql
+from tests.app.model.stores import bytes_below, sql, trashed_ids
 from tests.app.trees import drawn, plant
 
 
@@ -25,7 +25,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def _listed(store: Store) -> list[Thrown]:
-    steps = store.thrown.listed()
+    steps = store.trash.listed()
     while True:
         try:
             next(steps)
@@ -38,15 +38,15 @@ def test_conversations_and_pruned_branches_lie_there_with_what_goes_with_them(st
     second = plant(store, "u4-a4")
     fork = store.fork_conversation("fork", first.ids["a1"])
     store.add(first.conversation_id, first.ids["u1"], "assistant", "a3")
-    store.prune([first.ids["u2"]])
-    store.trash(second.conversation_id)
+    store.messages.prune([first.ids["u2"]])
+    store.conversations.trash(second.conversation_id)
     listed = {(one.conversation_id, one.message_id): one for one in _listed(store)}
     assert listed.keys() == {(second.conversation_id, None), (first.conversation_id, first.ids["u2"])}
     assert listed[second.conversation_id, None].num_messages == 4
     branch = listed[first.conversation_id, first.ids["u2"]]
     assert (branch.text, branch.num_messages) == ("u2", 2)
     # Of a conversation that others share a beginning with only the rest goes.
-    store.trash(first.conversation_id)
+    store.conversations.trash(first.conversation_id)
     listed = {(one.conversation_id, one.message_id): one for one in _listed(store)}
     assert listed[first.conversation_id, None].num_messages == 1
     assert listed[fork.id, first.ids["u2"]].num_messages == 2
@@ -54,36 +54,36 @@ def test_conversations_and_pruned_branches_lie_there_with_what_goes_with_them(st
 
 def test_one_conversation_is_deleted_for_good_and_the_others_stay_where_they_are(store: Store) -> None:
     first, second, third = (plant(store, "u1-a1") for _ in range(3))
-    store.trash(first.conversation_id)
-    store.trash(second.conversation_id)
-    assert store.delete_for_good([first.conversation_id]) == 4
-    assert [one.id for one in store.trashed_conversations()] == [second.conversation_id]
-    assert [one.id for one in store.conversations()] == [third.conversation_id]
-    assert store.messages(first.conversation_id) == []
+    store.conversations.trash(first.conversation_id)
+    store.conversations.trash(second.conversation_id)
+    assert store.delete_permanently([first.conversation_id]) == 4
+    assert trashed_ids(store) == [second.conversation_id]
+    assert [one.id for one in store.conversations.all()] == [third.conversation_id]
+    assert store.messages.shown_by(first.conversation_id) == []
     # What is not in the trash is not deleted, whoever asks.
-    assert store.delete_for_good([third.conversation_id]) == 0
-    assert drawn(store.messages(third.conversation_id)) == "u1-a1"
+    assert store.delete_permanently([third.conversation_id]) == 0
+    assert drawn(store.messages.shown_by(third.conversation_id)) == "u1-a1"
 
 
 def test_a_branch_is_deleted_for_good_but_for_what_a_fork_of_it_shows(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u2-a3 | a1-u4")
     fork = store.fork_conversation("fork", planted.ids["a2"])
-    store.prune([planted.ids["u2"]])
-    assert store.delete_for_good([], [planted.ids["u2"], planted.ids["u4"]]) == 1
-    assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2"
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a1-u4"
+    store.messages.prune([planted.ids["u2"]])
+    assert store.delete_permanently([], [planted.ids["u2"], planted.ids["u4"]]) == 1
+    assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2"
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1-u4"
 
 
 def test_two_forks_of_a_conversation_that_is_gone_are_deleted_one_after_the_other(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | a1-u3-a3")
     one = store.fork_conversation("one", planted.ids["a2"])
     other = store.fork_conversation("other", planted.ids["a3"])
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     assert store.empty_trash() == 0
-    store.trash(one.id)
+    store.conversations.trash(one.id)
     assert store.empty_trash() == 2
-    assert drawn(store.messages(other.id)) == "u1-a1-u3-a3"
-    store.trash(other.id)
+    assert drawn(store.messages.shown_by(other.id)) == "u1-a1-u3-a3"
+    store.conversations.trash(other.id)
     assert store.empty_trash() == 6
 
 
@@ -111,15 +111,15 @@ def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
     monkeypatch.setattr("app.model.erasing._SLICE", 7)
     kept = plant(store, "u1-a1-u2")
     thrown = _grown(store, 40)
-    store.prune([kept.ids["u2"]])
-    store.trash(thrown)
+    store.messages.prune([kept.ids["u2"]])
+    store.conversations.trash(thrown)
     assert store.empty_trash() == 44 + 1
-    assert store.messages(thrown) == store.trashed_conversations() == _listed(store) == []
-    assert store.search("turn 39") == []
+    assert store.messages.shown_by(thrown) == trashed_ids(store) == _listed(store) == []
+    assert store.search.find("turn 39") == []
     assert store.empty_trash() == 0
     # Nobody brings back what is on its way.
-    store.prune([kept.ids["u2"]], is_pruned=False)
-    assert drawn(store.messages(kept.conversation_id)) == "u1-a1"
+    store.messages.prune([kept.ids["u2"]], is_pruned=False)
+    assert drawn(store.messages.shown_by(kept.conversation_id)) == "u1-a1"
     # The program ends in the midst of it.
     answers = iter([False, False, True])
     with sql(store.path) as database:
@@ -139,34 +139,34 @@ def test_links_that_go_in_circles_are_deleted_all_the_same(store: Store, monkeyp
     monkeypatch.setattr("app.model.erasing._SLICE", 1)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     ids = planted.ids
-    store.prune([ids["a1"]])
+    store.messages.prune([ids["a1"]])
     with sql(store.path) as database:
         database.execute("UPDATE message SET parent_id = ? WHERE id = ?", (ids["a2"], ids["a1"]))
     assert store.empty_trash() == 3
     with sql(store.path) as database:
         set_up(database)
         delete_marked(database)
-    assert drawn(store.messages(planted.conversation_id)) == "u1-a3"
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
 
 
 def test_what_another_program_began_there_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
-    store.prune([planted.ids["a1"]])
+    store.messages.prune([planted.ids["a1"]])
     assert store.empty_trash() == 3
     fork = store.fork_conversation("fork", planted.ids["u2"])
     with sql(store.path) as database:
         set_up(database)
         assert delete_marked(database) == 0
-    assert drawn(store.messages(fork.id)) == "u1-a1-u2-a2"
+    assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2"
 
 
 def test_an_import_is_taken_out_again_but_for_the_past_that_another_fork_shares(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | a1-u3-a3")
     one = store.fork_conversation("one", planted.ids["a2"])
     other = store.fork_conversation("other", planted.ids["a3"])
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     assert store.empty_trash() == 0
     store.grafts.take_out([one.id])
-    assert [conversation.id for conversation in store.conversations()] == [other.id]
-    assert drawn(store.messages(other.id)) == "u1-a1-u3-a3"
+    assert [conversation.id for conversation in store.conversations.all()] == [other.id]
+    assert drawn(store.messages.shown_by(other.id)) == "u1-a1-u3-a3"

@@ -27,7 +27,7 @@ from tests.app.trees import drawn, labels, plant
 def test_a_tree_in_one_line_is_stored_and_read_back(tmp_path: Path, line: str) -> None:
     store = Store(tmp_path / "store.sqlite3")
     planted = plant(store, line)
-    assert drawn(store.messages(planted.conversation_id)) == line
+    assert drawn(store.messages.shown_by(planted.conversation_id)) == line
     store.close()
 
 
@@ -47,7 +47,9 @@ def test_a_path_takes_the_chosen_child_else_the_newest(
 ) -> None:
     store = Store(tmp_path / "store.sqlite3")
     planted = plant(store, line)
-    tree = Tree(store.messages(planted.conversation_id), store.conversation(planted.conversation_id).root_id)
+    tree = Tree(
+        store.messages.shown_by(planted.conversation_id), store.conversations.get(planted.conversation_id).root_id
+    )
     ids = planted.ids
     chosen = {ids[parent]: None if child is None else ids[child] for parent, child in choices.items()}
     assert labels(tree.path(chosen)) == path
@@ -57,7 +59,7 @@ def test_a_path_takes_the_chosen_child_else_the_newest(
 def test_what_lies_above_the_root_has_no_siblings(tmp_path: Path) -> None:
     store = Store(tmp_path / "store.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3 | a1-u3 | u2-a4")
-    tree = Tree(store.messages(planted.conversation_id), planted.ids["u2"])
+    tree = Tree(store.messages.shown_by(planted.conversation_id), planted.ids["u2"])
     assert tree.siblings(planted.ids["a1"]) == (planted.ids["a1"],)
     assert tree.siblings(planted.ids["u2"]) == (planted.ids["u2"],)
     assert tree.siblings(planted.ids["a2"]) == [planted.ids["a2"], planted.ids["a4"]]

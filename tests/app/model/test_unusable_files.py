@@ -67,7 +67,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(store: Store, path: Path, k
 def test_an_empty_file_is_a_new_store(path: Path) -> None:
     path.touch()
     store = Store(path)
-    assert store.conversations() == []
+    assert store.conversations.all() == []
     store.close()
 
 
@@ -133,7 +133,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_change(store: Store, path: Path)
         store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 10_000)
     assert labels(shown(store, planted.conversation_id)) == "u1-a1"
     with pytest.raises(StoreError, match="The disk is full"):
-        store.append_texts({planted.ids["a1"]: "long " * 10_000, planted.ids["u1"]: " and short"})
+        store.messages.append({planted.ids["a1"]: "long " * 10_000, planted.ids["u1"]: " and short"})
     assert labels(shown(store, planted.conversation_id)) == "u1-a1"
     connection.execute(f"PRAGMA max_page_count = {num_pages + 1000}")
     store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 10_000)
@@ -152,7 +152,7 @@ def test_a_broken_migration_leaves_the_store_as_it_was(
     assert "can't be used" in _refusal(path)
     monkeypatch.undo()
     with contextlib.closing(Store(path)) as again, sql(path) as database:
-        assert len(again.conversations()) == 1
+        assert len(again.conversations.all()) == 1
         assert database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
 
 
@@ -165,7 +165,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_with_everything_in_it
     monkeypatch.setattr("app.model.migrations.MIGRATIONS", steps)
     monkeypatch.setattr("app.model.database.MIGRATIONS", steps)
     with contextlib.closing(Store(path)) as newer, sql(path) as database:
-        assert drawn(newer.messages(planted.conversation_id)) == "u1-a1"
+        assert drawn(newer.messages.shown_by(planted.conversation_id)) == "u1-a1"
         assert database.execute("PRAGMA user_version").fetchone() == (len(steps),)
         assert database.execute("SELECT colour FROM message").fetchone() == (None,)
 
@@ -178,7 +178,7 @@ def test_programs_that_make_the_same_store_at_once_all_open_it(path: Path) -> No
     def open_it() -> None:
         together.wait()
         with contextlib.closing(Store(path, patience_ms=20_000)) as store:
-            opened.append([*store.conversations()])
+            opened.append([*store.conversations.all()])
 
     threads = [threading.Thread(target=open_it) for _ in range(num)]
     for thread in threads:

@@ -62,7 +62,7 @@ def test_a_day_has_one_backup_and_an_empty_store_none(store: Store, path: Path) 
     assert backups.files() == [backup]
     assert backup.stat().st_mode & 0o077 == 0
     with contextlib.closing(Store(backup)) as copy:
-        assert drawn(copy.messages(1)) == "u1-a1"
+        assert drawn(copy.messages.shown_by(1)) == "u1-a1"
 
 
 def test_a_backup_of_another_day_is_followed_by_a_new_one(store: Store, path: Path) -> None:
@@ -102,13 +102,13 @@ def test_a_backup_is_whole_while_others_write(store: Store, path: Path) -> None:
 
     for _ in range(300):
         store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 20_000)
-    num_before = len(store.messages(1))
+    num_before = len(store.messages.shown_by(1))
     with sql(path) as database:
         file = backups.make(database, is_stopped=write)
     assert num_looks > 2
     with contextlib.closing(Store(file)) as copy:
-        assert len(copy.messages(1)) == num_before
-    assert len(store.messages(1)) == num_before + num_looks
+        assert len(copy.messages.shown_by(1)) == num_before
+    assert len(store.messages.shown_by(1)) == num_before + num_looks
 
 
 def test_a_backup_that_is_given_up_leaves_nothing(store: Store, path: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_search_index_that_does_not_fit_the_messages_is_made_again(store: Stor
     plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
-    assert store.search("a1") == []
+    assert store.search.find("a1") == []
     _look(path)
-    assert [hit.message.text for hit in store.search("a1")] == ["a1"]
+    assert [hit.message.text for hit in store.search.find("a1")] == ["a1"]
     assert len(Backups(path).files()) == 1
 
 
@@ -178,20 +178,20 @@ def test_a_search_index_that_does_not_fit_the_messages_is_made_again(store: Stor
 def test_a_store_of_the_first_version_is_migrated_with_a_backup_before(path: Path) -> None:
     write_first_version(path)
     with contextlib.closing(Store(path)) as store:
-        messages = store.messages(1)
+        messages = store.messages.shown_by(1)
         assert [message.text for message in messages[2:]] == ["Was ist ein Ast?", "枝は木の一部です。", "Ein Teil"]
         assert [message.state for message in messages[2:]] == ["complete", "complete", "streaming"]
         answer = messages[3]
         assert answer.record is not None
         assert (answer.record.model, answer.record.token_ids, answer.record.seed) == ("guide", (4, 5), 7)
-        assert store.choices(1) == {3: 4}
-        assert [hit.message.id for hit in store.search("木")] == [4]
-        assert [hit.message.id for hit in store.search("ast")] == [3]
+        assert store.conversations.choices(1) == {3: 4}
+        assert [hit.message.id for hit in store.search.find("木")] == [4]
+        assert [hit.message.id for hit in store.search.find("ast")] == [3]
         store.update(messages[4])
-        store.star(4)
-        store.pin_branch(4)
-        store.name_branch(4, "枝")
-        answer = store.message(4)
+        store.messages.star(4)
+        store.messages.pin_branch(4)
+        store.messages.name_branch(4, "枝")
+        answer = store.messages.get(4)
         assert (answer.name, answer.starred_ms is not None, answer.pinned_ms is not None) == ("枝", True, True)
     (backup,) = Backups(path).files()
     assert f"-before-version-{len(MIGRATIONS)}" in backup.name
@@ -213,12 +213,12 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
     kept.write_text(_SECRET)
     secret = plant(store, "u1-a1").conversation_id
     plant(store, "u2-a2")
-    store.rename(secret, _SECRET)
-    parent = store.messages(secret)[-1]
+    store.conversations.rename(secret, _SECRET)
+    parent = store.messages.shown_by(secret)[-1]
     for number in range(30):
         parent = store.add(secret, parent.id, "user", f"{_SECRET}{number} " * 200)
     growing = store.add(secret, parent.id, "assistant", _SECRET, state="streaming")
-    store.append_texts({growing.id: f" {_SECRET}"})
+    store.messages.append({growing.id: f" {_SECRET}"})
     backups = Backups(path)
     with sql(path) as database:
         # Migrated stores have backups of the first version, too.
@@ -233,7 +233,7 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
     for word in (_SECRET, _SECRET[2:]):
         assert word.encode() in bytes_below(path.parent)
 
-    store.trash(secret)
+    store.conversations.trash(secret)
     _look(path)
     assert _SECRET.encode() in path.read_bytes() + path.with_name("store.sqlite3-wal").read_bytes()
     assert store.empty_trash() == 35
@@ -245,13 +245,13 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
     with sql(path) as database:
         assert database.execute("SELECT count(*) FROM erased").fetchone() == (0,)
         database.execute(INTEGRITY_CHECK)
-    assert [hit.message.text for hit in store.search("a2")] == ["a2"]
+    assert [hit.message.text for hit in store.search.find("a2")] == ["a2"]
     for file in backups.files():
         with sql(file) as database:
             assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)
             database.execute(INTEGRITY_CHECK)
     with contextlib.closing(Store(backups.files()[-1])) as copy:
-        assert [message.text for message in copy.messages(2)][-2:] == ["u2", "a2"]
+        assert [message.text for message in copy.messages.shown_by(2)][-2:] == ["u2", "a2"]
 
 
 def test_what_another_conversation_reaches_stays_everywhere(store: Store, path: Path) -> None:
@@ -259,12 +259,12 @@ def test_what_another_conversation_reaches_stays_everywhere(store: Store, path: 
     store.fork_conversation("fork", planted.ids["a1"])
     with sql(path) as database:
         backup = Backups(path).make(database)
-    store.trash(planted.conversation_id)
+    store.conversations.trash(planted.conversation_id)
     assert store.empty_trash() == 1
     _look(path)
-    assert [hit.message.text for hit in store.search(f"u{_SECRET}")] == [f"u{_SECRET}"]
+    assert [hit.message.text for hit in store.search.find(f"u{_SECRET}")] == [f"u{_SECRET}"]
     with contextlib.closing(Store(backup)) as copy:
-        assert drawn(copy.messages(2)) == f"u{_SECRET}-a1"
+        assert drawn(copy.messages.shown_by(2)) == f"u{_SECRET}-a1"
 
 
 def test_erasing_that_was_given_up_is_done_the_next_time(
@@ -272,7 +272,7 @@ def test_erasing_that_was_given_up_is_done_the_next_time(
 ) -> None:
     secret = plant(store, f"u1-a{_SECRET}").conversation_id
     _look(path)
-    store.trash(secret)
+    store.conversations.trash(secret)
     store.empty_trash()
 
     def fail(*_: object) -> None:

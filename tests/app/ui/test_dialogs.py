@@ -31,6 +31,7 @@ from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
 from app.ui.dialogs.replay_window import ReplayWindow
 from app.ui.dialogs.search_panel import SearchPanel
 from app.ui.parts.sheet import Sheet
+from tests.app.model.stores import trashed_ids
 from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -275,7 +276,7 @@ def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_
 
 def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(person: Person) -> None:
     planted = _planted(person, "u1 giraffe-a1 giraffe")
-    person.application.store.star(planted.ids["a1 giraffe"])
+    person.application.store.messages.star(planted.ids["a1 giraffe"])
     panel = _search(person, "giraffe")
     found = person.application.program.archive.searcher.found
     with person.bot.waitSignal(found, timeout=PATIENCE_MS):
@@ -336,8 +337,8 @@ def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(person: Person)
     _answer(person, sheet, "Delete for good")
     _wait(person, sheet.empty.isVisible)
     assert kept.conversation_id in {one.id for one in conversations.all}
-    assert store.trashed_conversations() == []
-    assert store.messages(gone.conversation_id) == []
+    assert trashed_ids(store) == []
+    assert store.messages.shown_by(gone.conversation_id) == []
 
 
 def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Person) -> None:

@@ -103,8 +103,8 @@ def test_a_list_that_changes_anyhow_is_shown_as_it_is(qtbot: QtBot) -> None:
 def _three(person: Person) -> list[int]:
     """Three conversations of today, the last one first in the list, which has the focus."""
     store = person.application.store
-    for conversation in store.conversations():
-        store.trash(conversation.id)
+    for conversation in store.conversations.all():
+        store.conversations.trash(conversation.id)
     ids = [store.create_conversation(name, "", "Hello")[0].id for name in ("Apples", "Bread", "Cheese")]
     person.controller.program.conversations.changed.emit()
     person.controller.shown.open_conversation(ids[2])

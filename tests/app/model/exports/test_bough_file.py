@@ -70,7 +70,7 @@ def _without_ids(part: Excerpt) -> list[object]:
 def test_a_file_of_a_bough_that_knew_no_pins_is_read(tmp_path: Path) -> None:
     store = Store(tmp_path / "here" / "c.sqlite3")
     planted = plant(store, "u1-a1")
-    store.pin_branch(planted.ids["a1"])
+    store.messages.pin_branch(planted.ids["a1"])
     written = _written(whole_tree(store, planted.conversation_id), tmp_path / "out.bough").decode()
     store.close()
     # Conversations had pins before.
@@ -81,7 +81,7 @@ def test_a_file_of_a_bough_that_knew_no_pins_is_read(tmp_path: Path) -> None:
     there = Store(tmp_path / "there" / "c.sqlite3")
     summary = brought_in(there, tmp_path / "older.bough")
     assert (summary.problems, summary.remarks) == ([], {})
-    assert [message.pinned_ms for message in there.messages(summary.conversation_ids[0])] == [None] * num
+    assert [message.pinned_ms for message in there.messages.shown_by(summary.conversation_ids[0])] == [None] * num
     there.close()
 
 
@@ -89,7 +89,7 @@ def test_conversations_that_share_messages_share_them_again(tmp_path: Path) -> N
     store = Store(tmp_path / "here" / "c.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     store.fork_conversation("forked", planted.ids["a1"])
-    conversations = sorted(store.conversations(), key=lambda conversation: conversation.id)
+    conversations = sorted(store.conversations.all(), key=lambda conversation: conversation.id)
     excerpts = (whole_tree(store, conversation.id) for conversation in conversations)
     for _ in export_together(excerpts, len(conversations), "bough", tmp_path / "all.bough", Options()):
         pass
@@ -100,10 +100,12 @@ def test_conversations_that_share_messages_share_them_again(tmp_path: Path) -> N
             plant(there, "u7-a7-u8-a8-u9-a9")
         summary = brought_in(there, tmp_path / "all.bough")
         first, second = summary.conversation_ids
-        shared = {message.id for message in there.messages(first)} & {message.id for message in there.messages(second)}
-        assert len(shared) == len(there.messages(second)) == 6
-        assert drawn(there.messages(first)) == "u1-a1-u2-a2 | u1-a3"
-        assert there.conversation(second).name == "forked"
+        shared = {message.id for message in there.messages.shown_by(first)} & {
+            message.id for message in there.messages.shown_by(second)
+        }
+        assert len(shared) == len(there.messages.shown_by(second)) == 6
+        assert drawn(there.messages.shown_by(first)) == "u1-a1-u2-a2 | u1-a3"
+        assert there.conversations.get(second).name == "forked"
         assert brought_in(there, tmp_path / "all.bough").conversation_ids == []
         there.close()
     store.close()
@@ -142,7 +144,7 @@ def test_what_can_not_be_is_told_and_nothing_is_imported(tmp_path: Path, change:
     there = Store(tmp_path / "there" / "c.sqlite3")
     summary = brought_in(there, tmp_path / "out.bough")
     assert len(summary.problems) == 1
-    assert there.conversations() == []
+    assert there.conversations.all() == []
     store.close()
     there.close()
 
@@ -160,8 +162,8 @@ def test_fields_that_a_later_bough_added_are_told(tmp_path: Path) -> None:
         "fields of messages that this Bough does not know (mood)": 4,
         "fields of records that this Bough does not know (colour)": 1,
     }
-    assert [message.text for message in there.messages(1)] == ["", "", "a question", "an answer"]
-    assert there.messages(1)[-1].record == Record(model="guide")
+    assert [message.text for message in there.messages.shown_by(1)] == ["", "", "a question", "an answer"]
+    assert there.messages.shown_by(1)[-1].record == Record(model="guide")
     store.close()
     there.close()
 
@@ -169,16 +171,16 @@ def test_fields_that_a_later_bough_added_are_told(tmp_path: Path) -> None:
 def test_what_was_pruned_is_in_no_export_and_a_conversation_keeps_its_folder(tmp_path: Path) -> None:
     store = Store(tmp_path / "here" / "c.sqlite3")
     planted = plant(store, "u1-a1-u2 | u1-a2")
-    store.prune([planted.ids["a1"]])
-    store.put_into_folder(planted.conversation_id, "Work/Trips")
-    store.archive(planted.conversation_id)
+    store.messages.prune([planted.ids["a1"]])
+    store.conversations.put_into_folder(planted.conversation_id, "Work/Trips")
+    store.conversations.archive(planted.conversation_id)
     data = _written(whole_tree(store, planted.conversation_id), tmp_path / "out.bough").decode()
     assert [line for line in data.splitlines() if '"a1"' in line or '"u2"' in line] == []
     there = Store(tmp_path / "there" / "c.sqlite3")
     brought_in(there, tmp_path / "out.bough")
-    (conversation,) = there.conversations()
-    assert drawn(there.messages(conversation.id)) == "u1-a2"
-    assert conversation == store.conversation(planted.conversation_id)
+    (conversation,) = there.conversations.all()
+    assert drawn(there.messages.shown_by(conversation.id)) == "u1-a2"
+    assert conversation == store.conversations.get(planted.conversation_id)
     store.close()
     there.close()
 
@@ -191,5 +193,5 @@ def test_an_answer_that_streamed_when_it_was_exported_is_a_stopped_one(tmp_path:
     _written(part, tmp_path / "out.bough")
     there = Store(tmp_path / "there" / "c.sqlite3")
     brought_in(there, tmp_path / "out.bough")
-    assert there.messages(1)[1].state == "stopped"
+    assert there.messages.shown_by(1)[1].state == "stopped"
     there.close()

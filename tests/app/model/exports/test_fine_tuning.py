@@ -65,7 +65,7 @@ def test_one_branch_is_one_record(store: Store, planted: Planted) -> None:
 
 
 def test_of_siblings_the_one_that_is_shown_was_chosen(store: Store, planted: Planted) -> None:
-    store.choose(planted.conversation_id, {planted.ids["u1"]: planted.ids["a1"]})
+    store.conversations.choose(planted.conversation_id, {planted.ids["u1"]: planted.ids["a1"]})
     records = _records(preference_records, whole_tree(store, planted.conversation_id))
     told = [
         tuple("-".join(turn["content"] for turn in record[side]) for side in ("prompt", "chosen", "rejected"))

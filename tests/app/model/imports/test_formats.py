@@ -79,7 +79,7 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
         archive.writestr("file-CAT-cat.png", base64.b64decode(samples.PNG))
     summary = brought_in(store, tmp_path / "export.zip")
     assert summary.problems == []
-    notes = [message.text for message in store.messages(summary.conversation_ids[0]) if message.role == "note"]
+    notes = [message.text for message in store.messages.shown_by(summary.conversation_ids[0]) if message.role == "note"]
     assert f"Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})" in notes
     assert summary.remarks["pictures and files, kept with their messages"] == 1
     assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 1
@@ -275,4 +275,4 @@ def test_half_characters_become_replacement_characters_and_whole_ones_stay(store
         (tmp_path / name).write_text(text, encoding="ascii")
         summary = brought_in(store, tmp_path / name)
         assert summary.problems == []
-    assert [conversation.name for conversation in store.conversations()] == ["a\ufffd b\ufffd😀 \\ud83d ü"]
+    assert [conversation.name for conversation in store.conversations.all()] == ["a\ufffd b\ufffd😀 \\ud83d ü"]

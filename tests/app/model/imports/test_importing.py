@@ -49,7 +49,7 @@ def _records(number: int) -> list[Any]:
 def test_a_plan_says_what_an_import_does_and_changes_nothing(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, [*samples.ALL.values(), {"mapping": {}}])
     plan = finished(plan_import(store, [path]))
-    assert store.conversations() == []
+    assert store.conversations.all() == []
     report = brought_in(store, path)
     assert (report.num_conversations, report.num_messages) == (plan.num_conversations, plan.num_messages)
     assert report.problems == plan.problems
@@ -83,12 +83,12 @@ def test_a_plan_knows_of_twins_within_its_files_what_the_import_finds(tmp_path: 
 def test_what_is_there_already_is_left_out_even_if_it_was_renamed_and_grew(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, [samples.CHATGPT])
     (conversation_id,) = brought_in(store, path).conversation_ids
-    store.rename(conversation_id, "mine")
+    store.conversations.rename(conversation_id, "mine")
     leaf = whole_tree(store, conversation_id).path[-1]
     store.add(conversation_id, leaf.id, "user", "And then?")
     summary = brought_in(store, path, path)
     assert [(twin.name, twin.there) for twin in summary.twins] == [("Roll back <the> deploy & more", "mine")] * 2
-    assert len(store.conversations()) == 1
+    assert len(store.conversations.all()) == 1
     # One that says more than what is there is another.
     longer = json.loads(json.dumps(samples.CHATGPT))
     longer["mapping"]["u3"] = {"id": "u3", "parent": "a2", "message": longer["mapping"]["u1"]["message"]}
@@ -98,20 +98,20 @@ def test_what_is_there_already_is_left_out_even_if_it_was_renamed_and_grew(store
 def test_what_lies_in_the_trash_is_not_there(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, _records(1))
     (conversation_id,) = brought_in(store, path).conversation_ids
-    store.trash(conversation_id)
+    store.conversations.trash(conversation_id)
     assert brought_in(store, path).num_conversations == 1
 
 
 @pytest.mark.parametrize("num_steps", [1, 700, 2_999])
 def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num_steps: int) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a3")
-    before = (store.conversations(), store.messages(planted.conversation_id))
+    before = (store.conversations.all(), store.messages.shown_by(planted.conversation_id))
     work = import_files(store, [_file(tmp_path, _records(3_000))])
     for _ in range(num_steps):
         next(work)
     work.close()
-    assert (store.conversations(), store.messages(planted.conversation_id)) == before
-    assert store.search("q1 q2 q700 a2") == []
+    assert (store.conversations.all(), store.messages.shown_by(planted.conversation_id)) == before
+    assert store.search.find("q1 q2 q700 a2") == []
     assert brought_in(store, tmp_path / "in.json").num_conversations == 3_000
 
 
@@ -119,12 +119,12 @@ def test_what_somebody_forked_meanwhile_stays(store: Store, tmp_path: Path) -> N
     work = import_files(store, [_file(tmp_path, _records(3_000))])
     for _ in range(2_500):
         next(work)
-    first = min(store.conversations(), key=lambda conversation: conversation.id)
+    first = min(store.conversations.all(), key=lambda conversation: conversation.id)
     answer = whole_tree(store, first.id).path[-1]
     fork = store.fork_conversation("mine", answer.id)
     work.close()
-    assert [conversation.name for conversation in store.conversations()] == ["mine"]
-    assert [message.text for message in store.messages(fork.id)] == ["", "", "q0", "a0"]
+    assert [conversation.name for conversation in store.conversations.all()] == ["mine"]
+    assert [message.text for message in store.messages.shown_by(fork.id)] == ["", "", "q0", "a0"]
 
 
 def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_pat
     with pytest.raises(StoreError, match="disk is full"):
         brought_in(store, path)
     assert calls == 2
-    assert store.conversations() == []
+    assert store.conversations.all() == []
 
 
 def test_a_chain_of_a_hundred_thousand_messages_is_one_conversation(store: Store, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_values_of_wrong_types_break_one_conversation_at_most(store: Store, tmp_
     summary = brought_in(store, path)
     assert summary.num_conversations + len(summary.twins) + len(summary.problems) == 61
     # The last one was sound.
-    assert store.search("a0") or any(twin.name == "q0" for twin in summary.twins)
+    assert store.search.find("a0") or any(twin.name == "q0" for twin in summary.twins)
     for conversation_id in summary.conversation_ids:
         part = whole_tree(store, conversation_id)
         assert sum(len(section.messages) for section in part.sections()) == len(part.messages) - 1
@@ -264,7 +264,7 @@ def test_what_is_no_export_is_told_in_a_line(store: Store, tmp_path: Path, name:
     if data:
         assert why in problem.why
     assert "\n" not in problem.why
-    assert store.conversations() == []
+    assert store.conversations.all() == []
 
 
 @pytest.mark.parametrize("odd", [b"1" * 40, b"1e999", b"-1e999", b'"\xff \xe2\x82"', b'"\xed\xa0\x80"'])
@@ -285,7 +285,7 @@ def test_what_is_no_utf8_is_mended_wherever_the_file_is_read_in_pieces(store: St
         data = b'[{"messages": [{"role": "user", "content": "' + b"a" * before + said + b'"}]}]'
         (tmp_path / "in.json").write_bytes(data)
         (conversation_id,) = brought_in(store, tmp_path / "in.json").conversation_ids
-        assert store.messages(conversation_id)[-1].text == "a" * before + "漢\ufffd😀x" * 20_000
+        assert store.messages.shown_by(conversation_id)[-1].text == "a" * before + "漢\ufffd😀x" * 20_000
 
 
 def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_byte_order_mark_is_no_part_of_a_file(store: Store, tmp_path: Path) ->
 def test_a_huge_text_is_one_message(store: Store, tmp_path: Path) -> None:
     text = "ä b\n" * 100_000
     summary = brought_in(store, _file(tmp_path, {"messages": [{"role": "user", "content": text}]}))
-    assert store.messages(summary.conversation_ids[0])[-1].text == text
+    assert store.messages.shown_by(summary.conversation_ids[0])[-1].text == text
 
 
 def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, store: Store) -> None:
@@ -315,7 +315,7 @@ def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, 
     path.write_text(text, encoding="ascii")
     summary = brought_in(store, path)
     assert summary.problems == []
-    found = [store.messages(conversation_id)[-1].text for conversation_id in summary.conversation_ids]
+    found = [store.messages.shown_by(conversation_id)[-1].text for conversation_id in summary.conversation_ids]
     mended = [json.loads(f'"{part}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in whole]
     assert found == mended
 
@@ -332,7 +332,7 @@ def test_literals_that_only_other_programs_write_end_no_import(store: Store, tmp
     lines.write_text("".join(f"{json.dumps({**one, 'title': 'of lines'})}\n" for one in records[:9]))
     summary = brought_in(store, whole)
     assert summary.problems == []
-    assert [store.messages(found)[-1].text for found in summary.conversation_ids] == [
+    assert [store.messages.shown_by(found)[-1].text for found in summary.conversation_ids] == [
         one["messages"][0]["content"] for one in records
     ]
     # They are the same, but for their name.
