@@ -1,4 +1,4 @@
-"""A hook that decides anything, and what it saw of each draw."""
+"""A hook that decides at random, and a record of each token that was sampled."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from worker.step import Step
 
 @dataclass
 class Draws:
-    """All that was drawn: of what sequence, which visit of that seed, how, and what came."""
+    """Everything that was sampled: after which sequence, at which visit with which seed, how, and with what result."""
 
     made: list[tuple[list[int], int, int, Any, float | None, int]] = field(
         default_factory=list[tuple[list[int], int, int, Any, float | None, int]]
     )
 
     def __deepcopy__(self, _memo: object) -> Draws:
-        """The hooks of forks tell theirs, too."""
+        """The hooks of forks record here, too."""
         return self
 
 
 class Chance:
-    """A hook that decides anything; it knows how each token was drawn."""
+    """A hook that decides at random and records how each token was sampled."""
 
     def __init__(self, seed: int, draws: Draws, size: int) -> None:
         self.random = random.Random(seed)
@@ -36,7 +36,7 @@ class Chance:
         self.branch: int | None = None
         self.visits: dict[int, int] = {}
         self.visits_before: dict[int, int] = {}
-        """By place; those before it forked were draws of its parent's seed."""
+        """Visits by position. Those before the fork were made with the parent's seed."""
         self.mask: Any = None
         self.temperature: float | None = None
         self.tried: list[int] = []
@@ -71,7 +71,7 @@ class Chance:
                 return [Decision(), Decision(token=chance.randrange(40, self.size))]
             return None
         if step.position != self.place:
-            self._forget(step.position)  # somewhere else, and nobody was asked how to draw there
+            self._forget(step.position)  # This is another position, for which no hook was asked.
         left = np.ones(self.size, dtype=np.bool_) if self.mask is None else self.mask.copy()
         left[self.tried] = False
         visit = step.visit - self.visits_before.get(step.position, 0)

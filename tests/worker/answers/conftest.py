@@ -1,4 +1,4 @@
-"""Models that are asked for answers."""
+"""Models for tests of answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def llama(random_llama: Path) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
-    """A model that counts letters: "abc…xyz", and then over again."""
+    """A model that writes the alphabet over and over: "abc…xyzabc…"."""
     letters = [byte_level.encode(letter).ids[0] for letter in "abcdefghijklmnopqrstuvwxyz"]
     successor = dict(zip(letters, letters[1:] + letters[:1], strict=True))
     return read(write_scripted_model(tmp_path_factory.mktemp("models") / "counting", byte_level, successor))
@@ -47,7 +47,7 @@ def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) ->
 
 @pytest.fixture
 def say(shared_worker: StdioWorker, tmp_path: Path) -> Callable[..., Said]:
-    """Load a model that says these pieces after a "?", then ends; they must differ from each other."""
+    """Load a model that writes these pieces after a "?", then ends. The pieces must differ from each other."""
 
     def load(*pieces: str | bytes) -> Said:
         spelled = [piece.encode() if isinstance(piece, str) else piece for piece in pieces]

@@ -1,4 +1,4 @@
-"""Answers under hooks, asked of an engine of their own, as somebody who listens sees them."""
+"""Answers under hooks from an engine of their own, as a client sees them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def ask_once(
 
 
 def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = None, **fields: Any) -> list[Event]:
-    """Answer one request, on both ways to decode, which say the same."""
+    """Answer one request both with and without launching ahead, and compare the results."""
     heard = [ask_once(model, given, looks_ahead=looks_ahead, **fields) for looks_ahead in (False, True)]
     if any(isinstance(event, Forked) for event in heard[0]):
-        # Where several fork, their order in the batch, and with it the forks' numbers, may be another one.
+        # If several answers fork, their order in the batch may differ, and with it the numbers of the forks.
         assert answers(heard[0]) == answers(heard[1])
     else:
         assert told(heard[0]) == told(heard[1])
@@ -54,13 +54,13 @@ def ask(model: LanguageModel, given: Mapping[str, Callable[..., Hook]] | None = 
 
 
 def answers(events: Sequence[Event]) -> list[tuple[object, ...]]:
-    """What came of each answer and of each fork, whatever its number."""
+    """Return the result of each answer and fork, whatever its number."""
     ended = [event for event in events if isinstance(event, Finished)]
     return sorted((choice.text, choice.token_ids, choice.reason) for event in ended for choice in event.choices)
 
 
 def told(events: Sequence[Event]) -> dict[int, list[object]]:
-    """What was told of each answer, in its order."""
+    """Return the events of each answer in order."""
     by_choice: dict[int, list[object]] = {}
     for event in events:
         match event:
@@ -76,18 +76,18 @@ def told(events: Sequence[Event]) -> dict[int, list[object]]:
 
 @dataclass
 class Shown:
-    """What is on somebody's screen."""
+    """The text that a client shows."""
 
     text: str = ""
     token_ids: list[int] = field(default_factory=list[int])
     num_given_chars_back: int = 0
-    """Of what was there before."""
+    """Characters taken back from the given text."""
     has_healed: bool = False
-    """Whether there were tokens that spell given text, which are none of the answer's."""
+    """Whether there are tokens that spell given text, which are not part of the answer."""
 
 
 def on_screen(events: Sequence[Event]) -> dict[int, Shown]:
-    """Play the events as a view would."""
+    """Apply the events as a client would."""
     screens: dict[int, Shown] = {}
     for event in events:
         match event:
@@ -121,14 +121,14 @@ def finished(events: Sequence[Event]) -> Finished:
         assert shown.num_given_chars_back == answer.num_given_chars
         if shown.has_healed:
             continue
-        # An unfinished character at the end is none of its tokens.
+        # An unfinished character at the end is not part of its tokens.
         num_whole = len(answer.token_ids) - answer.num_recut
         assert shown.token_ids[:num_whole] == answer.token_ids[:num_whole]
     return events[-1]
 
 
 def once(place: int, verdict: Verdict, phase: str = "after") -> Callable[[], Hook]:
-    """A hook that says something at one place, the first time."""
+    """A hook that returns a decision at one position, once."""
 
     def make() -> Hook:
         has_said = False

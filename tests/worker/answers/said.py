@@ -1,4 +1,4 @@
-"""Models that are made to say some pieces, one token each."""
+"""Models that write given pieces, one token each."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def eos_of(tokenizer: Tokenizer) -> int:
 
 @dataclass(frozen=True)
 class Said:
-    """What a model says that was made to say some pieces, one token each."""
+    """Return the answer of a model that writes these pieces, one token each."""
 
     worker: StdioWorker
     prompt: list[int]
     ids: list[int]
-    """Those of the pieces."""
+    """The ids of the pieces."""
 
     def events(self, **options: Any) -> list[Event]:
         options.setdefault("token_ids", self.prompt)

@@ -1,4 +1,4 @@
-"""Answers over standard input and output, with models that say what the test tells them: text, tokens, stops."""
+"""Answers over standard input and output from models that write what the test dictates: text, tokens, stops."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.tokenizers import bare_tokenizer, piecewise_tokenizer
 from tests.worker.answers.said import Said, Say, eos_of
 
 
-def test_a_stop_that_the_model_spells_with_other_tokens_ends_the_answer(say: Say) -> None:
+def test_a_stop_spelled_with_other_tokens_ends_the_answer(say: Say) -> None:
     said = say("The ", "E", "N", "D", " is", " far")
     choice = said.choice(stop=["END"])
     assert (choice["text"], choice["reason"], choice["stop"]) == ("The ", "stop", "END")
     assert (choice["token_ids"], choice["num_recut"]) == (said.ids[:1], 0)
 
 
-def test_a_stop_that_completes_on_the_last_allowed_token_is_a_stop(say: Say) -> None:
+def test_a_stop_completed_by_the_last_allowed_token_is_a_stop(say: Say) -> None:
     choice = say("a", " S", "TOP", "b").choice(stop=["STOP"], max_tokens=3)
     assert (choice["text"], choice["reason"], choice["stop"]) == ("a ", "stop", "STOP")
 
@@ -39,7 +39,7 @@ def test_a_partial_stop_at_the_end_is_shown(say: Say, max_tokens: int, reason: s
     ("pieces", "stop", "reason"),
     [(("x", "ab", "!"), ["abc", "!"], "stop"), (("x", "ab", b"\xe2"), ["abc"], "length")],
 )
-def test_a_chunk_holds_every_token_since_the_last_one_also_those_of_which_nothing_is_kept(
+def test_a_chunk_holds_every_token_since_the_last_one_even_those_without_kept_text(
     say: Say, pieces: tuple[str | bytes, ...], stop: list[str], reason: str
 ) -> None:
     said = say(*pieces, "c")
@@ -56,7 +56,7 @@ def test_a_token_that_ends_inside_a_character_completes_a_stop(say: Say) -> None
     assert (choice["text"], choice["reason"], choice["token_ids"]) == ("end", "stop", said.ids[:1])
 
 
-def test_a_stop_that_begins_inside_a_tokens_partial_character_is_found(say: Say) -> None:
+def test_a_stop_that_begins_inside_a_partial_character_of_a_token_is_found(say: Say) -> None:
     said = say(b"a\xe2", b"\x82\xac", "!", "b")
     choice = said.choice(stop=["€!"])
     assert (choice["text"], choice["reason"], choice["num_recut"]) == ("a", "stop", 1)
@@ -70,27 +70,27 @@ def test_stops_of_every_kind_of_character_are_found(say: Say, stop: str) -> None
     assert (choice["text"], choice["stop"]) == (text[: text.index(stop)], stop)
 
 
-def test_of_two_stops_the_one_that_completes_first_wins_and_of_those_the_longest(say: Say) -> None:
+def test_of_two_stops_the_one_that_completes_first_wins_and_among_those_the_longest(say: Say) -> None:
     said = say("x", "ab", "c")
     assert said.choice(stop=["bc", "ab"])["stop"] == "ab"
     assert said.choice(stop=["abc", "ab"])["stop"] == "ab"
     assert said.choice(stop=["b", "xab", "ab"])["stop"] == "xab"
 
 
-def test_a_thousand_stops_of_a_hundred_characters_are_as_good_as_one(say: Say) -> None:
+def test_a_thousand_stops_of_a_hundred_characters_work_like_one(say: Say) -> None:
     stops = [f"{number:04}" * 25 for number in range(1000)]
     pieces = [stops[777][start : start + length] for start, length in ((0, 1), (1, 3), (4, 6), (10, 11), (21, 79))]
     choice = say("a", *pieces, "b").choice(stop=stops)
     assert (choice["text"], choice["stop"]) == ("a", stops[777])
 
 
-def test_the_answers_first_and_last_space_are_kept(say: Say) -> None:
+def test_the_first_and_last_space_of_an_answer_are_kept(say: Say) -> None:
     said = say(" a", "b", " ")
     choice = said.choice()
     assert (choice["text"], choice["token_ids"]) == (" ab ", said.ids)
 
 
-def test_a_control_token_amid_an_answer_is_shown_as_it_is_written(shared_worker: StdioWorker, tmp_path: Path) -> None:
+def test_a_control_token_within_an_answer_is_shown_as_written(shared_worker: StdioWorker, tmp_path: Path) -> None:
     tokenizer = piecewise_tokenizer([b"a ", b" b"])
     ids = [tokenizer.token_to_id(piece) for piece in ("?", "aĠ", "<|im_start|>", "Ġb", EOS)]
     shared_worker.load(write_scripted_model(tmp_path / "model", tokenizer, chain([i for i in ids if i is not None])))
@@ -112,14 +112,14 @@ def test_a_control_token_amid_an_answer_is_shown_as_it_is_written(shared_worker:
         (b"\xe2\x82", [], "", "length", 0),
     ],
 )
-def test_one_token_may_be_all_that_is_allowed(
+def test_max_tokens_may_be_one(
     say: Say, piece: str | bytes, stop: list[str], text: str, reason: str, num_recut: int
 ) -> None:
     said = say(piece, "c")
     events = said.events(stop=stop, max_tokens=1)
     (choice,) = events[-1]["choices"]
     assert (choice["text"], choice["reason"], choice["num_recut"]) == (text, reason, num_recut)
-    # The one chunk has the token; without text there is none.
+    # The only chunk has the token; without text there is no chunk.
     chunks = [(event["text"], [token["id"] for token in event["tokens"]]) for event in events if "text" in event]
     assert chunks == ([(text, said.ids[:1])] if text else [])
     assert (
@@ -138,12 +138,12 @@ def test_bytes_of_an_unfinished_character_at_the_end_are_left_out(say: Say) -> N
 @pytest.mark.parametrize(
     ("pieces", "kept", "num_recut"),
     [
-        (["?", "a", "bcd", "abc"], ["abc"], 1),  # no token for "bc" alone
+        (["?", "a", "bcd", "abc"], ["abc"], 1),  # There is no token for "bc" alone.
         (["?", "a", "bcd", "b", "c"], ["a", "b", "c"], 2),
-        (["?", "a", "bcd"], ["a"], 0),  # none at all: the ids say less than the text
+        (["?", "a", "bcd"], ["a"], 0),  # There are no tokens at all, so the ids spell less than the text.
     ],
 )
-def test_a_part_that_no_tokens_spell_is_cut_anew_with_what_is_before_it(
+def test_a_part_that_no_tokens_spell_is_tokenized_together_with_the_text_before_it(
     shared_worker: StdioWorker, tmp_path: Path, pieces: list[str], kept: list[str], num_recut: int
 ) -> None:
     tokenizer = bare_tokenizer(pieces)
@@ -155,7 +155,7 @@ def test_a_part_that_no_tokens_spell_is_cut_anew_with_what_is_before_it(
     assert (choice["turn_token_ids"], choice["num_recut"]) == (choice["token_ids"], num_recut)
 
 
-def test_cancelled_amid_held_text_it_is_shown(shared_worker: StdioWorker, tmp_path: Path) -> None:
+def test_held_back_text_is_shown_when_the_answer_is_cancelled(shared_worker: StdioWorker, tmp_path: Path) -> None:
     tokenizer = piecewise_tokenizer([])
     dash = tokenizer.token_to_id("-")
     assert dash is not None
@@ -171,7 +171,7 @@ def test_cancelled_amid_held_text_it_is_shown(shared_worker: StdioWorker, tmp_pa
     assert sum(len(event["tokens"]) for event in events if event["type"] == "chunk") == len(choice["token_ids"])
 
 
-def test_cancelled_while_the_prompt_is_read_nothing_is_said(
+def test_a_request_cancelled_while_its_prompt_is_read_has_no_text(
     shared_worker: StdioWorker, endless_model: Path, byte_level: Tokenizer
 ) -> None:
     a, b = byte_level.encode("ab").ids

@@ -1,4 +1,4 @@
-"""Answers that go on from given text or ids: stops, characters and spaces at the seam."""
+"""Answers that continue given text or ids: stops, characters and spaces at the join."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.text.token_bytes import token_bytes
 from worker.text.vocabulary import Vocabulary
 
 
-def test_a_stop_may_begin_in_the_given_text_of_which_nothing_is_cut(say: Say) -> None:
+def test_a_stop_may_begin_in_the_given_text_which_is_never_cut(say: Say) -> None:
     said = say("a S", "TO", "P", "b")
     for continuation in ({"text": "a STO"}, {"token_ids": said.ids[:2]}):
         choice = said.choice(stop=["STOP"], continuation=continuation)
@@ -25,7 +25,7 @@ def test_a_stop_may_begin_in_the_given_text_of_which_nothing_is_cut(say: Say) ->
         assert "".join(turn["pieces"]) == "a STO"
 
 
-def test_a_stop_may_begin_in_given_text_that_the_vocabulary_has_no_tokens_for(
+def test_a_stop_may_begin_in_given_text_that_the_vocabulary_cannot_spell(
     shared_worker: StdioWorker, tmp_path: Path
 ) -> None:
     tokenizer = bare_tokenizer(["?", "a", "b"])
@@ -37,7 +37,7 @@ def test_a_stop_may_begin_in_given_text_that_the_vocabulary_has_no_tokens_for(
     assert (choice["text"], choice["reason"]) == ("b", "eos")
 
 
-def test_a_stop_that_lies_wholly_in_the_given_text_ends_nothing(say: Say) -> None:
+def test_a_stop_wholly_within_the_given_text_ends_nothing(say: Say) -> None:
     said = say("a STOP", " b", "OP")
     for continuation in ({"text": "a STOP"}, {"token_ids": said.ids[:1]}):
         choice = said.choice(stop=["STOP"], continuation=continuation)
@@ -54,13 +54,14 @@ def test_given_ids_may_end_inside_a_character(say: Say) -> None:
     assert turn["token_ids"][:2] == said.ids[:2]
 
 
-def test_a_segment_tells_nothing_again_of_bytes_that_the_one_before_it_has_shown_as_no_character(say: Say) -> None:
+def test_a_segment_does_not_repeat_bytes_that_the_previous_one_showed_as_invalid(say: Say) -> None:
     said = say("5", b"\xe2\x82", " x", "y", "z")
-    # What the space shows to be no character stands before the stop string, and is said; the next one has no text.
+    # The space completes the invalid bytes, which stand before the stop string and are shown; the next segment is
+    # empty.
     choice = said.choice(segments=[{"stop": [" "]}, {"stop": [" "]}, {}])
     assert [part["text"] for part in choice["segments"]] == ["5\ufffd", "", " xyz"]
     assert choice["text"] == said.worker.result("tokenize", token_ids=choice["token_ids"])["text"]
-    # Where nothing was told of them, they may become one.
+    # Bytes that were not shown may still become a character.
     said = say("5", b"\xe2\x82", b"\xac!", "x")
     choice = said.choice(segments=[{"stop": ["\u20ac"]}, {}], continuation={"token_ids": said.ids[:2]})
     assert [part["text"] for part in choice["segments"]] == ["", "\u20ac!x"]
@@ -77,15 +78,15 @@ def test_the_text_joins_wherever_it_was_cut(say: Say, cut: int) -> None:
 
 
 @pytest.mark.parametrize("num_chars", range(1, len("say return value")))
-def test_of_text_whose_ids_are_known_those_stay_that_say_it(say: Say, num_chars: int) -> None:
+def test_known_ids_that_spell_the_given_text_are_used(say: Say, num_chars: int) -> None:
     said = say("s", "ay", " return", " va", "lue")
     given = "say return value"[:num_chars]
-    # All that were drawn, though the text of the last of them was not all told.
+    # All sampled ids, though the text of the last one was not shown in full.
     choice = said.choice(continuation={"text": given, "known_ids": said.ids})
     assert given + choice["text"] == "say return value"
     assert choice["turn_token_ids"] == said.ids
     assert choice["turn_token_chars"] == [1, 2, 7, 3, 3]
-    # Of another text none is used.
+    # Ids of another text are not used.
     choice = said.choice(continuation={"text": given, "known_ids": said.ids[2:]})
     assert given + choice["text"] == "say return value"
 
@@ -99,7 +100,7 @@ def test_known_ids_go_with_text(say: Say) -> None:
 
 
 @pytest.mark.parametrize("make", [sentencepiece_tokenizer, unigram_tokenizer])
-def test_no_space_is_lost_or_doubled_at_any_seam(
+def test_no_space_is_lost_or_doubled_at_any_join(
     shared_worker: StdioWorker, tmp_path: Path, make: Callable[[], Tokenizer]
 ) -> None:
     tokenizer = make()
@@ -115,7 +116,7 @@ def test_no_space_is_lost_or_doubled_at_any_seam(
         assert choice["turn_token_ids"] == own_ids
 
 
-def test_a_stop_cuts_inside_the_token_that_heals_the_seam(say: Say) -> None:
+def test_a_stop_cuts_inside_the_token_that_heals_the_join(say: Say) -> None:
     said = say("say", " returned", "!")
     events = said.events(stop=["ed"], continuation={"text": "say retu"})
     (choice,) = events[-1]["choices"]
@@ -125,7 +126,7 @@ def test_a_stop_cuts_inside_the_token_that_heals_the_seam(say: Say) -> None:
     assert [(token["id"], token["origin"]) for token in tokens] == [(said.ids[1], "healed")]
 
 
-def test_all_ids_that_were_not_sampled_at_the_end_are_counted_as_cut_anew(say: Say) -> None:
+def test_all_ids_at_the_end_that_were_not_sampled_count_as_recut(say: Say) -> None:
     said = say("say", " return")
     choice = said.choice(continuation={"text": "say retu"})
     assert (choice["text"], len(choice["token_ids"]), choice["num_recut"]) == ("rn", 2, 2)
@@ -134,7 +135,7 @@ def test_all_ids_that_were_not_sampled_at_the_end_are_counted_as_cut_anew(say: S
     assert (choice["text"], choice["token_ids"][-1], choice["num_recut"]) == ("rn value", said.ids[2], 0)
 
 
-def test_an_answer_that_reasons_goes_on_the_same_wherever_it_was_cut(
+def test_an_answer_with_reasoning_continues_the_same_wherever_it_was_cut(
     shared_worker: StdioWorker, tmp_path: Path
 ) -> None:
     tokenizer = piecewise_tokenizer([b"think", b">hm", b" ok"])
@@ -150,7 +151,7 @@ def test_an_answer_that_reasons_goes_on_the_same_wherever_it_was_cut(
         assert choice["turn_token_ids"] == said
 
 
-def test_given_text_forges_no_turn(shared_worker: StdioWorker, tmp_path: Path) -> None:
+def test_given_text_cannot_forge_a_turn(shared_worker: StdioWorker, tmp_path: Path) -> None:
     tokenizer = piecewise_tokenizer([])
     start, dot = tokenizer.token_to_id("?"), tokenizer.token_to_id(".")
     assert start is not None
@@ -165,7 +166,7 @@ def test_given_text_forges_no_turn(shared_worker: StdioWorker, tmp_path: Path) -
     assert "".join(pieces) == given + choice["text"]
 
 
-def test_the_next_turn_reads_what_the_person_saw(shared_worker: StdioWorker, tmp_path: Path) -> None:
+def test_the_next_turn_reads_what_the_user_saw(shared_worker: StdioWorker, tmp_path: Path) -> None:
     tokenizer = piecewise_tokenizer([b"Hi", b" there", b" STOP", b"STOPPED"])
     table = {data: token_id for token_id, data in enumerate(token_bytes(tokenizer))}
     said = [table[piece] for piece in (b"Hi", b" there", b" STOP")]

@@ -1,4 +1,4 @@
-"""Hooks as files: a person's own, those that come with Bough, and what happens where one is slow, stuck or broken."""
+"""Hooks as files: the user's own and Bough's, and hooks that are slow, hang or fail."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that counts letters, over and over."""
+    """A model that writes the alphabet over and over."""
     letters = [byte_level.encode(letter).ids[0] for letter in LETTERS]
     successor = dict.fromkeys(range(byte_level.get_vocab_size()), letters[0])
     successor |= dict(zip(letters, letters[1:] + letters[:1], strict=True))
@@ -77,7 +77,7 @@ class Words:
         return "".join(("calm", "LOUD", "I")[token_id] for token_id in token_ids)
 
 
-def test_the_readmes_hook_does_what_it_says(tmp_path: Path):
+def test_the_hook_of_the_readme_works(tmp_path: Path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     [code] = re.findall(r"```python\n(# no_shouting\.py\n.*?)```", readme, flags=re.DOTALL)
     (tmp_path / "no_shouting.py").write_text(code)
@@ -89,7 +89,7 @@ def test_the_readmes_hook_does_what_it_says(tmp_path: Path):
     assert hooks.ask(Step("before", 0, [], lambda: "", Words())) is None
 
 
-def test_a_file_that_was_changed_is_read_again(worker: StdioWorker, folder: Path):
+def test_a_changed_file_is_read_again(worker: StdioWorker, folder: Path):
     for stop in (2, 4):
         (folder / "stop.py").write_text(f"def hook(step):\n    return [] if step.position == {stop} else None\n")
         answer = ask(worker, "stop")[-1]["choices"][0]
@@ -97,7 +97,7 @@ def test_a_file_that_was_changed_is_read_again(worker: StdioWorker, folder: Path
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_file_that_is_no_hook_says_why(worker: StdioWorker, folder: Path, name: str):
+def test_a_file_without_a_hook_is_explained(worker: StdioWorker, folder: Path, name: str):
     code, word = BROKEN[name]
     (folder / f"{name}.py").write_text(code)
     failed = ask(worker, name)[-1]
@@ -106,7 +106,7 @@ def test_a_file_that_is_no_hook_says_why(worker: StdioWorker, folder: Path, name
     assert shown_text(ask(worker, "no repeats")) == "bcdefg"
 
 
-def test_what_was_given_may_be_taken_back_and_that_is_told(worker: StdioWorker, folder: Path):
+def test_given_text_may_be_taken_back_and_this_is_reported(worker: StdioWorker, folder: Path):
     (folder / "start_over.py").write_text(
         "from worker.decision import Decision\n"
         "def hook(step):\n"
@@ -115,14 +115,14 @@ def test_what_was_given_may_be_taken_back_and_that_is_told(worker: StdioWorker, 
     )
     events = ask(worker, "start over", continuation={"text": "bcd"}, max_tokens=4)
     [retract] = [event for event in events if event["type"] == "retract"]
-    # The last of the two letters was not told of yet.
+    # The last of the two letters was not sent yet.
     assert (retract["num_chars"], retract["num_given_chars"]) == (1, 2)
     answer = events[-1]["choices"][0]
     assert (answer["text"], answer["num_given_chars"]) == ("cdef", 2)
     assert shown_text(events) == "cdef"
 
 
-def test_a_hook_that_is_slow_again_and_again_is_asked_no_more(worker: StdioWorker, folder: Path):
+def test_a_hook_that_is_slow_too_often_is_not_called_again(worker: StdioWorker, folder: Path):
     (folder / "slow.py").write_text(
         "import time\n"
         "from worker.decision import Decision\n"
@@ -168,7 +168,7 @@ class Hook:
     [(SPINS, 70, "bcd"), (HOLDS_THE_LOCK, -signal.SIGALRM, "bcd"), (IS_NEVER_MADE, 70, "")],
     ids=["spins", "holds the lock", "is never made"],
 )
-def test_a_hook_that_is_stuck_is_ended_with_the_worker_and_named(
+def test_a_hook_that_hangs_is_ended_with_the_worker_and_named(
     counting: Path, tmp_path: Path, code: str, exit_code: int, said: str
 ):
     (tmp_path / "stuck_one.py").write_text(code)
@@ -187,7 +187,7 @@ def test_a_hook_that_is_stuck_is_ended_with_the_worker_and_named(
             assert "stuck_one.py" in "\n".join(worker.errors)
 
 
-# --- those that come with Bough -----------------------------------------------------------------------------------
+# --- Bough's own hooks ---------------------------------------------------------------------------------------
 
 
 def test_banned_phrases_are_taken_back_before_they_are_complete(worker: StdioWorker):
@@ -216,8 +216,8 @@ class Letters:
         return "".join(map(chr, token_ids))
 
 
-def test_a_banned_phrase_is_folded_as_people_read_it():
-    # "İ" is longer when it is folded, so that places in the folded text are not those in the text.
+def test_banned_phrases_ignore_case():
+    # "İ" becomes longer when its case is folded, so positions in the folded text differ.
     letters = Letters()
     for phrase, said, back in (
         ("istanbul", "aİİİİSTANBUL", 7),
@@ -238,19 +238,19 @@ def test_a_banned_phrase_is_folded_as_people_read_it():
         assert (decision.backtrack, decision.resample) == (back, back == 0), phrase
 
 
-def test_an_answer_that_goes_in_circles_finds_another_way(worker: StdioWorker):
-    # The alphabet itself is a circle of 26.
+def test_an_answer_that_repeats_itself_takes_another_way(worker: StdioWorker):
+    # The alphabet itself is a repetition of 26 letters.
     options = {"no repeats": {"times": 2, "fewest": 20}}
     events = ask(worker, "no repeats", hook_options=options, max_tokens=120)
     round_of_letters = LETTERS[1:] + "a"
     assert round_of_letters * 2 not in shown_text(events)
-    # What it says instead begins where the second round did.
+    # The new text begins where the second repetition did.
     assert shown_text(events).startswith(round_of_letters)
     assert not shown_text(events).startswith(round_of_letters + "b")
     assert shown_text(events) == events[-1]["choices"][0]["text"]
 
 
-def test_a_token_that_is_unlikely_is_drawn_a_second_time(worker: StdioWorker):
+def test_an_unlikely_token_is_sampled_again(worker: StdioWorker):
     sampling = {"temperature": 20.0, "seed": 5}
     wild = ask(worker, "no repeats", sampling=sampling, max_tokens=40)[-1]["choices"][0]["text"]
     options = {"uncertain pause": {"threshold": 0.5, "temperature": 0.01}}
@@ -268,7 +268,7 @@ def test_a_token_that_is_unlikely_is_drawn_a_second_time(worker: StdioWorker):
         ("uncertain pause", {"threshold": 2}, "from 0 to 1"),
     ],
 )
-def test_options_that_make_no_sense_are_named(worker: StdioWorker, name: str, options: dict[str, Any], word: str):
+def test_invalid_options_are_named(worker: StdioWorker, name: str, options: dict[str, Any], word: str):
     failed = ask(worker, name, hook_options={name: options})[-1]
     assert (failed["type"], failed["kind"]) == ("failed", "hook_failed")
     assert word in failed["message"]

@@ -1,4 +1,4 @@
-"""What there is to choose from, asked by a window: hooks with what they can be given, and none of them is run."""
+"""The list of hooks with their options, which runs none of them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def said_by(source: str | bytes, tmp_path: Path) -> ListedHook:
     return listed_file("one", file, is_own=True)
 
 
-def test_the_hooks_that_come_with_bough_are_listed_without_a_model(worker: StdioWorker):
+def test_boughs_hooks_are_listed_without_a_model(worker: StdioWorker):
     hooks = listed(worker)
     assert {"banned phrases", "no repeats", "uncertain pause"} <= hooks.keys()
     pause = hooks["uncertain pause"]
@@ -57,7 +57,7 @@ def test_the_hooks_that_come_with_bough_are_listed_without_a_model(worker: Stdio
     assert not any(hook["is_own"] or hook["problem"] for hook in hooks.values())
 
 
-def test_a_persons_own_hook_is_listed_and_not_run(worker: StdioWorker, folder: Path):
+def test_the_users_own_hook_is_listed_but_not_run(worker: StdioWorker, folder: Path):
     (folder / "of_mine.py").write_text(f'"""Says less.\n\nAnd more of that."""\n{RUNS}\ndef hook(step): ...\n')
     mine = listed(worker)["of mine"]
     assert mine == {
@@ -72,15 +72,15 @@ def test_a_persons_own_hook_is_listed_and_not_run(worker: StdioWorker, folder: P
     assert "of mine" not in listed(worker)
 
 
-def test_a_persons_own_hook_stands_for_one_of_boughs_with_its_name(tmp_path: Path):
+def test_the_users_own_hook_replaces_one_of_boughs_with_the_same_name(tmp_path: Path):
     (tmp_path / "no_repeats.py").write_text('"""Mine."""\n')
     [hook] = [hook for hook in HookFolder(tmp_path).listed() if hook.name == "no repeats"]
     assert (hook.summary, hook.is_own) == ("Mine.", True)
 
 
-def test_hooks_that_are_in_no_file_are_listed_too():
+def test_hooks_without_a_file_are_listed_too():
     def make() -> Any:
-        """Never asked."""
+        """Never called."""
 
     hooks = {hook.name: hook for hook in HookFolder(given={"made": make}).listed()}
     assert hooks["made"].summary == "Never asked."
@@ -131,19 +131,19 @@ def test_the_fields_of_a_data_class_are_options(tmp_path: Path):
         ("(" * 5000, "Python"),
     ],
 )
-def test_a_file_that_is_no_python_is_listed_with_what_is_wrong(source: str | bytes, word: str, tmp_path: Path):
+def test_a_file_that_is_not_python_is_listed_with_its_problem(source: str | bytes, word: str, tmp_path: Path):
     hook = said_by(source, tmp_path)
     assert word in hook.problem
     assert hook.options == []
 
 
-def test_a_file_that_can_not_be_read_is_listed_with_what_is_wrong(tmp_path: Path):
+def test_a_file_that_cannot_be_read_is_listed_with_its_problem(tmp_path: Path):
     (tmp_path / "one.py").mkdir()
     [hook] = [hook for hook in HookFolder(tmp_path).listed() if hook.name == "one"]
     assert "can't be read" in hook.problem
 
 
-def test_any_text_may_stand_in_a_docstring(tmp_path: Path):
+def test_a_docstring_may_contain_any_text(tmp_path: Path):
     assert said_by('"""A \\ud800 hook."""\n', tmp_path).summary == "A ? hook."
     assert said_by("def hook(step):\n    '''Says\n    less.'''\n", tmp_path).summary == "Says less."
     assert said_by("x = '\\d'\n", tmp_path).problem == ""

@@ -1,4 +1,4 @@
-"""Hooks: what they are shown, and what each of their decisions does."""
+"""Hooks: what they are shown, and the effect of each decision."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from worker.requests.request import Ticket
 from worker.step import Step
 
 
-def test_a_hook_that_says_nothing_changes_nothing(counting: LanguageModel) -> None:
+def test_a_hook_that_decides_nothing_changes_nothing(counting: LanguageModel) -> None:
     assert text_of(count(counting, {"quiet": lambda: lambda _: None})) == "bcdefg"
 
 
-def test_a_token_takes_the_drawn_ones_place(counting: LanguageModel) -> None:
+def test_a_token_replaces_the_sampled_one(counting: LanguageModel) -> None:
     events = count(counting, {"x": once(2, Decision(token=ids(counting, "x")[0]))})
     assert text_of(events) == "bcxyza"
     origins = [token.origin for event in events if isinstance(event, Chunk) for token in event.tokens]
     assert origins == ["sampled", "sampled", "forced", "sampled", "sampled", "sampled"]
 
 
-def test_a_token_before_sampling_comes_without_a_draw(counting: LanguageModel) -> None:
+def test_a_token_before_sampling_is_not_sampled(counting: LanguageModel) -> None:
     events = count(counting, {"x": once(2, Decision(token=ids(counting, "x")[0]), "before")})
     assert text_of(events) == "bcxyza"
 
 
-def test_what_was_tried_is_not_drawn_again(counting: LanguageModel) -> None:
+def test_rejected_tokens_are_not_sampled_again(counting: LanguageModel) -> None:
     tried: list[list[int]] = []
 
     def make() -> Hook:
@@ -56,34 +56,34 @@ def test_what_was_tried_is_not_drawn_again(counting: LanguageModel) -> None:
     assert finished(events).choices[0].token_ids[2] not in tried[0]
 
 
-def test_after_so_many_draws_the_best_that_was_tried_stands(counting: LanguageModel) -> None:
+def test_after_the_resample_limit_the_best_rejected_token_is_accepted(counting: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         return Decision(resample=True) if step.phase == "after" and step.position == 1 else None
 
     assert text_of(count(counting, {"never": lambda: hook}, max_resample_count=3)) == "bcdefg"
 
 
-def test_a_backtrack_takes_back_what_was_shown(counting: LanguageModel) -> None:
+def test_a_backtrack_takes_back_shown_text(counting: LanguageModel) -> None:
     x = ids(counting, "x")[0]
     events = count(counting, {"back": once(4, [Decision(backtrack=3, token=x)])})
     assert [event.num_chars for event in events if isinstance(event, Retract)] == [3]
     assert text_of(events) == "bxyzab"
 
 
-def test_a_backtrack_ends_at_the_beginning(counting: LanguageModel) -> None:
+def test_a_backtrack_ends_at_the_start(counting: LanguageModel) -> None:
     events = count(counting, {"back": once(4, Decision(backtrack=100), "before")})
     assert text_of(events) == "bcdefg"
-    # The fourth was not told yet.
+    # The fourth letter was not sent yet.
     assert [event.num_chars for event in events if isinstance(event, Retract)] == [3]
 
 
-def test_an_empty_list_ends_the_answer_before_the_drawn_token(counting: LanguageModel) -> None:
+def test_an_empty_list_ends_the_answer_before_the_sampled_token(counting: LanguageModel) -> None:
     for phase in ("before", "after"):
         answer = finished(count(counting, {"stop": once(3, [], phase)})).choices[0]
         assert (answer.text, answer.reason) == ("bcd", "hook")
 
 
-def test_a_mask_leaves_what_it_names(counting: LanguageModel) -> None:
+def test_a_mask_allows_only_its_tokens(counting: LanguageModel) -> None:
     mask = np.zeros(len(counting.vocabulary), dtype=np.bool_)
     mask[ids(counting, "qx")] = True
     text = text_of(count(counting, {"mask": once(1, Decision(mask=mask), "before")}))
@@ -95,17 +95,17 @@ def test_a_splice_waits_for_its_token(counting: LanguageModel) -> None:
     splice = Splice(when_sampled=ids(counting, "d"), backtrack=2, ff_tokens=ids(counting, "xy"))
     always = [Decision(splices=[splice])]
     events = count(counting, {"splice": lambda: lambda step: always if step.phase == "before" else None})
-    # "bcd": the drawn token and the one before it are taken back.
+    # "bcd": the sampled token and the one before it are taken back.
     assert text_of(events) == "bxyzab"
 
 
-def test_a_splice_that_waits_for_nothing_is_done_at_once(counting: LanguageModel) -> None:
+def test_a_splice_without_a_trigger_is_applied_at_once(counting: LanguageModel) -> None:
     splice = Splice(backtrack=1, ff_tokens=ids(counting, "xy"))
     events = count(counting, {"splice": once(2, Decision(splices=[splice]), "before")})
     assert text_of(events) == "bxyzab"
 
 
-def test_what_was_taken_back_and_appended_is_told_the_next_time(counting: LanguageModel) -> None:
+def test_the_next_step_reports_what_was_taken_back_and_appended(counting: LanguageModel) -> None:
     told_of: list[list[tuple[int, int, list[int]]]] = []
 
     def make() -> Hook:
@@ -126,7 +126,7 @@ def test_what_was_taken_back_and_appended_is_told_the_next_time(counting: Langua
     assert told_of[0] == [(0, 0, []), (1, 0, [b]), (2, 0, [c]), (3, 1, [x, y]), (4, 0, [z])]
 
 
-def test_a_list_forks(counting: LanguageModel) -> None:
+def test_a_list_of_decisions_forks(counting: LanguageModel) -> None:
     m, x = ids(counting, "mx")
     events = count(counting, {"fork": once(2, [Decision(), Decision(token=m), Decision(backtrack=1, token=x)])})
     answers = finished(events).choices
@@ -145,13 +145,13 @@ def test_a_fork_has_hooks_of_its_own(counting: LanguageModel) -> None:
             self.seen.append(step.token)
             if step.position == 1 and step.branch == 0:
                 return [Decision(), Decision(token=ids(counting, "m")[0])]
-            # Whoever remembers the other branch's tokens would end here.
+            # A hook that remembers the other branch's tokens would end here.
             return [] if len(self.seen) > step.position + 1 else None
 
     assert [answer.reason for answer in finished(count(counting, {"count": Counter})).choices] == ["length"] * 2
 
 
-def test_an_answer_that_is_not_there_yet_can_not_be_cancelled(counting: LanguageModel) -> None:
+def test_an_answer_that_does_not_exist_yet_cannot_be_cancelled(counting: LanguageModel) -> None:
     m = ids(counting, "m")[0]
     hooks = HookFolder(given={"fork": once(2, [Decision(), Decision(token=m)])}, slow_s=math.inf)
     engine = Engine(counting, hooks=hooks)
@@ -164,7 +164,7 @@ def test_an_answer_that_is_not_there_yet_can_not_be_cancelled(counting: Language
     assert [answer.reason for answer in finished(events).choices] == ["length", "length"]
 
 
-def test_a_fork_can_be_cancelled_once_it_is_told_of(counting: LanguageModel) -> None:
+def test_a_fork_can_be_cancelled_once_it_is_announced(counting: LanguageModel) -> None:
     m = ids(counting, "m")[0]
     hooks = HookFolder(given={"fork": once(2, [Decision(), Decision(token=m)])}, slow_s=math.inf)
     engine = Engine(counting, hooks=hooks)
@@ -187,7 +187,7 @@ def test_too_many_forks_are_refused(counting: LanguageModel) -> None:
     assert (events[-1].kind, "over 64" in events[-1].message) == ("hook_failed", True)
 
 
-def test_an_answer_that_is_taken_back_for_ever_ends(counting: LanguageModel) -> None:
+def test_an_answer_that_backtracks_forever_ends(counting: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         return Decision(backtrack=2) if step.phase == "before" and step.position == 4 else None
 
@@ -195,13 +195,13 @@ def test_an_answer_that_is_taken_back_for_ever_ends(counting: LanguageModel) -> 
     assert answer.reason == "hook"
 
 
-def test_a_hook_that_raises_ends_the_answer_and_what_was_said_is_kept(counting: LanguageModel) -> None:
+def test_a_hook_that_raises_ends_the_answer_and_the_text_is_kept(counting: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         if step.position == 3:
             raise RuntimeError("on purpose")
         return None
 
-    # What may become the stop string is held back until then.
+    # Text that may become the stop string is held back until then.
     events = count(counting, {"broken": lambda: hook}, stop=["dz"])
     assert isinstance(events[-1], Failed)
     assert events[-1].kind == "hook_failed"
@@ -224,7 +224,7 @@ def test_a_hook_that_raises_ends_the_answer_and_what_was_said_is_kept(counting: 
         (Decision(mask=np.ones(7, dtype=np.bool_)), "shape"),
     ],
 )
-def test_what_no_hook_may_say_is_named(llama: LanguageModel, verdict: Any, word: str) -> None:
+def test_invalid_decisions_are_named(llama: LanguageModel, verdict: Any, word: str) -> None:
     if isinstance(verdict, Decision) and verdict.mask is not None and verdict.mask.size == 600:
         verdict = Decision(mask=np.zeros(len(llama.vocabulary), dtype=np.bool_))
     events = ask(llama, {"odd": once(1, verdict, "before")})
@@ -246,10 +246,10 @@ def test_unknown_hooks_and_options_are_refused(llama: LanguageModel) -> None:
         assert word in event.message
 
 
-# --- what hooks are shown ---------------------------------------------------------------------------------------
+# --- what hooks are shown ------------------------------------------------------------------------------------
 
 
-def test_candidates_have_the_models_probabilities_and_those_that_masks_leave(llama: LanguageModel) -> None:
+def test_candidates_have_the_models_probabilities_and_those_after_masks(llama: LanguageModel) -> None:
     allowed = np.zeros(len(llama.vocabulary), dtype=np.bool_)
     allowed[50:90] = True
     tried: dict[int, list[int]] = {}

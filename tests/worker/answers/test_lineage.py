@@ -1,4 +1,4 @@
-"""What forks have in common, counted once, against tokens that are told apart one by one."""
+"""Tokens shared by forks are counted once, compared with a plain count token by token."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 from worker.answers.lineage import Lineage
 
 
-def test_each_token_is_one_answers_own() -> None:
+def test_each_token_belongs_to_one_answer() -> None:
     for seed in range(500):
         rng = Random(seed)
         fresh = itertools.count()

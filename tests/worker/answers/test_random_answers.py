@@ -1,4 +1,4 @@
-"""Random answers of models that say what the test tells them, against rules that are plain to see."""
+"""Random answers of models that write what the test dictates, against plain rules."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TOKENIZERS = {
 
 @dataclass(frozen=True)
 class Script:
-    """A model that says one token after another, each followed by the same one ever."""
+    """A model that writes one token after another, each always followed by the same one."""
 
     vocabulary: Vocabulary
     successor: dict[int, int]
     eos: int
 
     def sampled(self, last: int, left: bytes, max_tokens: int) -> list[int]:
-        """The tokens that it says after `last`, of which the first ones must spell `left`; EOS at most at the end."""
+        """Return the tokens that follow `last`, the first of which must spell `left`; EOS only at the end."""
         ids: list[int] = []
         while len(ids) < max_tokens and last != self.eos:
             last = self._next(last, left)
@@ -55,7 +55,7 @@ class Script:
             for token_id in range(len(self.vocabulary))
             if token_id not in self.vocabulary.control_ids and self._leads_on(token_id, left)
         ]
-        # All others are equally unlikely: greedy takes the lowest.
+        # All other tokens are equally likely, so greedy sampling takes the lowest.
         return follows if follows in allowed else allowed[0]
 
     def _leads_on(self, token_id: int, left: bytes) -> bool:
@@ -85,7 +85,7 @@ class World:
         given_ids: Sequence[int] = (),
         given_text: str | None = None,
     ) -> Event:
-        """Ask for an answer and compare every event of it with the rules; return the finished choice."""
+        """Request an answer and compare every event with the rules. Return the finished choice."""
         request: dict[str, Any] = {"token_ids": prompt, "stop": list(stop), "max_tokens": max_tokens}
         vocabulary = self.script.vocabulary
         left = b""
@@ -107,7 +107,7 @@ class World:
         return choice
 
     def _healed(self, given_ids: Sequence[int]) -> tuple[list[int], bytes]:
-        """The ids that stand, and the bytes that are said again."""
+        """Return the ids that stay, and the bytes that are spelled again."""
         vocabulary = self.script.vocabulary
         data = vocabulary.bytes_of(given_ids)
         tokens = [
@@ -133,7 +133,7 @@ class World:
         stop: Sequence[str],
         max_tokens: int,
     ) -> None:
-        """Each chunk is what the rules let out after its last token, and holds all tokens since the one before."""
+        """Check that each chunk is what the rules release after its last token, with all tokens since the last chunk."""
         new = self._new_bytes(sampled, left)
         chunks: list[tuple[str, list[int]]] = []
         shown, unsent, reason = "", [], "eos"
@@ -172,7 +172,7 @@ class World:
         assert choice["stop"] == ended_by
 
     def _new_bytes(self, sampled: list[int], left: bytes) -> list[bytes]:
-        """Each token's bytes without those that only said again what was given."""
+        """Return each token's bytes without those that only repeat given text."""
         new: list[bytes] = []
         for token_id in sampled:
             data = self.script.vocabulary.bytes[token_id]
@@ -181,7 +181,7 @@ class World:
         return new
 
     def _num_kept(self, given: bytes, new: list[bytes], shown: str) -> int:
-        """How many tokens something is kept of."""
+        """Return how many tokens are kept at least in part."""
         num_whole, rest = expected_kept(given, new, len(shown))
         return num_whole + bool(rest)
 
@@ -205,7 +205,8 @@ class World:
             assert (ids, num_recut, turn_ids) == ([], 0, list(given_ids))
             return
         if not left:
-            # Only the token that the text ends inside of is cut anew, and what must be where no tokens spell its part.
+            # Only the token inside which the text ends is tokenized again, and its neighbours if no tokens spell its
+            # part.
             stands = next((n for n in range(num_whole, -1, -1) if self._spells(new[n:num_whole], rest)), None)
             if stands is None:
                 assert (ids, num_recut) == (sampled[:num_whole], 0)
@@ -232,7 +233,7 @@ def _ends_inside_a_character(data: bytes) -> bool:
 
 @pytest.fixture(scope="module", params=list(TOKENIZERS))
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A model that goes once round all its tokens in some order, EOS after every fifteenth."""
+    """A model that goes once through all its tokens in some order, with EOS after every fifteenth."""
     tokenizer = TOKENIZERS[request.param]()
     vocabulary = Vocabulary(tokenizer, [eos_of(tokenizer)], tokenizer.get_vocab_size() + NUM_PADDING)
     rng = random.Random(7)
@@ -247,7 +248,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield World(worker, Script(vocabulary, successor, eos_of(tokenizer)))
 
 
-def test_random_answers_are_as_the_rules_say(world: World) -> None:
+def test_random_answers_follow_the_rules(world: World) -> None:
     rng = random.Random(8)
     vocabulary, script = world.script.vocabulary, world.script
     starts = sorted(script.successor)
@@ -264,7 +265,7 @@ def test_random_answers_are_as_the_rules_say(world: World) -> None:
             start = rng.randint(0, len(text))
             given_text = text[start : start + rng.randint(0, 12)]
             if vocabulary.text_of(vocabulary.encode(given_text)) != given_text:
-                given_text = None  # the vocabulary has no tokens for it
+                given_text = None  # The vocabulary has no tokens for it.
         said = vocabulary.text_of(coming) or "a"
         stop: list[str] = []
         for _ in range(rng.choice((0, 1, 1, 2, 4))):

@@ -1,6 +1,6 @@
-"""Any decisions of hooks: each draw is that of a model that has read nothing else.
+"""Random decisions of hooks: each token is sampled as by a model that has read nothing else.
 
-`BOUGH_FUZZ_HOOKS` says for how many seeds a hook decides by chance.
+`BOUGH_FUZZ_HOOKS` is the number of random seeds.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NUM_SEEDS = int(os.environ.get("BOUGH_FUZZ_HOOKS", "4"))
 
 @pytest.mark.parametrize("n", [1, 3])
 @pytest.mark.parametrize("seed", range(NUM_SEEDS))
-def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: LanguageModel, seed: int, n: int) -> None:
-    # Of every second one something is given, which may be taken back, too.
+def test_each_token_is_sampled_as_if_nothing_else_was_read(model: LanguageModel, seed: int, n: int) -> None:
+    # Every second request has given text, which hooks may take back, too.
     given = list(range(60, 60 + 9 * (seed % 2)))
     sampling = Sampling(temperature=1.0, seed=seed * 100)
 
@@ -50,5 +50,5 @@ def test_each_draw_is_that_of_a_model_that_has_read_nothing_else(model: Language
             sampler = Sampler(sampling, seeds[choice])
             again = sampler.draw(logits, None, len(sequence), visit, mx.array(mask), temperature)
             num_close += again.item() != token
-        # Two that are so close that rounding decides are rare.
+        # Two tokens so close that rounding decides are rare.
         assert num_close <= len(draws.made) * 0.02

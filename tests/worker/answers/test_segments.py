@@ -1,4 +1,4 @@
-"""Segments: several stretches of one turn, each with an end and a form of its own."""
+"""Segments: several parts of one turn, each with its own end and constraint."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ask(worker: StdioWorker, segments: list[dict[str, Any]], **fields: Any) -> l
 
 
 def checked(events: list[Event]) -> list[dict[str, Any]]:
-    """The answers, whose parts are their whole."""
+    """Return the answers, after checking that their segments add up to the whole."""
     answers = events[-1]["choices"]
     for choice, answer in enumerate(answers):
         assert shown_text(events, choice) == answer["text"]
@@ -73,13 +73,13 @@ def test_text_then_a_choice_then_json(worker: StdioWorker, n: int):
         assert isinstance(json.loads(leaf["text"]), dict)
 
 
-def test_a_stop_string_ends_its_segment_and_the_next_goes_on_from_the_cut(worker: StdioWorker):
+def test_a_stop_string_ends_its_segment_and_the_next_continues_from_the_cut(worker: StdioWorker):
     free = ask(worker, [{"max_tokens": 30}])[-1]["choices"][0]["text"]
     stop = free[5:8]
     (answer,) = checked(ask(worker, [{"stop": [stop]}, {"constraint": {"kind": "choice", "value": ["!END"]}}]))
     assert answer["text"] == free[: free.index(stop)] + "!END"
     assert (answer["segments"][0]["reason"], answer["segments"][0]["stop"]) == ("stop", stop)
-    # What the model reads of the whole turn says the same.
+    # The ids of the whole turn spell the same text.
     assert worker.result("tokenize", token_ids=answer["turn_token_ids"])["token_ids"] == answer["turn_token_ids"]
 
 
@@ -93,16 +93,16 @@ def test_the_prompt_is_read_once_for_all_segments(worker: StdioWorker):
     assert again["prefilled_tokens"] == 1
 
 
-def test_all_segments_together_keep_the_whole_limit(worker: StdioWorker):
+def test_all_segments_together_obey_the_total_limit(worker: StdioWorker):
     (answer,) = checked(ask(worker, [{"max_tokens": 4}, {"max_tokens": 4}, {"max_tokens": 4}], max_tokens=6))
     assert len(answer["segments"]) == 2
     assert answer["reason"] == "length"
 
 
 @pytest.mark.parametrize("room", [1, 2, 3, 6])
-def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: Tokenizer, room: int):
+def test_tokens_added_by_a_cut_count_towards_the_context(byte_level: Tokenizer, room: int):
     vocabulary = Vocabulary(byte_level)
-    # A token whose first two letters are two.
+    # A token whose first two letters are two tokens.
     plain = set(range(len(vocabulary))) - vocabulary.control_ids
     words = [vocabulary.text_of([token_id]) for token_id in plain]
     word = next(word for word in words if len(word) > 2 and len(vocabulary.encode(word[:2])) == 2)
@@ -119,7 +119,7 @@ def test_what_a_cut_makes_more_tokens_of_takes_room_in_the_context(byte_level: T
 
 
 @pytest.mark.parametrize("num_back", range(4))
-def test_going_back_counts_the_tokens_that_are_kept_of_a_segment(byte_level: Tokenizer, num_back: int):
+def test_a_backtrack_counts_the_kept_tokens_of_a_segment(byte_level: Tokenizer, num_back: int):
     vocabulary = Vocabulary(byte_level)
     plain = set(range(len(vocabulary))) - vocabulary.control_ids
     words = [vocabulary.text_of([token_id]) for token_id in plain]
@@ -160,13 +160,13 @@ def test_a_cancel_ends_all_segments(worker: StdioWorker):
         ({"segments": [{"max_tokens": 0}]}, "max_tokens"),
     ],
 )
-def test_what_makes_no_sense_is_a_bad_request(worker: StdioWorker, fields: dict[str, Any], words: str):
+def test_invalid_segments_are_bad_requests(worker: StdioWorker, fields: dict[str, Any], words: str):
     failed = worker.result("generate", **PROMPT, **fields)
     assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
     assert words in failed["message"]
 
 
-def test_an_invalid_constraint_is_told_before_anything_is_written(worker: StdioWorker):
+def test_an_invalid_constraint_is_reported_before_anything_is_written(worker: StdioWorker):
     events = worker.ask(
         "generate", **PROMPT, segments=[{"max_tokens": 2}, {"constraint": {"kind": "regex", "value": "("}}]
     )

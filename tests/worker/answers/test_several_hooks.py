@@ -1,4 +1,4 @@
-"""Several hooks of one answer: by which rule what they say becomes one decision."""
+"""Several hooks of one answer: how their decisions combine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def letters_mask(model: LanguageModel, letters: str) -> Any:
     return mask
 
 
-def test_masks_of_several_hooks_are_anded(counting: LanguageModel) -> None:
+def test_masks_of_several_hooks_are_combined_with_and(counting: LanguageModel) -> None:
     one, other = (once(1, Decision(mask=letters_mask(counting, letters)), "before") for letters in ("mqx", "aqz"))
     assert text_of(count(counting, {"one": one, "other": other}))[1] == "q"
 
 
-def test_the_last_temperature_holds(llama: LanguageModel) -> None:
+def test_the_last_temperature_counts(llama: LanguageModel) -> None:
     def at(temperature: float) -> Callable[[], Hook]:
         return lambda: lambda step: Decision(temperature=temperature) if step.phase == "before" else None
 
@@ -36,7 +36,7 @@ def test_the_last_temperature_holds(llama: LanguageModel) -> None:
     assert text_of(ask(llama, {"calm": at(0.0), "wild": at(9.0)}, sampling=hot)) != greedy
 
 
-def test_the_first_hook_that_does_more_has_the_last_word(counting: LanguageModel) -> None:
+def test_the_first_structural_decision_ends_the_step(counting: LanguageModel) -> None:
     asked: list[int] = []
 
     def second(step: Step) -> Verdict:
@@ -49,7 +49,7 @@ def test_the_first_hook_that_does_more_has_the_last_word(counting: LanguageModel
     assert 2 not in asked
 
 
-def test_a_hook_after_one_that_puts_a_token_is_shown_that_token(counting: LanguageModel) -> None:
+def test_a_hook_after_one_that_puts_a_token_sees_that_token(counting: LanguageModel) -> None:
     shown: list[str] = []
 
     def second(step: Step) -> Verdict:
@@ -63,7 +63,7 @@ def test_a_hook_after_one_that_puts_a_token_is_shown_that_token(counting: Langua
     assert set(shown) == {"x"}
 
 
-def test_a_token_that_was_put_can_be_taken_away_by_a_later_hook(counting: LanguageModel) -> None:
+def test_a_later_hook_can_reject_a_token_that_was_put(counting: LanguageModel) -> None:
     x = ids(counting, "x")[0]
     back = once(2, Decision(backtrack=1))
     assert text_of(count(counting, {"x": once(2, Decision(token=x)), "back": back})) == "bcdefg"
@@ -71,13 +71,13 @@ def test_a_token_that_was_put_can_be_taken_away_by_a_later_hook(counting: Langua
     assert text_of(count(counting, {"x": once(2, Decision(token=x)), "again": again}))[2] not in "xd"
 
 
-def test_a_mask_goes_with_what_a_later_hook_decides(counting: LanguageModel) -> None:
+def test_a_mask_combines_with_a_later_hooks_decision(counting: LanguageModel) -> None:
     mask = once(3, Decision(mask=letters_mask(counting, "q")), "before")
     back = once(3, Decision(backtrack=1), "before")
     assert text_of(count(counting, {"mask": mask, "back": back}))[:3] == "bcq"
 
 
-def test_splices_are_looked_through_in_order(counting: LanguageModel) -> None:
+def test_splices_are_checked_in_order(counting: LanguageModel) -> None:
     d = ids(counting, "d")
 
     def always(letters: str) -> Callable[[], Hook]:

@@ -1,4 +1,4 @@
-"""Edges of hooks and drafts: several things in the same step, what no hook should say, files that are odd."""
+"""Edge cases of hooks and drafts: several things in one step, invalid decisions, unusual files."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ def letter(model: LanguageModel, text: str) -> int:
     return token_id
 
 
-# --- drafts ---------------------------------------------------------------------------------------------------
+# --- drafts --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
 @pytest.mark.parametrize("num_back", [2, 5])
-def test_going_back_from_a_token_that_was_guessed_rightly_leaves_what_stands_and_nothing_else(
+def test_a_backtrack_from_a_rightly_guessed_token_leaves_only_the_tokens_that_stand(
     llama: LanguageModel, phase: str, num_back: int
 ) -> None:
     num_looked = 0
@@ -98,7 +98,7 @@ def at(place: int, verdict: Any, phase: str = "after") -> dict[str, Callable[...
 
 
 def behind_given_text(events: list[Event]) -> Choice:
-    """The answer, whose first tokens on the screen spell given text again."""
+    """Return the answer, whose first shown tokens spell given text again."""
     assert isinstance(events[-1], Finished), events[-1]
     [answer] = events[-1].choices
     assert on_screen(events)[0].text == answer.text
@@ -110,7 +110,7 @@ def failure(events: list[Event]) -> Failed:
     return events[-1]
 
 
-def test_a_draft_guesses_nothing_that_the_model_has_no_token_for(
+def test_a_draft_guesses_only_tokens_that_the_model_has(
     llama: LanguageModel, tmp_path: Path, byte_level: Tokenizer
 ) -> None:
     size = byte_level.get_vocab_size(with_added_tokens=True)
@@ -119,13 +119,13 @@ def test_a_draft_guesses_nothing_that_the_model_has_no_token_for(
     guesses = [token_id for start in range(20) for token_id in draft.guess(PROMPT[start:], 7, None)]
     assert len(guesses) == 140
     assert max(guesses) < llama.vocab_size
-    # The other way round, it reads what it has no token for as something else.
+    # The other way round, it reads tokens that it lacks as another token.
     narrow = DraftModel(llama, PromptCache(llama.new_layers, PLENTY), num_ids=size + 64)
     assert len(narrow.guess([*PROMPT, size + 60], 3, None)) == 3
 
 
 class BreaksOnce:
-    """A model that runs out of memory once, after so many times that it was asked; all else is another model's."""
+    """A model that runs out of memory once, after a number of calls, and otherwise is another model."""
 
     def __init__(self, model: LanguageModel, num_times: int) -> None:
         self.model = model
@@ -143,7 +143,7 @@ class BreaksOnce:
 
 
 @pytest.mark.parametrize("num_times", [1, 2, 6])
-def test_a_draft_model_that_breaks_is_gone_without(llama: LanguageModel, num_times: int) -> None:
+def test_an_answer_continues_without_a_draft_model_that_fails(llama: LanguageModel, num_times: int) -> None:
     breaks: Any = BreaksOnce(llama, num_times)
     engine = engine_of(llama, draft=breaks)
     constraint = Constraint(kind="regex", value="[a-z ]{30}")
@@ -151,19 +151,19 @@ def test_a_draft_model_that_breaks_is_gone_without(llama: LanguageModel, num_tim
         finished(ask(each, constraint=constraint, max_tokens=20)) for each in (engine_of(llama), engine, engine)
     )
     assert [answer.choices[0].token_ids for answer in guessed] == [plain.choices[0].token_ids] * 2
-    # The next answer has it again, and it guesses as well as ever.
+    # The next answer uses it again, and its guesses are as good as before.
     assert guessed[0].usage.accepted_tokens < guessed[1].usage.accepted_tokens == guessed[1].usage.draft_tokens
 
 
-def test_what_was_found_first_goes_on_however_often_it_is_there() -> None:
+def test_the_first_match_is_continued_however_often_the_gram_occurs() -> None:
     look_up = PromptLookUp([[5] * 400, [5, 5, 5, 6, 7]], [5] * 10)
     assert look_up.guess([5, 5, 5], 3, None) == [5, 5, 5]
     assert look_up.guess([5, 5, 6], 3, None) == [7]
-    # Behind that place there are those of the prompt alone.
+    # After that position only those of the prompt follow.
     assert look_up.guess([5, 5, 5], 9, None) == [5] * 7
 
 
-def test_what_is_guessed_followed_the_same_three_tokens_at_the_next_place_that_has_them() -> None:
+def test_a_guess_follows_the_same_three_tokens_at_their_next_occurrence() -> None:
     rng = Random(0)
     num_found = 0
     for _ in range(200):
@@ -187,7 +187,7 @@ def test_what_is_guessed_followed_the_same_three_tokens_at_the_next_place_that_h
     assert PromptLookUp([], [1, 2]).guess([1], 4, None) == []
 
 
-def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted() -> None:
+def test_other_branches_are_read_from_the_tree_only_up_to_the_limit() -> None:
     class Nothing:
         def cut(self, num_tokens: int) -> tuple[Nothing, Nothing]:
             return self, self
@@ -209,11 +209,11 @@ def test_ways_beside_one_another_are_cut_from_the_tree_only_as_they_are_wanted()
     assert [list(each) for each in ways] == [[30_499, 7], [30_498, 7], [30_497, 7]]
 
 
-# --- several things in one step ---------------------------------------------------------------------------------
+# --- several things in one step ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stops", [[], ["x"]])
-def test_what_was_taken_back_as_the_answer_ended_is_not_kept(counting: LanguageModel, stops: list[str]) -> None:
+def test_tokens_taken_back_as_the_answer_ends_are_not_kept(counting: LanguageModel, stops: list[str]) -> None:
     last = letter(counting, "x") if stops else min(counting.vocabulary.eos_ids)
     engine = engine_of(counting, at(8, Decision(backtrack=5, token=last)))
     events = ask(engine, hooks=["odd"], token_ids=[letter(counting, "a")], stop=stops)
@@ -221,10 +221,10 @@ def test_what_was_taken_back_as_the_answer_ended_is_not_kept(counting: LanguageM
     assert engine.cache.num_tokens == len("abcd")
 
 
-# --- given text, segments, constraints ------------------------------------------------------------------------
+# --- given text, segments, constraints -----------------------------------------------------------------------
 
 
-def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: LanguageModel) -> None:
+def test_an_answer_has_enough_visits_for_all_its_segments(counting: LanguageModel) -> None:
     segments = [Segment(max_tokens=1), Segment()]
     engine = engine_of(counting, {"quiet": lambda: lambda _: None})
     events = ask(engine, hooks=["quiet"], token_ids=[letter(counting, "a")], segments=segments, max_tokens=120)
@@ -232,7 +232,7 @@ def test_an_answer_has_as_many_draws_as_all_its_segments_need(counting: Language
     assert (answer.reason, len(answer.token_ids)) == ("length", 120)
 
 
-def test_a_fork_whose_next_segment_can_not_begin_fails_its_request_alone(
+def test_a_fork_whose_next_segment_cannot_begin_fails_only_its_own_request(
     counting: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     fork = [Decision(), Decision(token=letter(counting, "m"))]
@@ -256,13 +256,13 @@ def test_a_fork_whose_next_segment_can_not_begin_fails_its_request_alone(
         events += engine.step()
     assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
     assert [event.choices[0].text for event in events if isinstance(event, Finished)] == ["bcdefghijklm"]
-    # What it had said by then is told.
+    # The text written so far is sent.
     assert on_screen([event for event in events if event.request_id == 2])[1].text == "bcm"
     caplog.clear()
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
-def test_what_is_put_at_the_beginning_stands_behind_given_text(llama: LanguageModel, phase: str) -> None:
+def test_a_token_put_at_the_start_follows_the_given_text(llama: LanguageModel, phase: str) -> None:
     engine = engine_of(llama, at(3, Decision(backtrack=3, token=letter(llama, "x")), phase))
     answer = behind_given_text(ask(engine, hooks=["odd"], continuation=Continuation(text="Hello th")))
     assert answer.text.startswith("x")
@@ -271,7 +271,7 @@ def test_what_is_put_at_the_beginning_stands_behind_given_text(llama: LanguageMo
 
 @pytest.mark.parametrize("is_exact", [False, True])
 @pytest.mark.parametrize("phrase", ["the", "th"])
-def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(
+def test_a_banned_phrase_that_begins_in_given_text_is_avoided(
     llama: LanguageModel, phrase: str, is_exact: bool
 ) -> None:
     given = Continuation(token_ids=llama.vocabulary.encode("Hello th")) if is_exact else Continuation(text="Hello th")
@@ -289,12 +289,12 @@ def test_a_banned_phrase_that_begins_in_given_text_is_gone_round(
         answer = finished(events).choices[0] if is_exact else behind_given_text(events)
         assert answer.reason in {"length", "eos"}
         assert answer.text
-        # What is in the given text is nobody's to take back.
+        # Given text itself is never taken back.
         assert phrase not in ("Hello th" + answer.text).removeprefix("Hello " + phrase[:2])
         assert not (phrase == "the" and answer.text.startswith("e"))
 
 
-def test_the_end_that_a_constraint_forbids_needs_to_be_let_past_it(counting: LanguageModel) -> None:
+def test_an_end_that_the_constraint_forbids_needs_feed_constraint_false(counting: LanguageModel) -> None:
     asked: dict[str, Any] = {
         "hooks": ["odd"],
         "token_ids": [letter(counting, "a")],
@@ -308,11 +308,11 @@ def test_the_end_that_a_constraint_forbids_needs_to_be_let_past_it(counting: Lan
         assert (answer.text, answer.reason) == ("bcdefg"[:place], "eos")
 
 
-# --- what a person may write in a hook ------------------------------------------------------------------------
+# --- invalid decisions ---------------------------------------------------------------------------------------
 
 
 def said(**fields: Any) -> Decision:
-    """A decision of whatever somebody may have put into it."""
+    """A decision with arbitrary values."""
     return Decision(**fields)
 
 
@@ -321,7 +321,7 @@ def spliced(**fields: Any) -> Splice:
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
-def test_numpys_numbers_are_as_good_as_pythons(counting: LanguageModel, phase: str) -> None:
+def test_numpys_numbers_work_like_pythons(counting: LanguageModel, phase: str) -> None:
     x, y = (np.int64(letter(counting, text)) for text in "xy")
     splice = spliced(when_sampled=np.array([x]), backtrack=np.int64(0), ff_tokens=np.array([y]))
     now = spliced(ff_tokens=np.array([x, y]))
@@ -355,7 +355,7 @@ def test_numpys_numbers_are_as_good_as_pythons(counting: LanguageModel, phase: s
         said(token="x", mask=[True] * 100_000),
     ],
 )
-def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decision: Decision) -> None:
+def test_anything_but_a_decision_is_the_hooks_fault(counting: LanguageModel, decision: Decision) -> None:
     for phase in ("before", "after"):
         failed = failure(
             ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
@@ -364,14 +364,14 @@ def test_what_is_no_decision_is_the_hooks_fault(counting: LanguageModel, decisio
         assert len(failed.message) < 1000
 
 
-def test_masks_of_two_hooks_that_differ_in_length_are_the_hooks_fault(counting: LanguageModel) -> None:
+def test_masks_of_two_hooks_with_different_lengths_are_the_hooks_fault(counting: LanguageModel) -> None:
     lengths = {"one": len(counting.vocabulary), "other": 7}
     hooks = {name: once(1, Decision(mask=np.ones(size, dtype=np.bool_)), "before") for name, size in lengths.items()}
     failed = failure(ask(engine_of(counting, hooks), hooks=["one", "other"], token_ids=[letter(counting, "a")]))
     assert (failed.kind, "'other'" in failed.message, "shape" in failed.message) == ("hook_failed", True, True)
 
 
-def test_the_hook_that_forks_too_often_is_the_one_that_is_named(counting: LanguageModel) -> None:
+def test_the_hook_that_forks_too_often_is_named(counting: LanguageModel) -> None:
     hooks: dict[str, Callable[..., Hook]] = {
         "forks": lambda: lambda step: [Decision(), Decision()] if step.phase == "before" else None,
         "quiet": lambda: lambda _: None,
@@ -382,7 +382,7 @@ def test_the_hook_that_forks_too_often_is_the_one_that_is_named(counting: Langua
     )
 
 
-# --- files ----------------------------------------------------------------------------------------------------
+# --- files ---------------------------------------------------------------------------------------------------
 
 STOPS = "def hook(step):\n    return [] if step.position == 3 else None\n"
 DATA_CLASS = """from dataclasses import dataclass
@@ -420,7 +420,7 @@ def test_files_are_read_as_python_reads_them(counting: LanguageModel, tmp_path: 
         "def hook(step):\n    raise ValueError('\\udcff')\n",
     ],
 )
-def test_a_hook_that_exits_ends_its_answer_and_not_the_worker(
+def test_a_hook_that_exits_ends_its_answer_but_not_the_worker(
     counting: LanguageModel, tmp_path: Path, code: str
 ) -> None:
     (tmp_path / "exits.py").write_text(code)
@@ -431,7 +431,7 @@ def test_a_hook_that_exits_ends_its_answer_and_not_the_worker(
     assert not engine.is_busy
 
 
-def test_hooks_whose_files_names_are_no_text_are_listed_all_the_same(counting: LanguageModel, tmp_path: Path) -> None:
+def test_hooks_with_odd_file_names_are_listed(counting: LanguageModel, tmp_path: Path) -> None:
     try:
         (tmp_path / os.fsdecode(b"\xff.py")).write_text(STOPS)
     except OSError:

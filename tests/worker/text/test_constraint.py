@@ -1,4 +1,4 @@
-"""Constraints: masks against a plain oracle, rewinding against a fresh start, and whole answers that have the form."""
+"""Constraints: masks against a plain oracle, rewinding against a fresh start, and whole answers that must be valid."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def walk(rng: Random, mask: np.ndarray, eos: frozenset[int]) -> int | None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_choice_lets_pass_what_one_of_its_texts_goes_on_with(
+def test_a_choice_allows_the_tokens_that_continue_one_of_its_texts(
     constraints: Constraints, vocabulary: Vocabulary, seed: int
 ):
     rng = Random(seed)
@@ -79,7 +79,7 @@ def test_a_choice_lets_pass_what_one_of_its_texts_goes_on_with(
         mask = constraint.mask()
         allowed = set(np.flatnonzero(mask).tolist())
         spelled = {vocabulary.bytes[token_id] for token_id in allowed - vocabulary.eos_ids}
-        # Of tokens that spell the same, one is enough, and where the text is certain the one that the tokenizer cuts.
+        # Of several tokens with the same bytes one is enough. Forced text may be limited to the tokenizer's own tokens.
         assert spelled == expected or (constraint.forced() and len(spelled) == 1 and spelled < expected)
         assert (vocabulary.eos_ids <= allowed) == (b"" in rests)
         assert constraint.may_end == (b"" in rests)
@@ -100,7 +100,7 @@ def test_a_choice_lets_pass_what_one_of_its_texts_goes_on_with(
     ids=["json", "regex", "lark"],
 )
 @pytest.mark.parametrize("seed", range(3))
-def test_rewound_it_is_as_if_the_tokens_had_never_come(
+def test_after_a_rewind_the_constraint_is_as_if_the_tokens_had_never_come(
     constraints: Constraints, vocabulary: Vocabulary, described: Described, seed: int
 ):
     rng = Random(seed)
@@ -126,7 +126,7 @@ def test_rewound_it_is_as_if_the_tokens_had_never_come(
 
 
 @pytest.mark.parametrize("refused", ["9", "abc9", "a, bc9", "abc, def, g", "abc, def\n"])
-def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(
+def test_tokens_that_do_not_fit_are_refused_and_none_is_taken(
     constraints: Constraints, vocabulary: Vocabulary, refused: str
 ):
     constraint = constraints.new(Described(kind="regex", value="[a-z]+(, [a-z]+){0,2}"))
@@ -140,7 +140,7 @@ def test_what_does_not_fit_is_refused_and_nothing_of_it_is_taken(
     assert np.array_equal(constraint.mask(), mask)
 
 
-def test_an_end_that_is_refused_is_no_end(constraints: Constraints, vocabulary: Vocabulary):
+def test_a_refused_end_does_not_end_the_constraint(constraints: Constraints, vocabulary: Vocabulary):
     constraint = constraints.new(Described(kind="regex", value="ab"))
     assert not constraint.consume(vocabulary.encode("aba"))
     assert not constraint.is_complete
@@ -171,7 +171,7 @@ def test_an_end_that_is_refused_is_no_end(constraints: Constraints, vocabulary: 
         ("choice", "yes", "at least one"),
     ],
 )
-def test_what_can_not_be_followed_is_said_in_words(
+def test_an_unusable_constraint_is_explained(
     constraints: Constraints, worker: StdioWorker, kind: Any, value: Any, words: str
 ):
     with pytest.raises(ConstraintInvalidError, match=re.escape(words)):
@@ -184,7 +184,7 @@ def test_what_can_not_be_followed_is_said_in_words(
     assert "<state>" not in failed["message"]
 
 
-# --- whole answers ---------------------------------------------------------------------------------------------
+# --- whole answers -------------------------------------------------------------------------------------------
 
 
 def is_valid(answer: Any) -> bool:
@@ -199,7 +199,7 @@ def is_valid(answer: Any) -> bool:
 
 
 @pytest.mark.parametrize("temperature", [0, 1, 3])
-def test_answers_in_json_are_valid(worker: StdioWorker, temperature: float):
+def test_json_answers_are_valid(worker: StdioWorker, temperature: float):
     constraint = {"kind": "json_schema", "value": SCHEMA}
     sampling = {"temperature": temperature, "seed": 5}
     assert worker.result("validate", constraint=constraint) | {"request_id": 0} == {
@@ -228,7 +228,7 @@ def test_answers_in_json_are_valid(worker: StdioWorker, temperature: float):
         for token in event["tokens"]
         if token["origin"] == "forced"
     ]
-    # The long name at least.
+    # The longer name is a minimum.
     assert len(forced) == finished["usage"]["forced_tokens"] > 4 * 5
 
 
@@ -244,13 +244,13 @@ def test_answers_match_a_regular_expression(worker: StdioWorker, pattern: str, n
         assert answer["reason"] in {"constraint", "eos"}
 
 
-def test_the_one_choice_there_is_needs_no_draw(worker: StdioWorker):
+def test_a_single_choice_needs_no_sampling(worker: StdioWorker):
     finished = worker.result("generate", text="Hello", constraint={"kind": "choice", "value": ["just this one"]}, n=2)
     assert [answer["text"] for answer in finished["choices"]] == ["just this one"] * 2
     assert finished["usage"]["forced_tokens"] == finished["usage"]["generated_tokens"]
 
 
-def test_what_is_cut_by_its_length_is_a_beginning_of_what_fits(worker: StdioWorker):
+def test_an_answer_cut_by_length_is_a_valid_prefix(worker: StdioWorker):
     constraint = {"kind": "json_schema", "value": SCHEMA}
     whole = worker.result("generate", text="Hello", constraint=constraint, sampling={"seed": 1, "temperature": 1})
     ids = whole["choices"][0]["token_ids"]
@@ -270,7 +270,7 @@ def test_what_is_cut_by_its_length_is_a_beginning_of_what_fits(worker: StdioWork
         ({"kind": "choice", "value": ["yes", "no"]}, "yes"),
     ],
 )
-def test_a_form_that_is_complete_before_anything_is_written_ends_the_answer_as_one(
+def test_a_constraint_that_is_complete_at_the_start_ends_the_answer(
     worker: StdioWorker, constraint: dict[str, Any], given: str
 ):
     ids = worker.result("tokenize", text=given)["token_ids"]
@@ -286,14 +286,14 @@ def test_a_form_that_is_complete_before_anything_is_written_ends_the_answer_as_o
         {"kind": "json_schema", "value": {"type": "object", "properties": {f"{n}": {} for n in range(1000)}}},
     ],
 )
-def test_a_form_may_have_thousands_of_ways(worker: StdioWorker, constraint: dict[str, Any]):
+def test_a_constraint_may_have_thousands_of_choices(worker: StdioWorker, constraint: dict[str, Any]):
     end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
     assert end["type"] == "finished", end
     assert worker.result("validate", constraint=constraint)["ok"]
 
 
 @pytest.mark.parametrize("before", ["", "[xy]{3}"])
-def test_what_is_too_much_for_llguidance_is_said_in_its_words(worker: StdioWorker, before: str):
+def test_a_constraint_too_large_for_llguidance_is_explained(worker: StdioWorker, before: str):
     constraint = {"kind": "regex", "value": f"{before}(a?){{2000}}a{{2000}}"}
     end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
     assert (end["type"], end["kind"]) == ("failed", "constraint_invalid")
@@ -308,7 +308,7 @@ def test_a_grammar_may_ask_for_the_end_of_the_turn(worker: StdioWorker):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_half_written_json_goes_on_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
+def test_half_written_json_continues_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
     constraint = {"kind": "json_schema", "value": SCHEMA}
     sampling = {"temperature": 1, "seed": seed}
     whole = worker.result("generate", text="Hello", constraint=constraint, sampling=sampling)["choices"][0]["text"]
@@ -321,7 +321,7 @@ def test_half_written_json_goes_on_validly_wherever_it_was_cut(worker: StdioWork
         assert is_valid(json.loads(whole[:end] + answer["text"])), (whole[:end], answer["text"])
 
 
-def test_a_constraint_may_stand_behind_what_is_given(worker: StdioWorker):
+def test_a_constraint_may_cover_only_new_text(worker: StdioWorker):
     constraint = {"kind": "choice", "value": ["yes", "no"], "covers": "new"}
     finished = worker.result("generate", text="Hello", continuation={"text": "My answer is: "}, constraint=constraint)
     assert finished["choices"][0]["text"] in {"yes", "no"}
@@ -335,12 +335,12 @@ def test_a_constraint_may_stand_behind_what_is_given(worker: StdioWorker):
     assert "goes on from" in failed["message"]
 
 
-def test_the_seam_in_front_of_a_form_is_healed(random_llama: Path):
-    """A token may spell the end of what is given and the form's beginning, as the model would have written it."""
+def test_the_join_before_a_constraint_is_healed(random_llama: Path):
+    """A token may spell the end of the given text and the start of the constrained text, as the model would have."""
     *_, model = UnreadModel(find_model(str(random_llama))).read()
     assert isinstance(model, LanguageModel)
     vocabulary = model.vocabulary
-    # What a tokenizer keeps together where it stands together.
+    # The tokenizer joins these into one token.
     [joined] = vocabulary.encode(" fox")
     for constraint in (
         Described(kind="choice", value=["fox", "dog"], covers="new"),
@@ -359,7 +359,7 @@ def test_the_seam_in_front_of_a_form_is_healed(random_llama: Path):
         assert writing.choice(0).text == "fox" if writing.is_over else writing.answer.raw_text() == "fox"
 
 
-def test_json_behind_what_is_given_is_valid(worker: StdioWorker):
+def test_json_after_given_text_is_valid(worker: StdioWorker):
     constraint = {"kind": "json_schema", "value": SCHEMA, "covers": "new"}
     for given in ("Here it is: ", "Here it is:\n", "{", "[1, é"):
         for seed in range(3):
@@ -377,7 +377,7 @@ def test_json_behind_what_is_given_is_valid(worker: StdioWorker):
             assert sum(answer["turn_token_chars"]) == len(given + answer["text"])
 
 
-def test_a_mask_stands_as_long_as_the_same_may_come(constraints: Constraints, vocabulary: Vocabulary):
+def test_a_mask_is_the_same_array_while_the_same_tokens_are_allowed(constraints: Constraints, vocabulary: Vocabulary):
     form = constraints.new(Described(kind="regex", value="[a-z]*!?"))
     first = form.mask()
     for letter in "abc":
@@ -392,14 +392,14 @@ def test_a_mask_stands_as_long_as_the_same_may_come(constraints: Constraints, vo
         first[0] = True
 
 
-def test_a_stop_string_ends_a_constrained_answer_too(worker: StdioWorker):
+def test_a_stop_string_also_ends_a_constrained_answer(worker: StdioWorker):
     constraint = {"kind": "regex", "value": "[a-z]{3}, [a-z]{3}, [a-z]{3}"}
     answer = worker.result("generate", text="Hello", constraint=constraint, stop=[", "])["choices"][0]
     assert (answer["reason"], answer["stop"], len(answer["text"])) == ("stop", ", ", 3)
 
 
 @pytest.mark.parametrize("looks_ahead", [False, True])
-def test_launched_ahead_or_not_the_answers_are_the_same(random_llama: Path, looks_ahead: bool):
+def test_answers_are_the_same_with_and_without_launching_ahead(random_llama: Path, looks_ahead: bool):
     *_, model = UnreadModel(find_model(str(random_llama))).read()
     assert isinstance(model, LanguageModel)
     for n in (1, 3):
@@ -430,7 +430,7 @@ def test_launched_ahead_or_not_the_answers_are_the_same(random_llama: Path, look
         ({"whitespace_pattern": ""}, False),
     ],
 )
-def test_a_schema_may_say_what_blanks_there_are(
+def test_a_schema_may_define_its_white_space(
     constraints: Constraints, vocabulary: Vocabulary, said: dict[str, Any], blanks: bool
 ):
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "x-guidance": said}

@@ -1,4 +1,4 @@
-"""Healing: how much is taken back, and what may be said instead."""
+"""Token healing: which tokens are taken back, and which may replace them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ def plain_tokens(vocabulary: Vocabulary) -> dict[int, bytes]:
 
 
 def taken_back(vocabulary: Vocabulary, token_ids: list[int]) -> int:
-    """As the rule says it: the longest suffix that is a proper prefix of some token, and the tokens it touches."""
+    """The rule, written plainly:
+
+    the longest suffix that is a proper prefix of some token, and the tokens it overlaps.
+    """
     data = vocabulary.bytes_of(token_ids)
     tokens = plain_tokens(vocabulary).values()
     longest = max(
@@ -48,7 +51,7 @@ def _num_bytes(vocabulary: Vocabulary, token_ids: list[int], number: int) -> int
     return len(vocabulary.bytes_of(token_ids[len(token_ids) - number :]))
 
 
-def test_what_the_longest_suffix_touches_that_begins_a_token_is_taken_back(vocabulary: Vocabulary) -> None:
+def test_the_tokens_of_the_longest_suffix_that_begins_a_token_are_taken_back(vocabulary: Vocabulary) -> None:
     for text in CORPUS:
         for end in range(len(text) + 1):
             ids = vocabulary.encode(text[:end])
@@ -63,7 +66,7 @@ def test_several_tokens_may_be_taken_back(byte_level: Tokenizer) -> None:
     assert vocabulary.text_of(ids[-number:]) == " retur"
 
 
-def test_nothing_is_taken_back_where_no_token_goes_on() -> None:
+def test_nothing_is_taken_back_if_no_token_can_continue_the_text() -> None:
     vocabulary = Vocabulary(bare_tokenizer(["a", "b", "ab"]))
     assert [num_taken_back(vocabulary, vocabulary.encode(text)) for text in ("", "a", "b", "ba")] == [0, 1, 0, 1]
 
@@ -79,7 +82,7 @@ def test_control_tokens_are_never_taken_back(byte_level: Tokenizer) -> None:
     assert num_taken_back(vocabulary, [start, *retur]) == num_taken_back(vocabulary, retur)
 
 
-def test_what_begins_a_mark_may_become_it_but_never_a_special_token() -> None:
+def test_the_start_of_a_mark_may_become_the_mark_but_never_a_special_token() -> None:
     tokenizer = byte_level_tokenizer()
     tokenizer.add_special_tokens([AddedToken("<|think|>", special=True)])
     tokenizer.add_tokens([AddedToken(text, special=False) for text in ("<|tool|>", "<|end|>")])
@@ -95,7 +98,7 @@ def test_what_begins_a_mark_may_become_it_but_never_a_special_token() -> None:
         assert mask[control_ids].tolist() == [bool(may) for may in becomes]
 
 
-def test_new_tokens_spell_the_taken_back_bytes_and_only_then_anything(vocabulary: Vocabulary) -> None:
+def test_new_tokens_must_first_spell_the_bytes_that_were_taken_back(vocabulary: Vocabulary) -> None:
     rng = random.Random(5)
     plain = plain_tokens(vocabulary)
     for _ in range(40):
@@ -119,7 +122,7 @@ def test_new_tokens_spell_the_taken_back_bytes_and_only_then_anything(vocabulary
         assert healing.num_given(0) == 0
 
 
-def test_no_token_is_allowed_that_leads_where_nothing_spells_the_rest() -> None:
+def test_no_token_is_allowed_that_leaves_a_rest_which_cannot_be_spelled() -> None:
     pieces = ["ab", "abc", "cd", "ef", "def", "efg"]
     vocabulary = Vocabulary(bare_tokenizer(pieces))
     healing = Healing(vocabulary, b"abcdef")
@@ -139,7 +142,7 @@ def test_no_token_is_allowed_that_leads_where_nothing_spells_the_rest() -> None:
     assert _allowed(healing, pieces) == ["cd"]
 
 
-def test_in_a_vocabulary_without_single_bytes_no_walk_gets_stuck() -> None:
+def test_healing_never_gets_stuck_in_a_vocabulary_without_single_bytes() -> None:
     rng = random.Random(6)
     for _ in range(500):
         pieces = list({"".join(rng.choices("abc", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 7))})
@@ -160,14 +163,14 @@ def _allowed(healing: Healing, pieces: list[str]) -> list[str]:
     return [pieces[token_id] for token_id in mask.nonzero()[0]]
 
 
-def test_a_token_that_spells_something_else_is_refused(byte_level: Tokenizer) -> None:
+def test_a_token_that_spells_other_bytes_is_refused(byte_level: Tokenizer) -> None:
     vocabulary = Vocabulary(byte_level)
     healing = Healing(vocabulary, b"retur")
     with pytest.raises(ValueError, match="does not spell"):
         healing.consume(vocabulary.encode("x")[0])
 
 
-def test_a_tokenizer_that_brings_spaces_heals_within_its_words() -> None:
+def test_a_tokenizer_that_prepends_spaces_heals_within_its_words() -> None:
     vocabulary = Vocabulary(wordpiece_tokenizer())
     ids = vocabulary.encode("The qui")
     number = num_taken_back(vocabulary, ids)

@@ -18,7 +18,7 @@ def walk(stops: StopStrings, text: str) -> Node:
 
 
 def nodes_of(stops: StopStrings) -> list[Node]:
-    """All nodes that have been made so far."""
+    """Return all nodes made so far."""
     found = {id(stops.start): stops.start}
     waiting = [stops.start]
     while waiting:
@@ -51,7 +51,7 @@ def test_the_node_after_given_text_is_the_node_after_reading_all_of_it() -> None
         assert stops.after(text) is walk(stops, text)
 
 
-def test_of_long_stop_strings_only_what_a_text_comes_to_is_made() -> None:
+def test_only_the_nodes_that_a_text_reaches_are_made() -> None:
     rng = random.Random(2)
     strings = ["".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=100)) for _ in range(1000)]
     stops = StopStrings(strings)
@@ -63,7 +63,7 @@ def test_of_long_stop_strings_only_what_a_text_comes_to_is_made() -> None:
     assert len(nodes_of(stops)) < num_at_once + 300
 
 
-def test_a_long_row_of_shorter_and_shorter_suffixes_is_walked_without_recursion() -> None:
+def test_a_long_chain_of_suffixes_is_walked_without_recursion() -> None:
     num_dashes = 3000
     stops = StopStrings(["-" * number + "x" for number in range(1, num_dashes)])
     node = walk(stops, "-" * (num_dashes - 1))
@@ -72,6 +72,6 @@ def test_a_long_row_of_shorter_and_shorter_suffixes_is_walked_without_recursion(
     assert node["y"] is stops.start
 
 
-def test_a_stop_string_without_characters_is_refused() -> None:
+def test_an_empty_stop_string_is_refused() -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         StopStrings(["a", ""])

@@ -1,4 +1,4 @@
-"""The text that may be shown, case by case; what is known to go wrong elsewhere has a test of its own here."""
+"""The text stream, case by case, including everything that is known to go wrong in other programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stream_of(*stops: str, given: bytes = b"") -> TextStream:
 
 
 def push_all(stream: TextStream, *tokens: bytes | str) -> list[str]:
-    """What is shown after each token; none is pushed once a stop string has ended the text."""
+    """Return the text shown after each token. Nothing is pushed after a stop string."""
     shown: list[str] = []
     for token in tokens:
         shown.append(stream.push(token.encode() if isinstance(token, str) else token))
@@ -28,11 +28,11 @@ def push_all(stream: TextStream, *tokens: bytes | str) -> list[str]:
     return shown
 
 
-# --- what other programs get wrong ---------------------------------------------------------------------------
+# --- known faults of other programs --------------------------------------------------------------------------
 
 
-def test_a_stop_spelled_with_other_tokens_than_the_tokenizer_would_ends_the_text() -> None:
-    """mlx-lm compares token ids, so this stop is missed; then it is deleted from the text, and the rest follows."""
+def test_a_stop_spelled_with_other_tokens_than_the_tokenizers_ends_the_text() -> None:
+    """mlx-lm compares token ids, so it misses this stop, deletes it from the text and goes on."""
     stream = stream_of("STOP")
     assert push_all(stream, "a S", "TO", "P b") == ["a ", "", ""]
     assert stream.stop == "STOP"
@@ -46,7 +46,7 @@ def test_of_4000_dashes_all_but_the_last_five_are_shown_at_once() -> None:
     assert (stream.stop, stream.num_shown) == ("-----\n", 3995)
 
 
-def test_a_stop_that_a_token_completes_which_ends_inside_a_character_ends_the_text() -> None:
+def test_a_stop_completed_by_a_token_that_ends_inside_a_character_ends_the_text() -> None:
     """llama.cpp waits for the character's other bytes and goes on: wrong in 40 of 40 cases."""
     stream = stream_of(". ")
     assert push_all(stream, "end", ".", b" \xe2", b"\x82\xac") == ["end", "", ""]
@@ -54,7 +54,7 @@ def test_a_stop_that_a_token_completes_which_ends_inside_a_character_ends_the_te
     assert stream.kept() == TokenPrefix(1, b"")
 
 
-def test_text_that_is_held_when_the_answer_ends_is_shown() -> None:
+def test_text_that_is_held_back_when_the_answer_ends_is_shown() -> None:
     """mlx-lm loses it at the end of a turn, mlx-engine and llama.cpp at max_tokens."""
     stream = stream_of("User:")
     assert push_all(stream, "Ask the", " Use") == ["Ask the", " "]
@@ -62,27 +62,27 @@ def test_text_that_is_held_when_the_answer_ends_is_shown() -> None:
     assert stream.kept() == TokenPrefix(2, b"")
 
 
-def test_a_stop_that_the_last_token_completes_is_not_shown() -> None:
-    """exllamav2 looks at max_tokens first and shows it."""
+def test_a_stop_completed_by_the_last_token_is_not_shown() -> None:
+    """exllamav2 checks max_tokens first and shows it."""
     stream = stream_of("END")
     assert push_all(stream, "x", " END") == ["x", " "]
     assert (stream.stop, stream.finish()) == ("END", "")
 
 
 @pytest.mark.parametrize("invalid", [b"\xff", b"\x80", b"\xc0", b"\xed\xa0", b"\xf5", b"\xf4\x90"])
-def test_an_invalid_byte_never_stalls_what_follows(invalid: bytes) -> None:
-    """One stalls exllamav2; Python's own incremental decoder waits after ED A0."""
+def test_an_invalid_byte_never_delays_the_text_after_it(invalid: bytes) -> None:
+    """One invalid byte stalls exllamav2; Python's own incremental decoder waits after ED A0."""
     stream = stream_of("stop")
     assert push_all(stream, invalid, "a", "é") == ["\ufffd" * len(invalid), "a", "é"]
 
 
 def test_a_leading_and_a_trailing_space_are_kept() -> None:
-    """mlx-lm's detokenizers drop the first and wait with the last."""
+    """mlx-lm's detokenizers drop the first and delay the last."""
     assert push_all(stream_of(), " a", " ", "b ") == [" a", " ", "b "]
 
 
-def test_held_text_takes_memory_once_and_not_for_each_token() -> None:
-    """Else a partial match of a thousand dashes would cost a thousand characters at each token."""
+def test_held_back_text_is_stored_once_and_not_for_each_token() -> None:
+    """Otherwise a partial match of a thousand dashes would cost a thousand characters for each token."""
     stop = "-" * 1000 + "\n"
     stream = stream_of(stop)
     tracemalloc.start()
@@ -93,7 +93,7 @@ def test_held_text_takes_memory_once_and_not_for_each_token() -> None:
     assert num_bytes < 20_000 * 200
 
 
-# --- stop strings anywhere ---------------------------------------------------------------------------------
+# --- stop strings anywhere -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_held_text_takes_memory_once_and_not_for_each_token() -> None:
         (["😀!"], [b"\xf0\x9f", b"\x98", b"\x80", "!"], ["", "", "", ""], "😀!"),
     ],
 )
-def test_the_stop_that_completes_first_ends_the_text_and_of_those_the_longest(
+def test_the_stop_that_completes_first_ends_the_text_and_among_those_the_longest(
     stops: list[str], tokens: list[str | bytes], shown: list[str], stop: str
 ) -> None:
     for order in itertools.permutations(stops):
@@ -126,34 +126,34 @@ def test_the_stop_that_completes_first_ends_the_text_and_of_those_the_longest(
         assert stream.stop == stop
 
 
-def test_a_stop_that_begins_inside_a_characters_bytes_is_no_stop() -> None:
-    """The bytes of "ä" hold no "¤", though its last one is the last one of both."""
+def test_a_stop_that_begins_inside_the_bytes_of_a_character_is_no_stop() -> None:
+    """The bytes of "ä" do not contain "¤", though both end with the same byte."""
     stream = stream_of("¤")
     assert push_all(stream, b"\xc3", b"\xa4", "b") == ["", "ä", "b"]
 
 
-def test_what_is_held_is_exactly_what_may_become_a_stop() -> None:
+def test_exactly_the_text_that_may_become_a_stop_is_held_back() -> None:
     stream = stream_of("abcab!", "cabx")
     assert push_all(stream, "abcab", "c") == ["", "abc"]
-    assert stream.num_held == 3  # "abc": "cab" has failed, the suffix "abc" has not
+    assert stream.num_held == 3  # After "abc", "cab" no longer matches, but the suffix "abc" may.
     assert push_all(stream, "abx") == ["ab"]
     assert stream.stop == "cabx"
 
 
-def test_bytes_of_an_unfinished_character_are_no_text_at_the_end() -> None:
+def test_bytes_of_an_unfinished_character_at_the_end_are_no_text() -> None:
     stream = stream_of()
     assert push_all(stream, "a", b"b\xf0\x9f", b"\x98") == ["a", "b", ""]
     assert stream.finish() == ""
     assert stream.kept() == TokenPrefix(1, b"b")
 
 
-def test_tokens_without_bytes_stand_where_they_are() -> None:
+def test_tokens_without_bytes_keep_their_position() -> None:
     stream = stream_of("!")
     assert push_all(stream, b"", "a", b"", "b", b"", "!") == ["", "a", "", "b", "", ""]
     assert stream.kept() == TokenPrefix(5, b"")
 
 
-def test_replaced_bytes_are_kept_as_they_came() -> None:
+def test_invalid_bytes_are_kept_as_they_came() -> None:
     stream = stream_of("!")
     assert push_all(stream, b"a\xe2\x82", b"!") == ["a", "\ufffd"]
     assert stream.kept() == TokenPrefix(1, b"")
@@ -162,21 +162,21 @@ def test_replaced_bytes_are_kept_as_they_came() -> None:
     assert stream.kept() == TokenPrefix(1, b"\xff\xe2\x82")
 
 
-# --- continuations -----------------------------------------------------------------------------------------
+# --- continuations -------------------------------------------------------------------------------------------
 
 
-def test_a_stop_may_begin_in_the_given_text_of_which_nothing_is_cut() -> None:
+def test_a_stop_may_begin_in_the_given_text_which_is_never_cut() -> None:
     stream = stream_of("STOP", given=b"some ST")
     assert push_all(stream, "O", "P now") == ["", ""]
     assert (stream.stop, stream.num_shown, stream.kept()) == ("STOP", 0, TokenPrefix(0, b""))
 
 
-def test_what_began_in_the_given_text_and_fails_is_shown() -> None:
+def test_a_match_that_began_in_the_given_text_and_fails_is_shown() -> None:
     stream = stream_of("STOP", given=b"some ST")
     assert push_all(stream, "O", "R", "M") == ["", "OR", "M"]
 
 
-def test_a_stop_that_lies_in_the_given_text_ends_nothing() -> None:
+def test_a_stop_within_the_given_text_ends_nothing() -> None:
     stream = stream_of("STOP", "OPx", given=b"a STOP")
     assert push_all(stream, " b", "OP") == [" b", ""]
     assert stream.finish() == "OP"
@@ -194,10 +194,10 @@ def test_given_text_may_end_inside_a_character() -> None:
     assert stream.kept() == TokenPrefix(0, b"x")
 
 
-# --- branches ----------------------------------------------------------------------------------------------
+# --- branches ------------------------------------------------------------------------------------------------
 
 
-def test_a_branch_taken_in_held_text_behaves_as_if_it_had_always_been_alone() -> None:
+def test_a_branch_taken_in_held_back_text_behaves_like_a_stream_of_its_own() -> None:
     trunk = stream_of("-----\n", "--x")
     assert push_all(trunk, "a", "--", "-", "--", "-") == ["a", "", "", "", "-"]
     branch = trunk.copy()
@@ -207,7 +207,7 @@ def test_a_branch_taken_in_held_text_behaves_as_if_it_had_always_been_alone() ->
     assert push_all(trunk, "-", "b") == ["-", "-----b"]
 
 
-def test_a_text_that_a_stop_ended_can_go_on_from_before_it() -> None:
+def test_a_text_ended_by_a_stop_can_go_on_from_before_it() -> None:
     stream = stream_of("ab")
     assert push_all(stream, "x", "a", "b") == ["x", "", ""]
     assert stream.rewind(1) == 0
@@ -239,7 +239,7 @@ def test_no_more_tokens_are_taken_back_than_there_are() -> None:
     assert (stream.num_shown, stream.num_held) == (1, 1)
 
 
-def test_a_copy_and_its_original_know_nothing_of_each_other() -> None:
+def test_a_copy_and_its_original_are_independent() -> None:
     stream = stream_of("abc")
     push_all(stream, "x", "a")
     copy = stream.copy()
@@ -252,7 +252,7 @@ def test_a_copy_and_its_original_know_nothing_of_each_other() -> None:
     assert stream.kept() == TokenPrefix(3, b"")
 
 
-# --- any text at all ---------------------------------------------------------------------------------------
+# --- random text ---------------------------------------------------------------------------------------------
 
 _CHARACTERS = st.text(st.sampled_from("ab-\n é€😀\u0301\u200d\ufffd\x00"), min_size=1, max_size=5)
 _TOKENS = st.lists(st.one_of(st.binary(max_size=4), _CHARACTERS.map(str.encode)), max_size=12)
@@ -261,7 +261,7 @@ _TOKENS = st.lists(st.one_of(st.binary(max_size=4), _CHARACTERS.map(str.encode))
 @settings(max_examples=3000)
 @given(st.lists(_CHARACTERS, max_size=4), st.one_of(st.just(b""), st.binary(max_size=6)), _TOKENS, st.data())
 @example(["a"], b"", [b"\xed\xa0", b"a"], None)
-def test_any_bytes_are_shown_as_the_rules_say(
+def test_random_bytes_are_shown_as_the_rules_say(
     stops: list[str], given_text: bytes, tokens: list[bytes], data: st.DataObject | None
 ) -> None:
     stream = TextStream(StopStrings(stops), given_text)

@@ -1,4 +1,4 @@
-"""The text stream against the plain oracle, in many random cases: vocabularies, texts, cuts, stops, ends, rewinds."""
+"""The text stream against a plain oracle in many random cases: vocabularies, texts, cuts, stops, ends, rewinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worker.text.text_stream import TextStream
 NUM_CASES = int(os.environ.get("BOUGH_FUZZ_CASES", "200000"))
 NUM_SHARES = 8
 
-# Few different characters, so that stop strings overlap, repeat and nearly match; and every kind of damage.
+# Few different characters, so that stop strings overlap, repeat and nearly match; and every kind of invalid bytes.
 ALPHABETS = [
     [b"a", b"b"],
     [b"a", b"b", b"c", b" "],
@@ -28,7 +28,7 @@ ALPHABETS = [
 
 
 class Case:
-    """One random case; everything in it comes from its seed."""
+    """One random case, generated from its seed alone."""
 
     def __init__(self, seed: int) -> None:
         self.random = rng = random.Random(seed)
@@ -47,12 +47,12 @@ class Case:
         return b"".join(self.random.choices(self.alphabet, k=number))
 
     def _piece(self, text: bytes) -> bytes:
-        """A token: some stretch of bytes, wherever it begins and ends; now and then none."""
+        """Return a token: some bytes, wherever they begin and end; sometimes none."""
         start = int(self.random.random() * len(text))
         return text[start : start + int(self.random.random() * 6)]
 
     def _stop(self, text: str) -> str:
-        """Mostly what may well be said, sometimes what may not."""
+        """Return text that is mostly plausible."""
         rng = self.random
         if rng.random() < 0.2:
             text = self._bytes(4).decode("utf-8", "replace")
@@ -63,9 +63,9 @@ class Case:
 def push_all(
     stream: TextStream, case: Case, before: list[bytes], tokens: list[bytes], shown: str
 ) -> tuple[list[bytes], str]:
-    """Push tokens until one ends the text, and compare after each; `before` is what the stream has had already.
+    """Push tokens until one ends the text, and compare after each. `before` are the tokens pushed earlier.
 
-    Returns all tokens that it has had, and all that it has shown.
+    Returns all tokens pushed and all text shown.
     """
     so_far = before.copy()
     for data in tokens:
@@ -85,7 +85,7 @@ def check(seed: int) -> None:
     tokens, shown = push_all(stream, case, [], case.tokens(rng.randint(1, 7)), "")
     assert stream.num_shown == len(shown)
     if rng.random() < 0.5:
-        # A branch from anywhere behaves as if it had always been alone, and leaves the trunk as it was.
+        # A branch from anywhere behaves like a stream of its own, and leaves the original unchanged.
         branch = stream.copy()
         back = rng.randint(0 if stream.stop is None else 1, len(tokens))
         trunk = tokens[: len(tokens) - back]
@@ -105,7 +105,7 @@ def end(stream: TextStream, case: Case, tokens: list[bytes], shown: str) -> None
 
 
 @pytest.mark.parametrize("share", range(NUM_SHARES))
-def test_every_random_case_is_as_the_rules_say(share: int) -> None:
+def test_every_random_case_follows_the_rules(share: int) -> None:
     for number in range(share, NUM_CASES, NUM_SHARES):
         try:
             check(number)

@@ -55,10 +55,10 @@ def vocabulary(tokenizer: Tokenizer) -> Vocabulary:
     return Vocabulary(tokenizer)
 
 
-# --- what tokens spell -------------------------------------------------------------------------------------
+# --- the bytes of tokens -------------------------------------------------------------------------------------
 
 
-def test_ids_spell_what_the_tokenizer_decodes_but_for_a_leading_space(
+def test_ids_spell_what_the_tokenizer_decodes_except_for_a_leading_space(
     tokenizer: Tokenizer, vocabulary: Vocabulary
 ) -> None:
     rng = random.Random(3)
@@ -66,7 +66,7 @@ def test_ids_spell_what_the_tokenizer_decodes_but_for_a_leading_space(
     for _ in range(2000):
         ids = rng.choices(range(len(vocabulary)), k=rng.randint(1, 5))
         text = vocabulary.text_of(ids)
-        if "\ufffd" not in text:  # with a broken character, <0xNN> tokens are decoded to one U+FFFD each
+        if "\ufffd" not in text:  # In a broken character the tokenizer decodes each <0xNN> token to one U+FFFD.
             decoded = tokenizer.decode(ids, skip_special_tokens=False)
             assert text in {decoded, f" {decoded}"}
             num_compared += 1
@@ -79,13 +79,13 @@ def test_characters_are_counted_where_they_end(vocabulary: Vocabulary) -> None:
         ids = rng.choices(range(len(vocabulary)), k=rng.randint(0, 6))
         counts = vocabulary.chars_of(ids)
         for number in range(len(ids)):
-            # What is unfinished there may become a character yet.
+            # An unfinished character may still be completed.
             shown = split_characters(vocabulary.bytes_of(ids[:number]))[0]
             assert sum(counts[:number]) == len(shown)
         assert sum(counts) == len(vocabulary.text_of(ids))
 
 
-def test_ids_are_taken_as_far_as_they_say_a_text(vocabulary: Vocabulary) -> None:
+def test_ids_are_used_as_far_as_they_spell_a_text(vocabulary: Vocabulary) -> None:
     rng = random.Random(5)
     for _ in range(500):
         ids = rng.choices(range(len(vocabulary)), k=rng.randint(0, 6))
@@ -120,20 +120,20 @@ def test_only_two_hexadecimal_digits_are_a_byte() -> None:
     assert token_bytes(tokenizer) == [b"A", b"\xe2", b"<0xZZ>", b"<0x 1>", b"<0x+1>", b"<0x411>"]
 
 
-def test_without_bytes_in_the_decoder_such_pieces_are_text() -> None:
+def test_without_byte_fallback_such_pieces_are_text() -> None:
     tokenizer = Tokenizer(models.BPE(vocab={"<0x41>": 0, "▁a": 1}, merges=[]))
     tokenizer.decoder = decoders.Metaspace()
     assert token_bytes(tokenizer) == [b"<0x41>", b" a"]
 
 
-def test_decoders_within_decoders_are_found() -> None:
+def test_nested_decoders_are_found() -> None:
     tokenizer = Tokenizer(models.BPE(vocab={"<0x41>": 0, "_a": 1}, merges=[]))
     inner = decoders.Sequence([decoders.Replace("_", " "), decoders.ByteFallback()])
     tokenizer.decoder = decoders.Sequence([inner, decoders.Fuse()])
     assert token_bytes(tokenizer) == [b"A", b" a"]
 
 
-def test_special_tokens_spell_what_is_written_and_other_added_ones_what_they_decode_to() -> None:
+def test_special_tokens_spell_their_content_and_other_added_tokens_are_decoded() -> None:
     tokenizer = sentencepiece_tokenizer()
     tokenizer.add_special_tokens([AddedToken("<｜begin▁of▁turn｜>", special=True)])
     tokenizer.add_tokens([AddedToken("▁▁▁▁▁", special=False), AddedToken("ready", special=False)])
@@ -142,7 +142,7 @@ def test_special_tokens_spell_what_is_written_and_other_added_ones_what_they_dec
     assert spelled == ["<｜begin▁of▁turn｜>", "     ", "ready"]
 
 
-def test_added_tokens_of_a_byte_level_tokenizer_spell_what_is_written() -> None:
+def test_added_tokens_of_a_byte_level_tokenizer_spell_their_content() -> None:
     tokenizer = byte_level_tokenizer()
     tokenizer.add_tokens([AddedToken("é Ġ", special=False)])
     assert token_bytes(tokenizer)[-1] == "é Ġ".encode()
@@ -162,7 +162,7 @@ def test_wordpieces_bring_their_space_unless_they_continue_a_word() -> None:
     assert tokenizer.decode(ids) == "the foxy dog ."
 
 
-def test_a_model_with_more_logits_than_tokens_has_empty_ones() -> None:
+def test_a_model_with_more_logits_than_tokens_has_empty_tokens() -> None:
     tokenizer = byte_level_tokenizer()
     size = tokenizer.get_vocab_size() + 7
     vocabulary = Vocabulary(tokenizer, size=size)
@@ -171,7 +171,7 @@ def test_a_model_with_more_logits_than_tokens_has_empty_ones() -> None:
     assert vocabulary.text_of([size - 1, *vocabulary.encode("a"), size - 7]) == "a"
 
 
-def test_a_model_with_fewer_logits_than_tokens_is_never_asked_for_the_others() -> None:
+def test_ids_beyond_the_models_logits_are_never_used() -> None:
     tokenizer = byte_level_tokenizer()
     (fox,) = tokenizer.encode(" fox").ids
     vocabulary = Vocabulary(tokenizer, size=fox)
@@ -181,11 +181,11 @@ def test_a_model_with_fewer_logits_than_tokens_is_never_asked_for_the_others() -
     assert vocabulary.text_of(ids) == "a fox"
 
 
-# --- text as ids -------------------------------------------------------------------------------------------
+# --- text as ids ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_is_spelled_exactly_and_never_as_control_tokens(vocabulary: Vocabulary, text: str) -> None:
+def test_text_is_spelled_exactly_and_never_with_control_tokens(vocabulary: Vocabulary, text: str) -> None:
     ids = vocabulary.encode(text)
     assert vocabulary.text_of(ids) == text
     assert vocabulary.control_ids.isdisjoint(ids)
@@ -194,7 +194,7 @@ def test_text_is_spelled_exactly_and_never_as_control_tokens(vocabulary: Vocabul
 @settings(max_examples=300)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("▁ \n|)=<>im_endart")), max_size=40))
 @pytest.mark.parametrize("kind", list(EXACT))
-def test_any_text_is_spelled_exactly(kind: str, text: str) -> None:
+def test_random_text_is_spelled_exactly(kind: str, text: str) -> None:
     text = text.encode("utf-8", "ignore").decode()
     vocabulary = _vocabulary_of(kind)
     ids = vocabulary.encode(text)
@@ -228,19 +228,19 @@ def test_a_plain_token_that_ends_answers_is_never_used_for_text(byte_level: Toke
 
 
 @pytest.mark.parametrize("text", CORPUS)
-def test_text_is_cut_as_the_tokenizer_cuts_it(byte_level: Tokenizer, text: str) -> None:
+def test_text_is_split_as_the_tokenizer_splits_it(byte_level: Tokenizer, text: str) -> None:
     assert Vocabulary(byte_level).encode(text) == byte_level.encode(text).ids
 
 
 @pytest.mark.parametrize("text", CORPUS)
-def test_the_middle_of_a_text_is_cut_as_the_tokenizer_cuts_it_there(sentencepiece: Tokenizer, text: str) -> None:
+def test_the_middle_of_a_text_is_split_as_the_tokenizer_splits_it_there(sentencepiece: Tokenizer, text: str) -> None:
     vocabulary = Vocabulary(sentencepiece)
     assert vocabulary.encode(f" {text}") == sentencepiece.encode(text).ids
     whole = sentencepiece.encode(f"|{text}").ids
     assert vocabulary.encode("|") + vocabulary.encode(text) == whole[1:]
 
 
-def test_a_character_that_the_tokenizer_changes_costs_its_neighbourhood_alone() -> None:
+def test_a_character_that_the_tokenizer_changes_affects_only_the_tokens_near_it() -> None:
     tokenizer = composing_tokenizer()
     vocabulary = Vocabulary(tokenizer)
     before, after = CORPUS[0] * 3, CORPUS[1] * 3
@@ -256,7 +256,7 @@ def _num_common(a: list[int], b: list[int]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
 
 
-def test_text_that_no_tokens_spell_is_what_the_tokenizer_makes_of_it() -> None:
+def test_text_that_no_tokens_spell_becomes_the_tokenizers_own_ids() -> None:
     vocabulary = Vocabulary(bare_tokenizer(["a", "b", "c", "d", " "]))
     assert vocabulary.text_of(vocabulary.encode("ab ☂ cd")) == "ab  cd"
     assert vocabulary.spell("ab ☂ cd".encode()) is None
@@ -276,10 +276,10 @@ def test_no_space_is_prepended_to_text_that_no_tokens_spell() -> None:
     assert vocabulary.text_of(vocabulary.encode("☂" * 40 + "a")) == "a"
 
 
-# --- bytes as ids ------------------------------------------------------------------------------------------
+# --- bytes as ids --------------------------------------------------------------------------------------------
 
 
-def test_bytes_are_spelled_where_the_longest_tokens_lead_nowhere() -> None:
+def test_bytes_are_spelled_even_if_the_longest_tokens_lead_nowhere() -> None:
     vocabulary = Vocabulary(bare_tokenizer(["ab", "abc", "cd", "abcde", "e", "c", "d"]))
     assert vocabulary.spell(b"abcd") == [0, 2]
     assert vocabulary.spell(b"abcdeabc") == [3, 1]
@@ -287,7 +287,7 @@ def test_bytes_are_spelled_where_the_longest_tokens_lead_nowhere() -> None:
     assert vocabulary.spell(b"") == []
 
 
-def test_bytes_that_are_no_characters_are_spelled(vocabulary: Vocabulary) -> None:
+def test_bytes_of_incomplete_characters_are_spelled(vocabulary: Vocabulary) -> None:
     for data in (b"\xff", b"\x82\xac", b"a\xe2\x82", "é".encode()[1:] + b" fox"):
         ids = vocabulary.spell(data)
         assert ids is not None
@@ -298,7 +298,7 @@ def test_bytes_that_are_no_characters_are_spelled(vocabulary: Vocabulary) -> Non
 @given(
     st.lists(st.text("abc", min_size=2, max_size=4), min_size=1, max_size=6, unique=True), st.text("abc", max_size=9)
 )
-def test_the_fewest_tokens_are_taken_if_there_are_any(pieces: list[str], text: str) -> None:
+def test_the_fewest_tokens_are_used(pieces: list[str], text: str) -> None:
     vocabulary = Vocabulary(bare_tokenizer(pieces))
     ids = vocabulary.spell(text.encode())
     fewest: dict[str, int] = {"": 0}
@@ -313,10 +313,10 @@ def test_the_fewest_tokens_are_taken_if_there_are_any(pieces: list[str], text: s
         assert vocabulary.text_of(ids) == text
 
 
-# --- tokens by their bytes ---------------------------------------------------------------------------------
+# --- tokens by their bytes -----------------------------------------------------------------------------------
 
 
-def test_tokens_are_found_by_what_they_begin_with(vocabulary: Vocabulary) -> None:
+def test_tokens_are_found_by_their_prefix(vocabulary: Vocabulary) -> None:
     plain = [
         (token_id, data)
         for token_id, data in enumerate(vocabulary.bytes)

@@ -1,4 +1,4 @@
-"""What the text of an answer must be, said as plainly as possible and as slowly as need be; no automaton."""
+"""An oracle for the text of an answer: written as plainly as possible, without an automaton, and slow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 def _beginnings() -> frozenset[bytes]:
-    """Every proper beginning of every character's UTF-8: all but the last byte is the same for 64 characters."""
+    """Return every proper prefix of every character's UTF-8. All but the last byte are the same for 64 characters."""
     characters = [chr(code).encode() for code in range(0x80, 0x110000, 64) if not 0xD800 <= code < 0xE000]
     return frozenset(data[:length] for data in characters for length in range(1, len(data)))
 
@@ -16,7 +16,7 @@ BEGINNINGS = _beginnings()
 
 
 def split(data: bytes) -> tuple[str, bytes]:
-    """Rule 5: the text of some bytes, and those at their end that are still the beginning of a character."""
+    """Rule 5: return the text of some bytes, and the bytes of an unfinished character at their end."""
     for length in (3, 2, 1):
         if data[-length:] in BEGINNINGS:
             return data[:-length].decode("utf-8", "replace"), data[-length:]
@@ -24,7 +24,7 @@ def split(data: bytes) -> tuple[str, bytes]:
 
 
 def ends_of_characters(data: bytes) -> list[int]:
-    """Where the bytes of each character of `data` end, read one character after another."""
+    """Return where the bytes of each character of `data` end, decoding one character after another."""
     ends: list[int] = []
     start = 0
     while start < len(data):
@@ -40,12 +40,12 @@ def _length_of_first(data: bytes) -> int:
         except UnicodeDecodeError:
             continue
         return length
-    # U+FFFD for a maximal subpart: as many bytes as some character begins with, at least one.
+    # U+FFFD stands for a maximal subpart: as many bytes as a prefix of some character has, at least one.
     return max([1, *(length for length in range(1, len(data) + 1) if data[:length] in BEGINNINGS)])
 
 
 class Expected(NamedTuple):
-    """After some tokens: the text that is to be shown, the text that is held, the stop string if one has ended it."""
+    """The state after some tokens: the text to show, the text held back, the stop string that ended it or None."""
 
     shown: str
     held: str
@@ -53,7 +53,7 @@ class Expected(NamedTuple):
 
 
 def expected(stops: Sequence[str], given: bytes, tokens: Sequence[bytes]) -> Expected:
-    """Rules 1 to 6, for an answer that goes on."""
+    """Rules 1 to 6, for an answer that has not ended."""
     text, _ = split(given + b"".join(tokens))
     num_given = len(split(given)[0])
     for end in range(num_given + 1, len(text) + 1):
@@ -69,9 +69,9 @@ def expected(stops: Sequence[str], given: bytes, tokens: Sequence[bytes]) -> Exp
 
 
 def expected_kept(given: bytes, tokens: Sequence[bytes], num_shown: int) -> tuple[int, bytes]:
-    """Rule 7: how many tokens stand whole in the first `num_shown` new characters, and what stands of the next one.
+    """Rule 7: return how many tokens are whole in the first `num_shown` new characters, and the bytes of the next one.
 
-    A token without bytes stands where it is.
+    A token without bytes keeps its position.
     """
     if not num_shown:
         return 0, b""
