@@ -133,7 +133,7 @@ class World:
         stop: Sequence[str],
         max_tokens: int,
     ) -> None:
-        """Check that each chunk is what the rules release after its last token, with all tokens since the last chunk."""
+        """Check that each chunk is what the rules release after its last token, with all tokens before it."""
         new = self._new_bytes(sampled, left)
         chunks: list[tuple[str, list[int]]] = []
         shown, unsent, reason = "", [], "eos"
