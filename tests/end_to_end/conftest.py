@@ -1,4 +1,4 @@
-"""The whole program, window and worker, as tests open and close it."""
+"""The whole program, window and worker, opened and closed by tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OpenBough = Callable[..., Application]
 
 @pytest.fixture
 def open_bough(qapp: QApplication, tmp_path: Path) -> Iterator[OpenBough]:
-    """Opens Bough on the test's own folder; what is open at the end is closed, and nothing may be left of it."""
+    """Opens Bough on the test's own folder. At the end it is closed, and nothing may be left over."""
     leaks = Leaks()
     opened: list[Application] = []
 
@@ -48,7 +48,7 @@ def open_bough(qapp: QApplication, tmp_path: Path) -> Iterator[OpenBough]:
 
 @pytest.fixture(scope="session")
 def endless_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that answers `ababab…` until it is stopped."""
+    """A model that writes `ababab…` until it is stopped."""
     a, b, line_break = (byte_level.encode(text).ids[0] for text in ("a", "b", "\n"))
     folder = tmp_path_factory.mktemp("models") / "endless"
     return write_scripted_model(folder, byte_level, {line_break: a, a: b, b: a}, context_length=1_000_000)

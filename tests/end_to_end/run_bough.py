@@ -1,7 +1,7 @@
 """Bough as a process that a test can kill: `python -m tests.end_to_end.run_bough FOLDER QUESTION`.
 
-It opens the window without a display, asks the question (if there is one) as soon as the model is there, and says on
-standard output what happens: `worker PID`, `ready`, `reading`, `streaming`.
+It opens the window without a display and asks the question, if there is one, as soon as the model is loaded. It prints
+what happens to standard output: `worker PID`, `ready`, `reading`, `streaming`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fills the disk that a folder is on with conversations, and says as JSON what came of it (`test_full_disk.py`)."""
+"""Fills the disk of a folder with conversations, and prints the result as JSON (for `test_full_disk.py`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(folder: Path) -> None:
     store = Store(path)
     conversation, last = store.create_conversation("full", "", "u0")
     written = ["", "", "u0"]
-    # Two answers to the first question: there are preferences to export, too.
+    # Two answers to the first question make a preference that can be exported.
     for text in ("one ", "other "):
         written.append(400 * f"{text} answer")
         last = store.add(conversation.id, 3, "assistant", written[-1])
@@ -44,7 +44,7 @@ def main(folder: Path) -> None:
         except StoreError as error:
             told = str(error)
     kept = [message.text for message in store.messages.shown_by(conversation.id)] == written
-    # The last bytes, too.
+    # Fill the last bytes, too.
     with contextlib.suppress(OSError), (folder / "rest").open("wb", buffering=0) as rest:
         while rest.write(bytes(512)):
             pass
@@ -92,7 +92,7 @@ def main(folder: Path) -> None:
 
 
 def _imported(store: Store, folder: Path) -> tuple[str, int]:
-    """Import more than there is room for; return what is told, and how many conversations are shown then."""
+    """Import more than fits. Return the notices, and how many conversations are shown then."""
     (folder / "rest").unlink()
     (folder / "more").unlink()
     questions = ([{"role": "user", "content": f"{number} is a number to begin with"}] for number in range(3_000))

@@ -1,7 +1,7 @@
-"""Bough restores a backup by itself: `python -m tests.end_to_end.run_restoring FOLDER BACKUP`.
+"""Bough restores a backup: `python -m tests.end_to_end.run_restoring FOLDER BACKUP`.
 
-It opens the window without a display, asks for the backup as the window of backups does, and when it is open again
-says on standard output which conversations there are, and the notice.
+It opens the window without a display and restores the backup as the backups window does. When the window is open again,
+it prints the conversations and the notice to standard output.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Bough as a process that writes without end until it is killed: `python -m tests.end_to_end.run_writing FOLDER`.
+"""Bough as a process that writes until it is killed: `python -m tests.end_to_end.run_writing FOLDER`.
 
-It goes on with the last answer if that was cut, and asks one question after another. On standard output it says what
-it has done and when (`time.monotonic_ns`): `worker PID`, `goes_on MESSAGE TEXT`, `said TEXT` (the model is asked),
-`grown MESSAGE NUM_CHARS NS` (so long is the answer, on screen), `ended MESSAGE STATE NUM_CHARS`.
+It continues the last answer if that was cut, and asks one question after another. It prints what it has done, and when
+(`time.monotonic_ns`), to standard output: `worker PID`, `goes_on MESSAGE TEXT`, `said TEXT` (the model is asked),
+`grown MESSAGE NUM_CHARS NS` (the length of the answer on screen), `ended MESSAGE STATE NUM_CHARS`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from app.model.message import Message
 
 _LONG = 3000
-"""An answer of so many characters is left alone."""
+"""A longer answer is not continued."""
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 # pyright: basic, reportMissingImports=false, reportMissingModuleSource=false
-"""Does the main job as a screen reader's user does, by roles and names alone: ask, wait, edit, switch back, fork.
+"""Does the main job like a user of a screen reader, by roles and names alone: ask, wait, edit, switch back, fork.
 
-It is run by the system's own Python, which has pyatspi, inside a session that has a display and an accessibility bus.
-It prints what it heard and read as JSON.
+It is run by the system's own Python, which has pyatspi, in a session with a display and an accessibility bus. It prints
+what it heard and read as JSON.
 """
 
 import json
@@ -42,7 +42,7 @@ def main() -> int:
 
 
 def _answer(window: Any, heard: list[str], number: int) -> str:
-    """Wait until it was said that so many answers have ended; return what the last one says."""
+    """Wait for the announcement that this many answers have ended. Return the text of the last one."""
     _wait(lambda: heard.count("Answer finished") >= number)
     return _wait(lambda: _text(window, "Answer"))
 
@@ -56,7 +56,7 @@ def _program() -> Any:
 def _all(node: Any) -> list[Any]:
     found = [node]
     for child in node:
-        # What has gone meanwhile has neither a name nor children.
+        # Widgets that have gone have neither a name nor children.
         if child is not None:
             found += _all(child)
     return found
@@ -64,7 +64,7 @@ def _all(node: Any) -> list[Any]:
 
 def _find(window: Any, role: str, name: str) -> Any:
     for node in _all(window):
-        # Newer ones say "button" alone.
+        # Newer versions say "button" alone.
         if node.name == name and (not role or node.getRoleName() in {role, role.removeprefix("push ")}):
             return node
     return None
@@ -83,18 +83,18 @@ def _write(window: Any, name: str, text: str) -> None:
 
 def _focus(window: Any, name: str) -> None:
     node = _wait(lambda: _text_in_sight(window, lambda found: found == name))
-    # Where there is no window manager, no window is in front, and nothing is told to have the focus.
+    # Without a window manager no window is active, so no widget is reported to have the focus.
     node.queryComponent().grabFocus()
 
 
 def _text(window: Any, name: str) -> str:
-    """What a message says whose name begins so."""
+    """Return the text of the message whose name begins like this."""
     face = _text_in_sight(window, lambda found: found.startswith(name)).queryText()
     return face.getText(0, face.characterCount)
 
 
 def _text_in_sight(window: Any, is_called_so: Any) -> Any:
-    """Find a field or a message; some are made to be measured, and never shown."""
+    """Find a field or a message. Some exist only to be measured, and are never shown."""
     for node in _all(window):
         is_text = is_called_so(node.name) and "Text" in pyatspi.listInterfaces(node)
         if is_text and node.getState().contains(pyatspi.STATE_SHOWING):
@@ -103,7 +103,7 @@ def _text_in_sight(window: Any, is_called_so: Any) -> Any:
 
 
 def _wait(look: Any) -> Any:
-    """Look again and again, and let events come in meanwhile."""
+    """Look again and again, and handle events in between."""
     deadline = time.monotonic() + _PATIENCE_S
     while time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""The app killed from outside: its worker ends with it, whatever it is doing, and nothing stays half done."""
+"""The app is killed from outside: its worker ends with it, and nothing stays half done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.driver import ROOT
 from tests.models import write_scripted_model
 
 _LONG = 20_000
-"""Words of a question that takes seconds to read."""
+"""Words in a question that takes seconds to read."""
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells of the death of others' children")
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tell
 
 @pytest.fixture(scope="module")
 def slow_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """The endless model, for questions that are read for long."""
+    """The endless model, with a context that holds long questions."""
     a, b, line_break = (byte_level.encode(text).ids[0] for text in ("a", "b", "\n"))
     folder = tmp_path_factory.mktemp("models") / "slow"
     return write_scripted_model(folder, byte_level, {line_break: a, a: b, b: a}, context_length=1_000_000)
@@ -59,10 +59,10 @@ def _until(bough: subprocess.Popen[str], word: str) -> str:
 
 
 def _seconds_until_the_worker_ends(bough: subprocess.Popen[str]) -> float:
-    """Kill the app; every process that it had started must end by itself."""
+    """Kill the app. Every process that it started must end by itself."""
     children = psutil.Process(bough.pid).children(recursive=True)
     assert children
-    # A process that nobody has buried yet still has its number; its descriptor tells of its death.
+    # The number of a dead process lasts until its parent collects it; its descriptor reports its death.
     ends = [os.pidfd_open(child.pid) for child in children]
     killed_at = time.monotonic()
     bough.kill()
@@ -87,7 +87,7 @@ def test_a_killed_app_takes_its_worker_with_it_idle_or_busy(tmp_path: Path, slow
     assert statistics.median(seconds) < 1, json.dumps(seconds)
 
 
-def test_after_a_kill_the_answer_is_there_as_far_as_it_was_stored_and_streams_no_more(
+def test_after_a_kill_the_stored_part_of_the_answer_is_there_and_no_longer_streams(
     tmp_path: Path, slow_model: Path
 ) -> None:
     with _bough(tmp_path, slow_model, "Go on.") as bough:

@@ -1,4 +1,4 @@
-"""`bough` as a program of its own: what it says where it can't open a window, and what it does not import."""
+"""`bough` as a program: what it prints if it can't open a window, and what it does not import."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux runs without a display")
-def test_without_a_display_bough_says_so_and_what_works_without_one(tmp_path: Path) -> None:
+def test_without_a_display_bough_says_so_and_names_the_commands_that_work(tmp_path: Path) -> None:
     done = _run("-m", "app", "--data-dir", str(tmp_path / "data"))
     assert done.returncode == 1
     assert done.stdout == ""
@@ -49,7 +49,7 @@ def test_a_display_that_does_not_answer_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Only Linux runs without a display")
-def test_a_display_that_answers_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_display_that_answers_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     assert not has_display()
@@ -65,7 +65,7 @@ def test_a_display_that_answers_is_one(monkeypatch: pytest.MonkeyPatch, tmp_path
         monkeypatch.delenv(name)
 
 
-def test_a_library_that_qt_misses_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_a_library_that_qt_lacks_is_named_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "PySide6").mkdir()
     (tmp_path / "PySide6" / "__init__.py").write_text(
         "raise ImportError('libglib-2.0.so.0: cannot open shared object file: No such file or directory')\n"
@@ -95,7 +95,7 @@ def test_the_app_imports_no_model_libraries(module: str) -> None:
     assert not imported & {"mlx", "mlx_lm", "transformers", "tokenizers", "torch"}
 
 
-def test_a_store_that_can_not_be_used_is_told_on_standard_error(tmp_path: Path) -> None:
+def test_an_unusable_store_is_reported_on_standard_error(tmp_path: Path) -> None:
     (tmp_path / "conversations.sqlite3").write_bytes(b"once upon a time " * 500)
     with subprocess.Popen(
         [sys.executable, "-m", "app", "--data-dir", str(tmp_path)],
@@ -105,7 +105,7 @@ def test_a_store_that_can_not_be_used_is_told_on_standard_error(tmp_path: Path) 
         text=True,
     ) as bough:
         assert bough.stderr is not None
-        # The same sentence then stands in the window's banner.
+        # The window's banner shows the same sentence.
         line = next(line for line in bough.stderr if line.startswith("bough: "))
         bough.kill()
     assert line.startswith(f"bough: The conversations in {tmp_path / 'conversations.sqlite3'} are damaged (")

@@ -1,4 +1,4 @@
-"""Conversations with the real worker and models whose words are known: branches, going on, several at once."""
+"""Conversations with the real worker and scripted models: branches, continuing, several at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fox_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -
 
 
 class _Talk:
-    """Somebody who talks to a real worker."""
+    """A user who talks to a real worker."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
         self.application = application
@@ -56,7 +56,7 @@ class _Talk:
         return self.controller.shown.path[-1]
 
     def grown(self, num_characters: int) -> Message:
-        """The visible answer, once it has at least so many characters."""
+        """Return the visible answer once it has at least this many characters."""
         self.wait(lambda: len(self.controller.shown.path[-1].text) >= num_characters)
         return self.controller.shown.path[-1]
 
@@ -92,7 +92,7 @@ def test_edit_regenerate_and_fork_with_a_real_worker(open_bough: OpenBough, qtbo
         assert talk.stored(message.id) == message
 
 
-def test_a_cut_answer_goes_on_exactly_token_by_token(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
+def test_a_cut_answer_continues_exactly_token_by_token(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
     talk = _Talk(open_bough(model=str(fox_model), max_tokens=3), qtbot)
     answer = talk.ask("u1")
     texts = [answer.text]
@@ -108,7 +108,7 @@ def test_a_cut_answer_goes_on_exactly_token_by_token(open_bough: OpenBough, qtbo
     assert talk.stored(answer.id) == answer
 
 
-def test_a_stopped_answer_keeps_what_is_there_and_goes_on(
+def test_a_stopped_answer_keeps_its_text_and_continues(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
@@ -154,7 +154,7 @@ def test_two_conversations_stream_each_into_its_own_message(
         assert talk.stored(message_id).text == "ab" * 750
 
 
-def test_a_deleted_conversation_streams_no_longer_and_comes_back_with_what_it_had(
+def test_a_deleted_conversation_stops_streaming_and_comes_back_with_its_text(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
@@ -191,7 +191,7 @@ def test_loading_another_model_while_an_answer_streams_keeps_the_answer_and_uses
     assert answer.record.model == str(fox_model)
 
 
-def test_a_model_that_is_none_is_told_and_the_one_before_it_answers_on(
+def test_a_folder_without_a_model_is_reported_and_the_old_model_keeps_answering(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(fox_model)), qtbot)
@@ -214,9 +214,7 @@ def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Pa
     assert talk.stored(talk.controller.shown.path[1].id).text == text.replace("\ud83d", "\ufffd")
 
 
-def test_what_was_not_sent_is_there_when_bough_is_opened_again(
-    open_bough: OpenBough, qtbot: QtBot, fox_model: Path
-) -> None:
+def test_unsent_text_is_there_when_bough_is_opened_again(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
     first = open_bough(model=str(fox_model))
     first.window.composer.text.setPlainText("Half a thought,\nin two lines")
     first.window.close()
@@ -229,7 +227,7 @@ def test_what_was_not_sent_is_there_when_bough_is_opened_again(
     assert open_bough(model=str(fox_model)).window.composer.text.content == ""
 
 
-def test_ten_million_characters_are_kept_and_a_clear_word_says_why_there_is_no_answer(
+def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_no_answer(
     qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
@@ -278,14 +276,14 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     one.controller.send("u3")
     one.answer()
     assert [message.text for message in one.controller.shown.path if message.role == "user"] == ["u1", "u2", "u3"]
-    # What was written in came out of the trash again, with the branches of both.
+    # The conversation that was written in came out of the trash again, with the branches of both.
     two.controller.shown.open_conversation(1)
     (first, second) = two.controller.shown.siblings(two.controller.shown.path[2].id)
     assert {first, second} == {one.controller.shown.path[2].id, two.controller.shown.path[2].id}
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_the_end(
+def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path, seed: int
 ) -> None:
     draw = random.Random(seed)
@@ -310,7 +308,7 @@ def test_whatever_is_done_while_a_real_worker_answers_page_and_store_agree_in_th
             controller.program.conversations.delete(draw.choice(controller.program.conversations.all).id)
 
     def look_away() -> None:
-        """A few events come in."""
+        """Handle a few events."""
         with qtbot.waitSignal(application_heard, timeout=PATIENCE_MS, raising=False):
             controller.send("u")
 

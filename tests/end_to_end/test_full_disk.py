@@ -1,4 +1,4 @@
-"""A disk that is really full: a file system of eight megabytes, mounted in a name space of its own."""
+"""A disk that is really full: a file system of eight megabytes, mounted in a namespace of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""App, worker or both killed at any moment: nothing that was said is lost, of what streams a quarter of a second."""
+"""App, worker or both are killed at any moment: at most a quarter of a second of streamed text is lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WORD_CHARS = len(" word0000")
 
 @pytest.fixture(scope="module")
 def talkative(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that answers a few thousand characters and then ends."""
+    """A model that writes a few thousand characters and then ends."""
     words = [f" word{number:04d}" for number in range(_NUM_WORDS)]
     byte_level.add_tokens(words)
     ids = [byte_level.encode(word).ids[0] for word in words]
@@ -81,7 +81,7 @@ class _Kills:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
         if whom == "worker":
-            # Its death is told, and what was there of the answer is stored; then another worker answers.
+            # The death is reported and the text so far is stored; then another worker answers.
             for line in bough.stdout:
                 lines.append(json.loads(line))
                 if lines[-1][0] == "said":
@@ -128,7 +128,7 @@ class _Kills:
                 assert whole.startswith(message.text)
                 record = message.record
                 assert record is not None
-                # Each token is known and was drawn: what goes on does so exactly, no seam is healed.
+                # Each token is known and was sampled, so the answer continues exactly, without healing.
                 assert record.origins == "s" * len(record.token_ids)
                 assert _WORD_CHARS * len(record.token_ids) >= len(message.text)
 
@@ -141,11 +141,11 @@ def _report(kills: _Kills) -> str:
     )
 
 
-def test_whoever_is_killed_nothing_that_was_said_is_lost(tmp_path: Path, talkative: Path) -> None:
+def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path, talkative: Path) -> None:
     kills = _Kills(tmp_path, talkative, seed=1)
     for whom in ("app", "worker", "both"):
         kills.kill(whom)
-    # Four times what it is: this machine has other things to do, too.
+    # Allow four times the promised time, because the machine may be busy.
     assert max(kills.lost_ms) < 1000, _report(kills)
 
 

@@ -1,4 +1,4 @@
-"""Nothing is cut off and nothing overlaps: on common screens, and with large text in a low window; in each language."""
+"""Nothing is cut off and nothing overlaps, on common screens and with large text in a low window, in each language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.driver import ROOT
 
 
 @pytest.mark.parametrize(("scale", "language", "percent"), [("1", "en", "100"), ("2", "de", "150")])
-def test_in_no_scene_anything_is_cut_off_or_overlaps(scale: str, language: str, percent: str) -> None:
+def test_nothing_is_cut_off_or_overlaps_in_any_scene(scale: str, language: str, percent: str) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "tests.layout_faults", language, percent],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""What is kept of how an answer came about, with a real worker."""
+"""The record of how an answer was made, with a real worker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.model.message import Constraint, Message, Record, Sampling
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 
 
-def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_an_answer_keeps_its_full_record(open_bough: OpenBough, qtbot: QtBot) -> None:
     application = open_bough(max_tokens=5)
     controller, store = application.controller, application.store
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
@@ -36,7 +36,7 @@ def test_an_answer_keeps_all_that_it_came_of(open_bough: OpenBough, qtbot: QtBot
     assert record.figures.first_word_ms > 0
     assert record.ended_ms > 0
 
-    # What the window does not ask for yet.
+    # The window does not offer these yet.
     asked = Record(
         model="guide",
         sampling=Sampling(temperature=0.0),

@@ -1,4 +1,4 @@
-"""Restoring a backup: the program closes its windows, puts it back, and opens them again."""
+"""Restoring a backup: the program closes its windows, restores the backup, and opens them again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.model.backups import Backups
 from app.model.store import Store
 
 
-def test_a_backup_that_is_restored_is_what_the_window_shows_then_and_the_store_before_is_kept(tmp_path: Path) -> None:
+def test_a_restored_backup_is_shown_and_the_store_before_it_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     with contextlib.closing(Store(path)) as store:
         store.create_conversation("old", "", "Hello")

@@ -1,4 +1,4 @@
-"""The main job through the accessibility tree alone, as a screen reader has it: real program, real display server."""
+"""The main job through the accessibility tree alone, with the real program and a real display server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from tests.driver import ROOT
 
 _PYTHON = "/usr/bin/python3"
-"""The system's: pyatspi belongs to it."""
+"""The system's Python, because pyatspi belongs to it."""
 _LAUNCHERS = (Path("/usr/libexec/at-spi-bus-launcher"), Path("/usr/lib/at-spi2-core/at-spi-bus-launcher"))
 _SESSION = """
 "$1" --launch-immediately >/dev/null 2>&1 &
@@ -38,7 +38,7 @@ def _what_is_missing() -> str:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="AT-SPI is Linux's")
-def test_somebody_who_sees_nothing_asks_waits_edits_switches_back_and_forks(tmp_path: Path) -> None:
+def test_a_user_of_a_screen_reader_asks_waits_edits_switches_back_and_forks(tmp_path: Path) -> None:
     missing = _what_is_missing()
     if missing:
         pytest.skip(f"There is no {missing} here (Debian: xvfb, dbus, at-spi2-core, python3-pyatspi)")

@@ -1,4 +1,4 @@
-"""The Settings window with the real worker: each setting reaches it and has its effect, now and at the next start."""
+"""The settings window with the real worker: each setting reaches it and takes effect, now and after a restart."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _SAYING = "The quick brown fox jumps over the lazy dog."
 
 @pytest.fixture(scope="module")
 def fox_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that always answers the same sentence, and reads 256 tokens at most."""
+    """A model that always answers the same sentence, with a context of 256 tokens."""
     folder = tmp_path_factory.mktemp("models") / "fox"
     successor = chain(byte_level.encode(f"\n{_SAYING}").ids)
     return write_scripted_model(folder, byte_level, successor, context_length=256)
 
 
 class _Person:
-    """Somebody who opens Settings by its key and works it by the keyboard."""
+    """A user who opens the settings by their key and works with the keyboard."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
         self.application = application
@@ -54,7 +54,7 @@ class _Person:
         self.wait(lambda: self.session.state == "ready")
 
     def open_settings(self) -> SettingsWindow:
-        """Open Settings by its key; its page of memory and disk is shown."""
+        """Open the settings by their key, on the page for memory and disk."""
         self.window.activateWindow()
         self.wait(self.window.isActiveWindow)
         self.bot.keyClick(self.window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
@@ -66,7 +66,7 @@ class _Person:
         return settings
 
     def apply(self, settings: SettingsWindow) -> None:
-        """Press Apply, close the window and wait until what was chosen holds."""
+        """Press Apply, close the window and wait until the choice is in effect."""
         self.bot.mouseClick(settings.memory_page.apply_button, Qt.MouseButton.LeftButton)
         self.bot.keyClick(settings, Qt.Key.Key_Escape)
         assert not settings.isVisible()
@@ -79,7 +79,7 @@ class _Person:
         return self.controller.shown.path[-1]
 
     def kept(self) -> tuple[int, int]:
-        """Tokens in memory and on disk, as the worker tells."""
+        """Return the tokens in memory and on disk, as the worker reports them."""
         self.session.kept = None
         self.session.ask_what_is_kept()
         self.wait(lambda: self.session.kept is not None)
@@ -87,7 +87,7 @@ class _Person:
         return self.session.kept.tokens, self.session.kept.disk_tokens
 
     def wait_for_disk(self) -> None:
-        """What was read is on disk a moment after it has become quiet; who asks all the time hinders that."""
+        """Wait until everything is on disk. This happens when the worker is idle, so don't ask all the time."""
         files = self.controller.program.kept_files
         known = [0]
         while True:
@@ -112,7 +112,7 @@ def _read_tokens(answer: Message) -> int:
     return _figures(answer).read_tokens
 
 
-def test_a_size_typed_by_the_keyboard_alone_is_the_workers_limit(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
     settings = person.open_settings()
     assert person.session.kept is not None
@@ -134,7 +134,7 @@ def test_a_size_typed_by_the_keyboard_alone_is_the_workers_limit(open_bough: Ope
     assert person.session.kept.limit_bytes == 1.5 * GIB != automatic
 
 
-def test_tab_goes_through_all_of_it_and_back_to_where_it_began(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_tab_visits_every_control_and_returns_to_the_first(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
     person.ask("What is a branch?")
     person.wait_for_disk()
@@ -151,7 +151,7 @@ def test_tab_goes_through_all_of_it_and_back_to_where_it_began(open_bough: OpenB
     assert not settings.isVisible()
 
 
-def test_nothing_holds_that_was_not_applied(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_nothing_takes_effect_before_apply(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
     before = person.controller.program.settings
     info = person.session.info
@@ -168,9 +168,7 @@ def test_nothing_holds_that_was_not_applied(open_bough: OpenBough, qtbot: QtBot)
     assert person.session.info is info
 
 
-def test_settings_hold_at_the_next_start_and_what_was_read_comes_back_from_disk(
-    open_bough: OpenBough, qtbot: QtBot
-) -> None:
+def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
     settings = person.open_settings()
     settings.memory_page.memory.choose(1)
@@ -201,7 +199,7 @@ def test_settings_hold_at_the_next_start_and_what_was_read_comes_back_from_disk(
     assert again.session.kept.limit_bytes == chosen.limit_bytes
 
 
-def test_where_nothing_is_kept_on_disk_nothing_is(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
+def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
     person = _Person(open_bough(model=str(fox_model)), qtbot)
     person.ask("u1")
     person.wait_for_disk()
@@ -218,7 +216,7 @@ def test_where_nothing_is_kept_on_disk_nothing_is(open_bough: OpenBough, qtbot: 
     assert settings.memory_page.empty_button.isEnabled()
 
 
-def test_no_more_lies_on_disk_than_a_small_limit_allows(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     limit_bytes = 1_500_000
     settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), asking=Asking(sampling=Sampling(max_tokens=16)))
     save_settings(tmp_path / "settings.json", settings)
@@ -250,7 +248,7 @@ def test_fewer_bits_take_less_memory(
     assert person.ask("u1").state != "failed"
 
 
-def test_a_model_that_has_no_form_of_fewer_bits_is_loaded_all_the_same_and_a_banner_says_so(
+def test_a_model_without_a_quantized_cache_is_loaded_anyway_and_a_banner_says_so(
     open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer
 ) -> None:
     size = byte_level.get_vocab_size(with_added_tokens=True)
@@ -264,7 +262,7 @@ def test_a_model_that_has_no_form_of_fewer_bits_is_loaded_all_the_same_and_a_ban
     banner = person.window.banner
     assert banner.isVisible()
     assert "4 bits" in banner.label.text()
-    # At the next start, too; and its button leads to where that can be changed.
+    # After a restart, too. The banner's button leads to the setting.
     person.window.close()
     person = _Person(open_bough(), qtbot)
     banner = person.window.banner
@@ -280,7 +278,7 @@ def test_a_model_that_has_no_form_of_fewer_bits_is_loaded_all_the_same_and_a_ban
     assert not person.session.is_precision_refused
 
 
-def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_messages(
+def test_a_conversation_that_is_too_long_stops_or_drops_its_oldest_messages(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path
 ) -> None:
     person = _Person(open_bough(model=str(fox_model), max_tokens=64), qtbot)
@@ -306,7 +304,7 @@ def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_mes
     shown = _texts(view)
     assert f"did not see the {figures.left_out_messages} oldest messages" in shown
     assert f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept" in shown
-    # Answers that go on from the same place read nothing of what stands there again.
+    # Answers that continue from the same message read nothing again.
     answers = [figures, *(_figures(person.ask(f"and another {number}")) for number in range(3))]
     same = [pair for pair in itertools.pairwise(answers) if pair[0].left_out_messages == pair[1].left_out_messages]
     assert same
@@ -319,7 +317,7 @@ def test_a_conversation_that_is_too_long_stops_or_goes_on_without_its_oldest_mes
     person.wait(lambda: f"did not see the {figures.left_out_messages} oldest messages" in _texts(view))
 
 
-def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
+def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     person = _Person(open_bough(model=str(fox_model)), qtbot)
@@ -339,7 +337,7 @@ def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
     assert foreign.read_text() == "mine"
     assert not settings.memory_page.empty_button.isEnabled()
     assert "removed from disk" in person.window.banner.label.text()
-    # What is read from now on is kept again, and comes back.
+    # Text that is read from now on is kept again, and comes back.
     following = person.ask("u2")
     assert following.text == _SAYING
     assert person.controller.shown.path[2] == answer
@@ -351,9 +349,7 @@ def test_emptying_removes_all_that_was_read_while_the_model_stays_of_use(
     assert _read_tokens(again.controller.shown.path[-1]) == 1
 
 
-def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
-    open_bough: OpenBough, qtbot: QtBot, endless_model: Path
-) -> None:
+def test_running_and_waiting_answers_survive_emptying(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> None:
     person = _Person(open_bough(model=str(endless_model), max_tokens=400), qtbot)
     person.controller.send("u1")
     first = person.controller.shown.path[-1]
@@ -371,7 +367,7 @@ def test_emptying_lets_answers_under_way_and_questions_meanwhile_be_answered(
     assert (messages[first.id].state, len(messages[first.id].text)) == ("cut", 400)
 
 
-def test_a_bad_value_in_the_file_costs_that_value_alone(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_bad_value_in_the_file_loses_only_that_value(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     good = Settings(theme="dark", keeping=Keeping(disk_limit_bytes=GIB))
     data = msgspec.json.decode(msgspec.json.encode(good))
     data["keeping"] |= {"kv_bits": 16, "limit_bytes": -5}
@@ -384,7 +380,7 @@ def test_a_bad_value_in_the_file_costs_that_value_alone(open_bough: OpenBough, q
     assert settings.answers.overflow.chosen == 0
 
 
-def test_only_one_settings_window_is_opened_and_it_goes_with_the_program(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_only_one_settings_window_opens_and_it_closes_with_the_program(open_bough: OpenBough, qtbot: QtBot) -> None:
     person = _Person(open_bough(), qtbot)
     first = person.open_settings()
     assert person.open_settings() is first
@@ -392,7 +388,7 @@ def test_only_one_settings_window_is_opened_and_it_goes_with_the_program(open_bo
     assert not first.isVisible()
 
 
-def test_the_automatic_size_on_disk_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
+def test_the_automatic_disk_size_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
     settings = _Person(open_bough(), qtbot).open_settings()
     assert f"{size_in_words(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)
     buttons = {button.text() for button in settings.memory_page.findChildren(QPushButton)}

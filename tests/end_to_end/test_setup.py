@@ -1,4 +1,4 @@
-"""What `make setup` does on machines that lack something, with stand-ins for the system's own programs."""
+"""`make setup` on machines that lack something, with stand-ins for the system's own programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QT_AND_BLAS = {"libegl1", "libgl1", "libxcb-cursor0", "libxkbcommon-x11-0", "lib
 
 
 def stand_ins(folder: Path, *, user: int = 0, known: str = "", sudo: bool = False) -> str:
-    """Write programs that change nothing, whatever a script asks of them; return the path to find them by."""
+    """Write programs that change nothing, whatever a script asks of them. Return the PATH that finds them."""
     programs = {
         "ldconfig": f"cat <<'KNOWN'\n{known}\nKNOWN",
         "id": f"echo {user}",
@@ -53,12 +53,12 @@ def every_library() -> str:
     return "\n".join(word for word in script.split() if ".so." in word)
 
 
-def test_where_all_libraries_are_there_nothing_is_asked_for(tmp_path: Path):
+def test_with_all_libraries_present_nothing_is_installed(tmp_path: Path):
     done = system_libraries(tmp_path, known=every_library())
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_root_installs_exactly_what_is_missing(tmp_path: Path):
+def test_root_installs_exactly_the_missing_packages(tmp_path: Path):
     known = every_library().replace("libxcb-cursor.so.0", "").replace("libopenblas.so.0", "")
     done = system_libraries(tmp_path, known=known)
     assert done.returncode == 0
@@ -66,13 +66,13 @@ def test_root_installs_exactly_what_is_missing(tmp_path: Path):
     assert "apt-get update" in done.stderr
 
 
-def test_who_may_become_root_without_a_password_does(tmp_path: Path):
+def test_a_user_with_passwordless_sudo_installs_them_too(tmp_path: Path):
     done = system_libraries(tmp_path, user=1000, sudo=True)
     assert done.returncode == 0
     assert "sudo apt-get update -qq" in done.stderr
 
 
-def test_who_may_not_is_told_the_exact_packages_in_one_line(tmp_path: Path):
+def test_a_user_without_rights_is_given_the_exact_packages_in_one_line(tmp_path: Path):
     done = system_libraries(tmp_path, user=1000)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
@@ -81,15 +81,15 @@ def test_who_may_not_is_told_the_exact_packages_in_one_line(tmp_path: Path):
     assert set(packages.split()) >= QT_AND_BLAS
 
 
-def test_a_machine_whose_user_has_no_home_is_looked_at_all_the_same(tmp_path: Path):
+def test_a_user_without_a_home_folder_is_no_problem(tmp_path: Path):
     done = system_libraries(tmp_path, known=every_library(), has_home=False, user=1000)
     assert "HOME" not in done.stderr
-    # Fonts of the system count, or are named as missing.
+    # The system's fonts count, or are named as missing.
     assert done.returncode == 0 or "fonts-noto-core" in done.stderr
 
 
 @pytest.mark.parametrize("version", ["3.10.12", "3.15.0"])
-def test_a_python_that_will_not_do_is_told_in_one_sentence_before_anything_is_made(tmp_path: Path, version: str):
+def test_an_unsuitable_python_is_reported_in_one_sentence_before_anything_is_made(tmp_path: Path, version: str):
     numbers = tuple(int(part) for part in version.split("."))
     python = tmp_path / "python"
     otherwise = f"import sys; sys.version, sys.version_info = '{version} (main)', {numbers}; exec(sys.stdin.read())"
@@ -110,7 +110,7 @@ def test_a_python_that_will_not_do_is_told_in_one_sentence_before_anything_is_ma
     assert not (tmp_path / "venv").exists()
 
 
-def test_an_environment_that_was_left_half_made_is_made_again(tmp_path: Path):
+def test_a_half_made_environment_is_made_again(tmp_path: Path):
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     done = subprocess.run(

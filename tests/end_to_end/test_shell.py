@@ -1,4 +1,4 @@
-"""`bough import`, `export`, `search`, `list`, `replay` as programs: what they write, say and return."""
+"""`bough import`, `export`, `search`, `list` and `replay` as programs: files, output and exit codes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _bough(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two conversations of one name."""
+    """Two conversations with the same name."""
     store = Store(tmp_path / "data" / "conversations.sqlite3")
     plant(store, "u1-a1-u2-a2 | u1-a3")
     plant(store, "u7-a7")
@@ -54,12 +54,12 @@ def test_every_format_is_written_without_a_display(folder: Path, tmp_path: Path,
     assert len(files) == (1 if "jsonl" in format_ or format_ == "bough" else 2)
 
 
-def test_what_was_exported_is_imported_with_its_branches(folder: Path, tmp_path: Path) -> None:
+def test_an_export_is_imported_with_its_branches(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert _bough("export", "--all", "--format", "bough", "--out", out, folder=folder).returncode == 0
     plan = _bough("import", "--plan", out / "Conversations.bough", folder=folder)
     assert "2 conversations are here already" in plan.stdout
-    # Nothing is made where there is nothing yet.
+    # No files are made if there are none yet.
     plan = _bough("import", "--plan", out / "Conversations.bough", folder=tmp_path / "new")
     assert (plan.returncode, plan.stderr) == (0, "")
     assert plan.stdout == "2 conversations with 7 messages in 3 branches would be imported (Bough: 2).\n"
@@ -72,7 +72,7 @@ def test_what_was_exported_is_imported_with_its_branches(folder: Path, tmp_path:
     assert (tmp_path / "again" / "Conversations.bough").read_bytes() == (out / "Conversations.bough").read_bytes()
 
 
-def test_what_goes_wrong_is_a_line_each_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_each_failure_is_one_line_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
     good = tmp_path / "good.json"
     good.write_text(json.dumps([{"messages": [{"role": "user", "content": "hello"}]}, {"mapping": {}}]))
     done = _bough("import", good, tmp_path / "none.json", folder=folder)
@@ -88,7 +88,7 @@ def test_what_goes_wrong_is_a_line_each_and_the_rest_goes_on(folder: Path, tmp_p
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["planted (2).md", "planted.md"]
 
 
-def test_a_folder_that_can_not_be_written_is_told(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = _bough("export", "--all", "--format", "md", "--out", tmp_path / "file" / "out", folder=folder)
     assert done.returncode == 1
@@ -106,8 +106,8 @@ def test_search_and_list_answer_as_json(folder: Path) -> None:
     assert json.loads(_bough("search", "a3", "from:you", "--json", folder=folder).stdout) == []
 
 
-def test_what_can_not_be_read_as_text_is_no_error_of_the_program(folder: Path, tmp_path: Path) -> None:
-    # A name that is no UTF-8, half a character in a title, a number that no id has.
+def test_unreadable_arguments_are_reported_without_a_traceback(folder: Path, tmp_path: Path) -> None:
+    # A name that is invalid UTF-8, half a character in a title, a number that no id has.
     odd = os.fsdecode(b"\xff.jsonl")
     file = tmp_path / odd
     file.write_text('{"title": "\\ud800 half", "mapping": {}}\n{"messages": [{"role": "user", "content": "whole"}]}\n')
@@ -122,7 +122,7 @@ def test_what_can_not_be_read_as_text_is_no_error_of_the_program(folder: Path, t
     assert (done.returncode, done.stderr) == (1, f"There is no message {2**70}.\n")
 
 
-def test_what_can_not_be_said_is_told_in_a_line(folder: Path) -> None:
+def test_an_impossible_query_is_reported_in_one_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "app", "list", "--data-dir", str(folder)],
@@ -131,7 +131,7 @@ def test_what_can_not_be_said_is_told_in_a_line(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "The output could not be written (No space left on device).\n")
 
 
-def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, tmp_path: Path) -> None:
+def test_conversations_of_a_newer_bough_can_be_read_but_not_written(folder: Path, tmp_path: Path) -> None:
     store = Store(folder / "conversations.sqlite3")
     store.conversations.rename(1, "line\nbreak and \x1b[31mcolour")
     store.close()
@@ -158,7 +158,7 @@ def test_conversations_of_a_newer_bough_are_read_and_not_written(folder: Path, t
 
 
 @pytest.mark.parametrize("command", [("list",), ("search", "x"), ("export", "--all", "--format", "md", "--out", "out")])
-def test_where_there_are_no_conversations_nothing_is_made(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_without_conversations_no_files_are_made(tmp_path: Path, command: tuple[str, ...]) -> None:
     done = _bough(*command, folder=tmp_path / "none")
     assert done.returncode == 1
     assert done.stderr == f"There are no conversations in {tmp_path / 'none'}. Name another folder with --data-dir.\n"
@@ -166,9 +166,9 @@ def test_where_there_are_no_conversations_nothing_is_made(tmp_path: Path, comman
 
 
 def _interrupt_until_it_ends(program: subprocess.Popen[str]) -> None:
-    """Ask it to end as often as it takes: Python misses what comes just before it begins to wait for a pipe.
+    """Send SIGTERM until the program ends: Python misses a signal that comes just before it waits for a pipe.
 
-    By SIGTERM: a shell that runs the tests in the background lets its programs ignore Ctrl+C.
+    SIGTERM is used because a shell that runs the tests in the background makes its programs ignore Ctrl+C.
     """
     for _ in range(30):
         program.terminate()
@@ -177,7 +177,7 @@ def _interrupt_until_it_ends(program: subprocess.Popen[str]) -> None:
             return
 
 
-def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+def test_an_interrupted_import_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "in.jsonl"
     os.mkfifo(pipe)
     with subprocess.Popen(
@@ -192,7 +192,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
                 for number in range(6_000):
                     file.write(record % number + "\n")
                 file.flush()
-                # The program has read at least what did not fit into the pipe, and waits for more.
+                # The program has read at least the part that did not fit into the pipe, and waits for more.
                 _interrupt_until_it_ends(bough)
                 assert bough.returncode == 130
             assert bough.stderr is not None
@@ -204,7 +204,7 @@ def test_an_import_that_is_interrupted_leaves_nothing(folder: Path, tmp_path: Pa
     store.close()
 
 
-def test_the_shell_imports_no_model_and_only_paper_needs_qt() -> None:
+def test_the_shell_imports_no_model_and_only_pdf_and_odt_need_qt() -> None:
     code = "import app.shell.run, sys; print(*{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
@@ -212,7 +212,7 @@ def test_the_shell_imports_no_model_and_only_paper_needs_qt() -> None:
     assert not set(done.stdout.split()) & {"PySide6", "shiboken6", "mlx", "mlx_lm", "ziamath", "pypdf"}
 
 
-def test_what_comes_through_a_pipe_is_imported(folder: Path, tmp_path: Path) -> None:
+def test_a_file_is_imported_from_a_pipe(folder: Path, tmp_path: Path) -> None:
     pipe = tmp_path / "in.jsonl"
     os.mkfifo(pipe)
     with subprocess.Popen(
@@ -224,7 +224,7 @@ def test_what_comes_through_a_pipe_is_imported(folder: Path, tmp_path: Path) -> 
         try:
             with pipe.open("w") as file:
                 for number in range(300):
-                    # Each for itself: whoever closes the pipe to open it again would lose some.
+                    # A pipe can be opened only once: a program that opens it twice loses some data.
                     file.write(json.dumps({"messages": [{"role": "user", "content": f"question {number}"}]}) + "\n")
                     file.flush()
             told, _ = bough.communicate(timeout=60)
@@ -233,7 +233,7 @@ def test_what_comes_through_a_pipe_is_imported(folder: Path, tmp_path: Path) -> 
             bough.kill()
 
 
-def test_answers_are_run_again_and_what_does_not_match_is_told(tmp_path: Path) -> None:
+def test_answers_are_replayed_and_differences_are_reported(tmp_path: Path) -> None:
     writer = Writer()
     written = writer.write(Record(sampling=Sampling(temperature=3.0, max_tokens=12), seed=7))
     writer.client.stop()

@@ -1,4 +1,4 @@
-"""`bough tour`, as a program of its own: pictures, transcript and report where all is well, exit code 1 where not."""
+"""`bough tour` as a program: pictures, transcript and report if all is well, otherwise exit code 1."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEPS = (
 )  # fmt: skip
 _PICTURES = ROOT / "resources" / "pictures"
 _NUM_FLAT = 2
-"""So many colours cover most of a picture, whatever its fonts."""
+"""The most common colours cover most of a picture, whatever its fonts."""
 
 
 def _tour(out: Path, *, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -56,21 +56,21 @@ def test_the_tour_plays_every_step_and_leaves_pictures_transcript_and_report(tmp
     transcript = (out / "transcript.md").read_text()
     assert "## You\n\nWhat is a branch?" in transcript
     assert "## Answer · guide · " in transcript
-    # README's pictures are of the program as it is.
+    # README's pictures show the program as it is.
     for name in FROM_TOUR:
         shown, now = QImage(str(_PICTURES / name)), QImage(str(tour_picture(out, name)))
         assert shown.size() == now.size(), f"`make readme-pictures`: {name} has another size"
         assert _flat_colours(shown) == _flat_colours(now), f"`make readme-pictures`: {name} looks otherwise"
 
 
-def test_readme_shows_the_pictures_that_are_there() -> None:
+def test_readme_shows_pictures_that_exist() -> None:
     named = set(re.findall(r"resources/pictures/([\w-]+\.png)", (ROOT / "README.md").read_text()))
     assert named == set(FROM_TOUR) == {picture.name for picture in _PICTURES.iterdir()}
     assert all(picture.stat().st_size < 150_000 for picture in _PICTURES.iterdir())
 
 
 def _flat_colours(picture: QImage) -> set[int]:
-    """The colours that most of a picture has."""
+    """Return the most common colours of a picture."""
     shown = picture.convertToFormat(QImage.Format.Format_RGB32)
     counted = Counter(memoryview(shown.constBits()).cast("B").cast("I").tolist())
     return {colour for colour, _ in counted.most_common(_NUM_FLAT)}
@@ -78,7 +78,7 @@ def _flat_colours(picture: QImage) -> set[int]:
 
 @pytest.fixture
 def broken_checkout(tmp_path: Path) -> Path:
-    """The program with a guide model whose weights end in the middle."""
+    """The program with a guide model whose weights are cut in the middle."""
     root = tmp_path / "checkout"
     for folder in ("app", "worker", "resources"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -87,7 +87,7 @@ def broken_checkout(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_tour_without_a_model_that_loads_says_why_and_exits_1(tmp_path: Path, broken_checkout: Path) -> None:
+def test_a_tour_without_a_loadable_model_says_why_and_exits_1(tmp_path: Path, broken_checkout: Path) -> None:
     done = _tour(tmp_path / "tour", root=broken_checkout)
     assert done.returncode == 1
     report = json.loads((tmp_path / "tour" / "tour.json").read_text())
@@ -97,7 +97,7 @@ def test_a_tour_without_a_model_that_loads_says_why_and_exits_1(tmp_path: Path, 
     assert done.stderr == f"The tour went wrong: {report['error']}\n"
 
 
-def test_a_tour_that_goes_wrong_in_a_slot_exits_1(tmp_path: Path) -> None:
+def test_an_exception_in_a_slot_makes_the_tour_exit_1(tmp_path: Path) -> None:
     """Qt survives an exception in a slot; a tour must not."""
     broken = """
 import sys
@@ -132,7 +132,7 @@ if __name__ == "__main__":
     assert "broken on purpose" in json.loads((tmp_path / "tour" / "tour.json").read_text())["error"]
 
 
-def test_a_folder_that_can_not_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = _tour(tmp_path / "file")
     assert done.returncode == 1

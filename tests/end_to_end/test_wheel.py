@@ -21,7 +21,7 @@ pytestmark = [
 
 
 def _run(command: list[str | Path], folder: Path, given: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder that is not the checkout, and with nothing of the checkout in its environment."""
+    """Run a program outside the checkout, with nothing of the checkout in its environment."""
     ours = ("PYTHON", "VIRTUAL_ENV", "QT_", "DISPLAY", "WAYLAND_DISPLAY", "PYTEST_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(
@@ -39,8 +39,8 @@ def _run(command: list[str | Path], folder: Path, given: str | None = None) -> s
 
 
 def _install(folder: Path) -> Path:
-    """Install the wheel, and what it asks for, at the locked versions; return the folder of its programs."""
-    # Hatchling is here already: building needs no environment of its own.
+    """Install the wheel and its dependencies at the locked versions. Return the folder of its programs."""
+    # Hatchling is installed already, so building needs no environment of its own.
     _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder / "dist"], ROOT)
     (wheel,) = (folder / "dist").glob("bough-*.whl")
     constraints = folder / "constraints.txt"
@@ -53,7 +53,7 @@ def _install(folder: Path) -> Path:
 
 
 def _pinned(lock: str) -> list[str]:
-    """The lock's lines without their hashes."""
+    """Return the lock's lines without their hashes."""
     return re.findall(r"^([a-z0-9][^\s;]*==[^\s;]+(?: ; [^\\\n]+?)?) *\\?$", lock, re.MULTILINE)
 
 

@@ -1,4 +1,4 @@
-"""Workers that die: noticed at once, nothing lost, a fresh one in their place, as often as it happens."""
+"""Workers that die: noticed at once, nothing lost, a fresh one in their place, every time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SHORT = Sampling(temperature=0.0, max_tokens=60)
 
 
 class _Deaths:
-    """Kills the workers of a program and watches what it makes of it."""
+    """Kills the workers of a program and watches what it does about it."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
         self.application = application
@@ -57,7 +57,7 @@ class _Deaths:
         self.bot.waitUntil(lambda: self.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
         return self.controller.shown.path[-1]
 
-    # --- moments -------------------------------------------------------------------------------------------
+    # --- moments ---------------------------------------------------------------------------------------------
 
     def while_idle(self) -> None:
         self.wait_for_notice()
@@ -87,7 +87,7 @@ class _Deaths:
             if len(pieces) == num_pieces:
                 self.kill()
 
-        # The answer has no end: however late the window hears of it, the worker is killed within it.
+        # The answer has no end, so the worker is killed within it however late the window notices.
         set_sampling(self.controller.program, _ENDLESS)
         self.controller.shown.text_appended.connect(take)
         self.controller.send("What is a branch, and how do I fork a message?")
@@ -141,7 +141,7 @@ def test_workers_die_at_any_moment_and_the_next_message_works(
     assert [thread.name for thread in threading.enumerate()].count("worker link") == 1
 
 
-def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(
+def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_model_is_chosen(
     open_bough: OpenBough, qtbot: QtBot
 ) -> None:
     application = open_bough()
@@ -167,7 +167,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
 
 
 @pytest.mark.parametrize("moment", ["loading", "idle", "streaming"])
-def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
+def test_closing_the_window_ends_the_worker_and_keeps_the_streamed_text(
     open_bough: OpenBough, qtbot: QtBot, moment: str, endless_model: object
 ) -> None:
     application = open_bough(model=str(endless_model), max_tokens=900_000)
@@ -191,12 +191,12 @@ def test_closing_the_window_ends_the_worker_and_keeps_what_has_streamed(
         assert answer.text.startswith(seen[2].text)
         assert set(answer.text) == {"a", "b"}
         assert (answer.state, waiting.state) == ("stopped", "stopped")
-        # The worker's last words were taken in: its ids are exact.
+        # The worker's last events were taken in, so the ids are exact.
         assert answer.record is not None
         assert len(answer.record.token_ids) == len(answer.text)
 
 
-def test_closing_the_window_ends_a_worker_that_hears_nothing_any_more(
+def test_closing_the_window_ends_a_worker_that_hangs(
     open_bough: OpenBough, qtbot: QtBot, endless_model: object
 ) -> None:
     application = open_bough(model=str(endless_model), max_tokens=900_000)

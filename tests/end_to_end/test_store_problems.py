@@ -31,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def _refuses(application: Application, said: str) -> None:
-    """The banner says what is wrong, and what is written is given back."""
+    """Check that the banner says what is wrong, and that text which can't be stored is given back."""
     banner, controller = application.window.banner, application.controller
     assert banner.isVisible()
     assert said in banner.label.text()
@@ -56,7 +56,7 @@ def _newer(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "said"), [(_truncated, "What you see is the backup"), (_newer, "were written by a newer Bough")]
 )
-def test_a_store_that_can_t_be_used_is_shown_as_far_as_it_can_be_read(
+def test_an_unusable_store_is_shown_as_far_as_it_can_be_read(
     open_bough: OpenBough, qtbot: QtBot, path: Path, harm: Callable[[Path], None], said: str
 ) -> None:
     harm(path)
@@ -72,7 +72,7 @@ def test_a_store_that_can_t_be_used_is_shown_as_far_as_it_can_be_read(
     assert path.read_bytes() == before
 
 
-def test_a_locked_store_is_told_and_opens_once_it_is_free(open_bough: OpenBough, path: Path) -> None:
+def test_a_locked_store_is_reported_and_opens_once_it_is_free(open_bough: OpenBough, path: Path) -> None:
     with sql(path) as other:
         other.execute("BEGIN EXCLUSIVE")
         application = open_bough()
@@ -85,9 +85,7 @@ def test_a_locked_store_is_told_and_opens_once_it_is_free(open_bough: OpenBough,
     assert labels(application.controller.shown.path) == "u1-a1"
 
 
-def test_what_was_thrown_away_and_deleted_is_in_no_file_any_more(
-    open_bough: OpenBough, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_permanently_deleted_text_is_in_no_file_any_more(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     application = open_bough()
     controller = application.controller
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
@@ -95,7 +93,7 @@ def test_what_was_thrown_away_and_deleted_is_in_no_file_any_more(
     qtbot.waitUntil(lambda: controller.shown.streaming_message is None, timeout=PATIENCE_MS)
     conversation = controller.shown.conversation
     assert conversation is not None
-    # What is read is written to disk once nobody asks anything.
+    # State is written to disk when the worker is idle.
     qtbot.waitUntil(lambda: controller.program.kept_files.num_bytes > 0, timeout=PATIENCE_MS)
     controller.program.conversations.delete(conversation.id)
     controller.program.conversations.empty_trash()
