@@ -55,7 +55,7 @@ _MARGINS_PX = 2 * 16 + 12 + 8
 class Banner(QWidget):
     """Shows one notice at a time, the latest. It never takes the focus."""
 
-    action_asked = Signal(object)
+    action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
 
     def __init__(self, theme: Theme) -> None:
@@ -171,7 +171,7 @@ class Banner(QWidget):
         action = self.action
         self.dismiss()
         if action is not None:
-            self.action_asked.emit(action)
+            self.action_requested.emit(action)
 
 
 class _ScrollingText(QScrollArea):
@@ -238,7 +238,7 @@ class NoticeCommands(QObject):
         controller.shown.branch_changed.connect(self._withdraw_edits_elsewhere)
         controller.shown.history_changed.connect(partial(banner.withdraw, Undo))
         controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
-        banner.action_asked.connect(self._act)
+        banner.action_requested.connect(self._act)
 
     def _on_notice(self, notice: Notice) -> None:
         conversation = self._controller.shown.conversation

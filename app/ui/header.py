@@ -20,8 +20,8 @@ _MAX_MODEL_PX = 200
 class Header(QFrame):
     """Shows names and has buttons for the sidebar, the tree and the menu of models."""
 
-    sidebar_asked = Signal()
-    tree_asked = Signal()
+    sidebar_requested = Signal()
+    tree_requested = Signal()
 
     def __init__(self, models: QMenu) -> None:
         super().__init__()
@@ -32,11 +32,11 @@ class Header(QFrame):
         self._sidebar_button = QToolButton()
         self._sidebar_button.setAccessibleName(self.tr("Show or hide the conversations"))
         self._sidebar_button.setToolTip(self.tr("Sidebar (Ctrl+B)"))
-        self._sidebar_button.clicked.connect(self.sidebar_asked)
+        self._sidebar_button.clicked.connect(self.sidebar_requested)
         self._tree_button = QToolButton()
         self._tree_button.setAccessibleName(self.tr("Show or hide the tree"))
         self._tree_button.setToolTip(self.tr("Tree (Ctrl+T)"))
-        self._tree_button.clicked.connect(self.tree_asked)
+        self._tree_button.clicked.connect(self.tree_requested)
         self.model_button = QToolButton()
         self.model_button.setObjectName("action")
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

@@ -228,8 +228,8 @@ class MainWindow(QMainWindow):
 
     def _connect_widgets(self) -> None:
         EnterKey(self)
-        self.header.sidebar_asked.connect(self._toggle_sidebar)
-        self.header.tree_asked.connect(self.menus["tree"].trigger)
+        self.header.sidebar_requested.connect(self._toggle_sidebar)
+        self.header.tree_requested.connect(self.menus["tree"].trigger)
         self.welcome.question_chosen.connect(self._controller.send)
         self.composer.paged.connect(self.transcript.keyPressEvent)
         self._composer_commands.files.import_asked.connect(self.dialogs.show_import)

@@ -27,7 +27,7 @@ def exporting_pages(stage: Stage) -> QWidget:
     """The whole tree as pages."""
     stage.open("versions")
     sheet = _export(stage)
-    sheet.what.choose(2)
+    sheet.scopes.choose(2)
     sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
     stage.wait(sheet.preview.page.isVisible)
     return sheet

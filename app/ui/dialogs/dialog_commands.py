@@ -100,13 +100,14 @@ class DialogCommands(QObject):
         if not offers:
             self._post(Notice(self.tr("There is nothing to export yet.")))
             return None
-        sheet = ExportWindow(self._archive, offers, self._folder, self._only(ExportWindow))
+        self._close_idle(ExportWindow)
+        sheet = ExportWindow(self._archive, offers, self._folder, self._window)
         sheet.exported.connect(self._on_exported)
         if is_all:
-            sheet.what.choose(len(offers) - 1)
+            sheet.scopes.choose(len(offers) - 1)
         elif self._transcript.selection.ids:
-            sheet.what.choose(1)
-        sheet.what.focus()
+            sheet.scopes.choose(1)
+        sheet.scopes.focus()
         return sheet
 
     def _offers(self) -> Iterator[Offer]:
@@ -119,8 +120,8 @@ class DialogCommands(QObject):
             name, ids = conversation.name, (conversation.id,)
             path = self._controller.shown.path
             if path:
-                told = sum(bool(message.text) or message.role != "system" for message in path)
-                messages = self.tr("%n message(s)", "", told)
+                num_messages = sum(bool(message.text) or message.role != "system" for message in path)
+                messages = self.tr("%n message(s)", "", num_messages)
                 yield Offer(self.tr("This branch"), messages, name, Scope(conversation_ids=ids, leaf_id=path[-1].id))
             selected = self._transcript.selection.ids
             if selected:
@@ -152,15 +153,15 @@ class DialogCommands(QObject):
                 Scope(conversation_ids=tuple(sorted(one.id for one in conversations))),
             )
 
-    def _on_exported(self, written: ExportResult) -> None:
-        self._folder = written.path.parent
+    def _on_exported(self, result: ExportResult) -> None:
+        self._folder = result.path.parent
         text = (
-            self.tr("{num} files are in {path}.").format(num=counted(written.num_files), path=written.path)
-            if written.path.is_dir()
-            else self.tr("{path} is written.").format(path=written.path)
+            self.tr("{num} files are in {path}.").format(num=counted(result.num_files), path=result.path)
+            if result.path.is_dir()
+            else self.tr("{path} is written.").format(path=result.path)
         )
-        kind = "warning" if written.problems else "information"
-        self._post(Notice(" ".join((text, *written.problems)), kind, ShowFile(written.path)))
+        kind = "warning" if result.problems else "information"
+        self._post(Notice(" ".join((text, *result.problems)), kind, ShowFile(result.path)))
 
     # --- import ------------------------------------------------------------------------------------------
 
@@ -176,7 +177,8 @@ class DialogCommands(QObject):
         """Open the import window for files."""
         from app.ui.dialogs.import_window import ImportWindow
 
-        sheet = ImportWindow(self._archive, files, self._only(ImportWindow))
+        self._close_idle(ImportWindow)
+        sheet = ImportWindow(self._archive, files, self._window)
         sheet.imported.connect(self._on_imported)
         return sheet
 
@@ -226,24 +228,26 @@ class DialogCommands(QObject):
         """Open the window of the trash."""
         from app.ui.dialogs.recovery_windows import TrashWindow
 
-        sheet = TrashWindow(self._archive, self._only(TrashWindow))
-        sheet.restore_asked.connect(self._restore)
-        sheet.delete_asked.connect(self._controller.program.conversations.delete_for_good)
+        self._close_idle(TrashWindow)
+        sheet = TrashWindow(self._archive, self._window)
+        sheet.restore_requested.connect(self._restore)
+        sheet.delete_requested.connect(self._controller.program.conversations.delete_for_good)
         return sheet
 
-    def _restore(self, thrown: Thrown) -> None:
+    def _restore(self, item: Thrown) -> None:
         conversations = self._controller.program.conversations
-        conversations.restore(thrown.conversation_id, thrown.message_id)
+        conversations.restore(item.conversation_id, item.message_id)
         opened = self._controller.shown.conversation
-        if opened is not None and opened.id == thrown.conversation_id:
+        if opened is not None and opened.id == item.conversation_id:
             self._controller.shown.open_conversation(opened.id)
 
     def show_backups(self) -> BackupsWindow:
         """Open the window of the backups."""
         from app.ui.dialogs.recovery_windows import BackupsWindow
 
-        sheet = BackupsWindow(self._archive, self._only(BackupsWindow))
-        sheet.restore_asked.connect(self._controller.program.restore_asked)
+        self._close_idle(BackupsWindow)
+        sheet = BackupsWindow(self._archive, self._window)
+        sheet.restore_requested.connect(self._controller.program.restore_asked)
         return sheet
 
     # --- replay ------------------------------------------------------------------------------------------
@@ -255,31 +259,31 @@ class DialogCommands(QObject):
 
         message_id = self._current_id()
         path = self._controller.shown.path
-        place = next((place for place, message in enumerate(path) if message.id == message_id), None)
-        if place is None:
+        index = next((index for index, message in enumerate(path) if message.id == message_id), None)
+        if index is None:
             return None
         session = self._controller.program.session
-        reason = why_not(session, path[place])
+        reason = why_not(session, path[index])
         if reason:
             self._post(Notice(reason, "warning"))
             return None
-        sheet = ReplayWindow(self._only(ReplayWindow))
-        sheet.follow_run(LiveReplay(session, path[place], path[:place], sheet))
+        self._close_idle(ReplayWindow)
+        sheet = ReplayWindow(self._window)
+        sheet.follow_run(LiveReplay(session, path[index], path[:index], sheet))
         return sheet
 
-    # --- inside ------------------------------------------------------------------------------------------
+    # --- windows -----------------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close all of these windows."""
         for sheet in self._window.findChildren(QDialog, "sheet"):
             sheet.reject()
 
-    def _only(self, kind: type[Sheet]) -> QWidget:
-        """Close an idle window of this kind; return the parent for the next one."""
+    def _close_idle(self, kind: type[Sheet]) -> None:
+        """Close windows of this kind, except those that are still working."""
         for sheet in self._window.findChildren(kind):
             if not sheet.is_working:
                 sheet.accept()
-        return self._window
 
     def _post(self, notice: Notice) -> None:
         self._controller.program.notices.post(notice)

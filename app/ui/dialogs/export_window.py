@@ -76,10 +76,10 @@ class ExportWindow(Sheet):
         self._folder = folder
         self._preview_work: Task | None = None
         self._is_named = False
-        self.what = RadioGroup(self.tr("What"))
+        self.scopes = RadioGroup(self.tr("What"))
         for offer in offers:
-            self.what.add(offer.text, offer.explanation)
-        self.what.choose(0)
+            self.scopes.add(offer.text, offer.explanation)
+        self.scopes.choose(0)
         self.formats = QComboBox()
         self.formats.setAccessibleName(self.tr("Format"))
         for format_ in FORMATS:
@@ -107,7 +107,7 @@ class ExportWindow(Sheet):
         self.preview = ExportPreview()
         self._form = QWidget()
         self._build()
-        self.what.changed.connect(self._on_changed)
+        self.scopes.changed.connect(self._on_changed)
         self.formats.currentIndexChanged.connect(self._on_changed)
         self.colours.currentIndexChanged.connect(self._on_changed)
         for box in (self.reasoning, self.system_prompts, self.statistics):
@@ -116,14 +116,14 @@ class ExportWindow(Sheet):
         self.folder_button.clicked.connect(self._choose_folder)
         self._on_changed()
         self.open_at(*_SIZE_PX)
-        self.what.focus()
+        self.scopes.focus()
 
     def _build(self) -> None:
         column = QVBoxLayout(self._form)
         column.setContentsMargins(0, 0, 8, 0)
         column.setSpacing(8)
         column.addWidget(_heading(self.tr("What")))
-        column.addWidget(self.what)
+        column.addWidget(self.scopes)
         column.addWidget(_heading(self.tr("Format")))
         column.addWidget(self.formats)
         column.addWidget(self._format_line)
@@ -165,7 +165,7 @@ class ExportWindow(Sheet):
     def request(self) -> ExportRequest:
         """The export that the controls describe."""
         return ExportRequest(
-            scope=self._offers[self.what.chosen].scope,
+            scope=self._offers[self.scopes.chosen].scope,
             format=self.formats.currentData(),
             options=Options(
                 reasoning=self.reasoning.isChecked(),
@@ -190,7 +190,7 @@ class ExportWindow(Sheet):
         self.system_prompts.setEnabled(not keeps_all)
         self.statistics.setEnabled(request.format in _WITH_STATISTICS)
         if not self._is_named:
-            name = self._offers[self.what.chosen].name
+            name = self._offers[self.scopes.chosen].name
             shown = proposed_name(name, request)
             self.name_field.setText(shown if request.is_folder else shown.removesuffix(suffix(request.format)))
         self._suffix.setText(self.tr("a folder") if request.is_folder else suffix(request.format))

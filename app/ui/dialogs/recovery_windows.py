@@ -69,9 +69,9 @@ class TrashWindow(_ListWindow):
     Restoring takes effect at once. Deleting asks first, because it cannot be undone.
     """
 
-    restore_asked = Signal(object)
+    restore_requested = Signal(object)
     """A `Thrown`."""
-    delete_asked = Signal(object, object)
+    delete_requested = Signal(object, object)
     """The ids of conversations, and of the topmost messages of branches."""
 
     def __init__(self, archive: Archive, parent: QWidget) -> None:
@@ -138,7 +138,7 @@ class TrashWindow(_ListWindow):
 
     def _restore(self) -> None:
         for one in self.chosen:
-            self.restore_asked.emit(one)
+            self.restore_requested.emit(one)
         self.refresh()
 
     def _delete_chosen(self) -> None:
@@ -174,14 +174,14 @@ class TrashWindow(_ListWindow):
         box.open()
 
     def _delete(self, thrown: list[Thrown]) -> None:
-        self.delete_asked.emit(*_ids(thrown))
+        self.delete_requested.emit(*_ids(thrown))
         self.refresh()
 
 
 class BackupsWindow(_ListWindow):
     """Lists the backups; each one is checked while the window is open."""
 
-    restore_asked = Signal(object)
+    restore_requested = Signal(object)
     """The path of the backup to restore."""
 
     def __init__(self, archive: Archive, parent: QWidget) -> None:
@@ -270,7 +270,7 @@ class BackupsWindow(_ListWindow):
 
     def _restore(self, file: Path) -> None:
         self.accept()
-        self.restore_asked.emit(file)
+        self.restore_requested.emit(file)
 
 
 def _ids(thrown: list[Thrown]) -> tuple[list[int], list[int]]:

@@ -45,9 +45,9 @@ class ConversationCommands(QObject):
         self._data_folder = data_folder
         self._list.chosen.connect(controller.shown.open_conversation)
         self._list.opened_by_pointer.connect(composer.text.setFocus)
-        self._list.menu_asked.connect(self._show_menu)
-        self._list.section_menu_asked.connect(self._show_section_menu)
-        self._list.delete_asked.connect(self._conversations.delete)
+        self._list.menu_requested.connect(self._show_menu)
+        self._list.section_menu_requested.connect(self._show_section_menu)
+        self._list.delete_requested.connect(self._conversations.delete)
         self._list.rows.moved.connect(self._move)
 
     def slots(self) -> dict[str, Callable[[], object]]:

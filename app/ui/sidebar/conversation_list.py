@@ -23,11 +23,11 @@ class ConversationList(QTreeView):
     chosen = Signal(int)
     opened_by_pointer = Signal()
     """A conversation was opened by a click, after which the focus moves on; after Enter it stays in the list."""
-    menu_asked = Signal(int, QPoint)
+    menu_requested = Signal(int, QPoint)
     """A conversation's id, and the global position for its menu."""
-    section_menu_asked = Signal(str, QPoint)
+    section_menu_requested = Signal(str, QPoint)
     """A section's key, and the global position for its menu."""
-    delete_asked = Signal(int)
+    delete_requested = Signal(int)
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -160,9 +160,9 @@ class ConversationList(QTreeView):
         index = self.indexAt(position)
         global_position = self.viewport().mapToGlobal(position)
         if index.data(ID) is not None:
-            self.menu_asked.emit(index.data(ID), global_position)
+            self.menu_requested.emit(index.data(ID), global_position)
         elif index.isValid():
-            self.section_menu_asked.emit(index.data(KEY), global_position)
+            self.section_menu_requested.emit(index.data(KEY), global_position)
 
     @override
     def event(self, event: QEvent) -> bool:
@@ -181,11 +181,11 @@ class ConversationList(QTreeView):
             case Qt.Key.Key_Return | Qt.Key.Key_Enter if index.isValid():
                 self._open(index)
             case Qt.Key.Key_Delete | Qt.Key.Key_Backspace if conversation_id is not None:
-                self.delete_asked.emit(conversation_id)
+                self.delete_requested.emit(conversation_id)
             case Qt.Key.Key_F2 if conversation_id is not None:
                 self.begin_rename(conversation_id)
             case Qt.Key.Key_Menu if conversation_id is not None:
-                self.menu_asked.emit(conversation_id, self._below(index))
+                self.menu_requested.emit(conversation_id, self._below(index))
             case _:
                 super().keyPressEvent(event)
 

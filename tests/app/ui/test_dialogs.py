@@ -30,6 +30,7 @@ from app.ui.dialogs.import_window import ImportWindow
 from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
 from app.ui.dialogs.replay_window import ReplayWindow
 from app.ui.dialogs.search_panel import SearchPanel
+from app.ui.message.foldable_parts import NoteView
 from app.ui.parts.sheet import Sheet
 from tests.app.model.stores import trashed_ids
 from tests.app.trees import Planted, labels, plant
@@ -112,7 +113,7 @@ def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(person: Pers
     _planted(person, "u1-a1 | u2-a2")
     sheet = _opened(person, ExportWindow, "export")
     sheet.set_folder(tmp_path)
-    sheet.what.choose([button.text() for button in sheet.what.buttons].index("The whole tree"))
+    sheet.scopes.choose([button.text() for button in sheet.scopes.buttons].index("The whole tree"))
     _wait(person, lambda: "a1" in sheet.preview.text.toPlainText())
     sheet.formats.setCurrentIndex(sheet.formats.findData("openai-jsonl"))
     _wait(person, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
@@ -120,10 +121,10 @@ def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(person: Pers
     assert not sheet.statistics.isEnabled()
     sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
     _wait(person, lambda: sheet.preview.page.isVisible())
-    sheet.what.choose(len(sheet.what.buttons) - 1)
+    sheet.scopes.choose(len(sheet.scopes.buttons) - 1)
     assert sheet.path == tmp_path / "Conversations"
     (tmp_path / "mine.pdf").write_text("")
-    sheet.what.choose(0)
+    sheet.scopes.choose(0)
     sheet.name_field.selectAll()
     person.bot.keyClick(sheet.name_field, Qt.Key.Key_Delete)
     assert not sheet.export_button.isEnabled()
@@ -365,8 +366,8 @@ def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, 
     assert chosen is not None
     _press(person, sheet, "Restore…")
     # The window itself would close.
-    sheet.restore_asked.disconnect()
-    with person.bot.waitSignal(sheet.restore_asked, timeout=PATIENCE_MS) as asked:
+    sheet.restore_requested.disconnect()
+    with person.bot.waitSignal(sheet.restore_requested, timeout=PATIENCE_MS) as asked:
         _answer(person, sheet, "Restore")
     assert asked.args == [chosen.file]
 
@@ -400,16 +401,16 @@ def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(person: Per
     call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
     file = store.add(conversation.id, call.id, "note", blocks.file("data.csv", b"a,b", Counter()))
     person.controller.shown.open_conversation(conversation.id)
-    view = person.view(call.id).note
-    assert view is not None
+    view = person.view(call.id).findChild(NoteView)
+    assert isinstance(view, NoteView)
     assert view.text is None
     _press(person, view, "What it holds")
     assert view.text is not None
     assert '"query": "leaves"' in view.text.toPlainText()
     _press(person, view, "What it holds")
     assert not view.text.isVisible()
-    attached = person.view(file.id).note
-    assert attached is not None
+    attached = person.view(file.id).findChild(NoteView)
+    assert isinstance(attached, NoteView)
     _press(person, attached, "What it holds")
     assert person.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
 
