@@ -1,4 +1,4 @@
-"""Small models of the architectures that mlx-lm knows, with random weights, in memory or as real folders."""
+"""Small models of the architectures that mlx-lm supports, with random weights, in memory or as real folders."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tokenizers import Tokenizer
 
 from tests.models import CHATML, EOS, byte_level_tokenizer, llama_config, write_tokenizer
 
-# Softplus or sigmoid of these is how much of a state goes with each token: where it is much, as it is by default, no
-# test could tell a state that was kept from one that was lost.
+# Softplus or sigmoid of these decides how much of a state decays with each token. By default so much decays that no
+# test could tell a kept state from a lost one.
 _HOW_FAST_IS_FORGOTTEN = ("dt_bias", "dt_proj.bias", "recurrent_param", "w_lora.lora.2.bias")
 
 _NEVER = "<|never|>"
 
 
 def build_random_model(config: dict[str, Any], *, vocab_size: int, seed: int = 0) -> nn.Module:
-    """Make a model of `config["model_type"]` whose weights are random and sharp enough that its argmax is no tie."""
+    """Make a model of `config["model_type"]` with random weights that are sharp enough to avoid ties in the argmax."""
     module = importlib.import_module(f"mlx_lm.models.{config['model_type']}")
-    # Biases and the like are drawn where they are made.
+    # Biases and the like are sampled where they are made.
     mx.random.seed(seed)
     # Some of mlx-lm's models write into the config that they are given.
     model: nn.Module = module.Model(module.ModelArgs.from_dict(copy.deepcopy(_completed(config, vocab_size))))
@@ -35,7 +35,8 @@ def build_random_model(config: dict[str, Any], *, vocab_size: int, seed: int = 0
         nonlocal key
         if path.endswith(_HOW_FAST_IS_FORGOTTEN):
             return mx.full(array.shape, -5.0)
-        # Vectors are norms and biases, made as they should be; but what is all zeros is a part that does nothing.
+        # Vectors are norms and biases, which are fine as they are; but an all-zero tensor would make its part do
+        # nothing.
         if array.ndim < 2 and mx.any(array):
             return array
         key, drawn = mx.random.split(key)
@@ -55,7 +56,7 @@ def write_random_model(
     quantized: dict[str, Any] | None = None,
     chat_template: str | None = CHATML,
 ) -> Path:
-    """Write what `build_random_model` makes, in the form in which models are published."""
+    """Write what `build_random_model` makes as a model folder."""
     vocab_size = tokenizer.get_vocab_size(with_added_tokens=True)
     config = {"eos_token_id": tokenizer.token_to_id(EOS), **_completed(config, vocab_size)}
     model = build_random_model(config, vocab_size=vocab_size, seed=seed)
@@ -71,7 +72,7 @@ def write_random_model(
 
 
 def write_endless_random_model(folder: Path, config: dict[str, Any]) -> tuple[Path, Tokenizer]:
-    """Write a random model whose every answer goes on to its last allowed token; return its tokenizer, too."""
+    """Write a random model whose answers always reach `max_tokens`. Return its tokenizer, too."""
     tokenizer = _endless_tokenizer()
     never = tokenizer.token_to_id(_NEVER)
     write_random_model(folder, tokenizer, config | {"vocab_size": never, "eos_token_id": never})
@@ -81,7 +82,10 @@ def write_endless_random_model(folder: Path, config: dict[str, Any]) -> tuple[Pa
 
 
 def _endless_tokenizer() -> Tokenizer:
-    """One whose every answer goes on to its last allowed token: no parts of characters, an end beyond the model."""
+    """Make a tokenizer whose answers always reach `max_tokens`:
+
+    no parts of characters, and EOS beyond the model's logits.
+    """
     described = json.loads(byte_level_tokenizer().to_str())
     vocabulary = described["model"]["vocab"]
     ascii_only = [piece for piece in vocabulary if all(character < "\x7f" or character in "ĠĊ" for character in piece)]
@@ -94,7 +98,7 @@ def _endless_tokenizer() -> Tokenizer:
 
 
 def _completed(config: dict[str, Any], vocab_size: int) -> dict[str, Any]:
-    """Say how many tokens there are wherever a config may say it, and how many can be read."""
+    """Set the vocabulary size and the context length wherever a config may have them."""
     sizes = dict.fromkeys(("vocab_size", "num_vocab", "embedding_size", "vocab_size_per_layer_input"), vocab_size)
     config = {**sizes, "max_position_embeddings": 4096, **config}
     if "text_config" in config:
@@ -107,7 +111,7 @@ def small_llama(vocab_size: int) -> dict[str, Any]:
 
 
 def small_gemma3(window: int = 24) -> dict[str, Any]:
-    """Sliding windows of a few tokens in all layers but each third one, as Gemma 3 has them."""
+    """Sliding windows of a few tokens in all layers except each third one, as in Gemma 3."""
     return {
         "model_type": "gemma3_text",
         "hidden_size": 64,
@@ -124,7 +128,7 @@ def small_gemma3(window: int = 24) -> dict[str, Any]:
 
 
 def small_lfm2() -> dict[str, Any]:
-    """Short convolutions, whose state can't be trimmed, beside attention, as LFM2 has them."""
+    """Short convolutions, whose state can't be trimmed, and attention, as in LFM2."""
     return {
         "model_type": "lfm2",
         "hidden_size": 64,
@@ -144,7 +148,7 @@ def small_lfm2() -> dict[str, Any]:
 
 
 def small_mamba() -> dict[str, Any]:
-    """Nothing but recurrent states."""
+    """Recurrent states alone."""
     return {
         "model_type": "mamba",
         "hidden_size": 64,
@@ -160,7 +164,7 @@ def small_mamba() -> dict[str, Any]:
     }
 
 
-# What most configs say, by the names that most have for it; each architecture takes what it knows.
+# Values that most configs have, under their most common names; each architecture takes those that it knows.
 _SMALL: dict[str, Any] = {
     "hidden_size": 64,
     "intermediate_size": 128,
@@ -214,7 +218,7 @@ _LATENT: dict[str, Any] = {
     "v_head_dim": 12,
 }
 
-# Which positions a latent layer looks at is said by keys of their own.
+# The positions that a latent layer attends to are chosen by keys of their own.
 _INDEXED: dict[str, Any] = {"index_head_dim": 16, "index_n_heads": 2, "index_topk": 24}
 
 _MAMBA2: dict[str, Any] = {
@@ -254,7 +258,7 @@ def _small(model_type: str, *parts: dict[str, Any], **own: Any) -> dict[str, Any
 
 
 def _wrapped(model_type: str, text_config: dict[str, Any]) -> dict[str, Any]:
-    """The text half of a model that also sees or hears."""
+    """The text part of a model that also reads images or audio."""
     return {"model_type": model_type, "text_config": text_config}
 
 
@@ -277,7 +281,7 @@ _SMALL_KIMI_LINEAR = _small(
     num_hidden_layers=3,
     model_max_length=4096,
     linear_attn_config={
-        "kda_layers": [1, 3],  # counted from 1
+        "kda_layers": [1, 3],  # Counted from 1.
         "full_attn_layers": [2],
         "num_heads": 2,
         "head_dim": 32,
@@ -285,10 +289,10 @@ _SMALL_KIMI_LINEAR = _small(
     },
 )
 
-# By mlx-lm's name, or by that and what is special. Windows and chunks are of a few tokens, so that a short prompt goes
-# past them. A vocabulary's size is said when a model is made.
+# By mlx-lm's name, or by that and a variant. Windows and chunks have only a few tokens, so that a short prompt exceeds
+# them. The vocabulary size is set when a model is made.
 ARCHITECTURES: dict[str, dict[str, Any]] = {
-    # --- keys and values of all positions ----------------------------------------------------------------------
+    # --- keys and values of all positions --------------------------------------------------------------------
     "llama": _small("llama"),
     "qwen": _small("qwen", kv_channels=16),
     "qwen2": _small("qwen2"),
@@ -333,7 +337,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         model_dim=64,
         ffn_dim_divisor=16,
         num_query_heads=[4, 4],
-        num_kv_heads=[2, 1],  # not as many in each layer
+        num_kv_heads=[2, 1],  # The number differs from layer to layer.
         ffn_multipliers=[1.0, 2.0],
     ),
     "gpt2": _small("gpt2", n_ctx=128, n_positions=128, n_embd=64, n_head=4, n_layer=2),
@@ -342,7 +346,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "gptj": _small("gptj", n_embd=64, n_head=4, n_layer=2, rotary_dim=8),
     # The same layers are read more than once, with keys and values for each time.
     "nanbeige": _small("nanbeige", num_loops=2),
-    # Of experts' layers nothing is kept.
+    # Expert layers keep nothing.
     "mixtral": _small("mixtral", _EXPERTS),
     "qwen2_moe": _small("qwen2_moe", _EXPERTS),
     "qwen3_moe": _small("qwen3_moe", _EXPERTS),
@@ -379,8 +383,8 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "Klear": _small("Klear", _EXPERTS),
     "solar_open": _small("solar_open", _EXPERTS, partial_rotary_factor=1.0),
     "llama4_text": _small("llama4_text", intermediate_size_mlp=128, no_rope_layers=[1, 0], use_qk_norm=True),
-    # --- fewer caches than layers ------------------------------------------------------------------------------
-    # The last layers look at the keys and values of one before them.
+    # --- fewer caches than layers ----------------------------------------------------------------------------
+    # The last layers attend to the keys and values of an earlier layer.
     "afm7": _small("afm7", hidden_dim=64, num_layers=4, num_kv_reuse_layers=2, num_heads=4, num_kv_heads=2),
     "hunyuan": _small(
         "hunyuan",
@@ -423,7 +427,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     ),
     "gemma4_text": _SMALL_GEMMA4,
     "gemma4": _wrapped("gemma4", _SMALL_GEMMA4),
-    # --- windows: a ring of the latest positions ---------------------------------------------------------------
+    # --- windows: a ring of the latest positions -------------------------------------------------------------
     "llama-windows": _small("llama", _WINDOWS),
     "ministral3": _small(
         "ministral3",
@@ -482,7 +486,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "muse_glimmer": _small("muse_glimmer", _WINDOWS),
     # More caches than layers: a layer is read twice, the second time with a window.
     "iquestloopcoder": _small("iquestloopcoder", loop_window_size=_WINDOW),
-    # --- chunks: of positions before the latest chunk nothing is seen -------------------------------------------
+    # --- chunks: positions before the latest chunk are invisible ---------------------------------------------
     "llama4": _wrapped(
         "llama4",
         _small(
@@ -497,7 +501,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
             rope_scaling=None,
         ),
     ),
-    # --- one latent vector for all heads -----------------------------------------------------------------------
+    # --- one latent vector for all heads ---------------------------------------------------------------------
     "deepseek_v2": _small(
         "deepseek_v2", _EXPERTS, _LATENT, topk_method="greedy", rope_scaling={"type": "yarn", "factor": 1.0}
     ),
@@ -525,7 +529,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         rope_scaling={"short_factor": [1.0] * 4, "long_factor": [1.0] * 4, "original_max_position_embeddings": 4096},
     ),
     "youtu_llm": _small("youtu_llm", _LATENT),
-    # --- more than one cache in a layer ------------------------------------------------------------------------
+    # --- more than one cache in a layer ----------------------------------------------------------------------
     "longcat_flash": _small(
         "longcat_flash",
         _EXPERTS,
@@ -539,7 +543,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         mla_scale_q_lora=True,
         mla_scale_kv_lora=True,
     ),
-    # One of the caches is no layer's: it holds the latest tokens.
+    # One of the caches belongs to no layer: it holds the latest tokens.
     "longcat_flash_ngram": _small(
         "longcat_flash_ngram",
         _EXPERTS,
@@ -580,7 +584,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
             },
         ),
     ),
-    # --- a state for all that was read -------------------------------------------------------------------------
+    # --- one state for everything that was read --------------------------------------------------------------
     "mamba": small_mamba(),
     "mamba2": _small(
         "mamba2",
@@ -596,7 +600,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
     "rwkv7": _small(
         "rwkv7", head_dim=32, a_low_rank_dim=8, v_low_rank_dim=8, gate_low_rank_dim=8, decay_low_rank_dim=8
     ),
-    # --- states in some layers, positions in others ------------------------------------------------------------
+    # --- states in some layers, positions in others ----------------------------------------------------------
     "lfm2": small_lfm2(),
     "lfm2-vl": _wrapped("lfm2-vl", small_lfm2()),
     "lfm2_moe": _small(
@@ -680,7 +684,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         head_dim=32,
         moe_shared_expert_intermediate_size=32,
     ),
-    # --- states and windows, in one layer or in several --------------------------------------------------------
+    # --- states and windows, in one layer or in several ------------------------------------------------------
     "recurrent_gemma": _small(
         "recurrent_gemma",
         num_hidden_layers=3,
@@ -695,7 +699,7 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
         "baichuan_m1", num_hidden_layers=3, sliding_window=_WINDOW, sliding_window_layers=[0, 2], conv_window=2
     ),
     "falcon_h1": _small("falcon_h1", _MAMBA2),
-    # --- caches of a model's own -------------------------------------------------------------------------------
+    # --- caches of a model's own -----------------------------------------------------------------------------
     "deepseek_v41": _small(
         "deepseek_v41",
         _EXPERTS,

@@ -68,7 +68,7 @@ LLAMA3 = """\
     {{- "<|start_header_id|>assistant<|end_header_id|>\\n\\n" }}
 {%- endif %}"""
 
-# There is always a system message, and it says today's date.
+# There is always a system message, which contains today's date.
 LLAMA32 = """\
 {{- "<|begin_of_text|>" }}
 {%- if not date_string is defined %}
@@ -93,7 +93,7 @@ LLAMA32 = """\
     {{- "<|start_header_id|>assistant<|end_header_id|>\\n\\n" }}
 {%- endif %}"""
 
-# Roles must alternate, the model's is named `model`, and none is the system's (Gemma 2).
+# Roles must alternate, the model's role is `model`, and there is no system role (Gemma 2).
 GEMMA = """\
 {{- "<bos>" }}
 {%- if messages[0].role == "system" %}
@@ -110,7 +110,7 @@ GEMMA = """\
     {{- "<start_of_turn>model\\n" }}
 {%- endif %}"""
 
-# The system message stands before the first question (Gemma 3).
+# The system message is put before the first question (Gemma 3).
 GEMMA3 = """\
 {{- "<bos>" }}
 {%- set first = "" %}
@@ -130,7 +130,7 @@ GEMMA3 = """\
     {{- "<start_of_turn>model\\n" }}
 {%- endif %}"""
 
-# The system message stands in the first question (Mistral 7B 0.1 and 0.2).
+# The system message is put inside the first question (Mistral 7B 0.1 and 0.2).
 MISTRAL = """\
 {{- "<s>" }}
 {%- set first = "" %}
@@ -149,7 +149,7 @@ MISTRAL = """\
     {%- endif %}
 {%- endfor %}"""
 
-# The system message stands in the last question, so it moves with each (Mistral 7B 0.3, Nemo).
+# The system message is put inside the last question, so it moves with each one (Mistral 7B 0.3, Nemo).
 MISTRAL3 = """\
 {{- "<s>" }}
 {%- set system = "" %}
@@ -199,7 +199,7 @@ PHI4 = """\
     {{- "<|im_start|>assistant<|im_sep|>" }}
 {%- endif %}"""
 
-# System messages stand before everything; the model begins behind an opened block of reasoning, which is dropped later.
+# System messages come first; the model begins after an open block of reasoning, which is dropped later.
 DEEPSEEK_R1 = """\
 {%- set ns = namespace(system="") %}
 {%- for message in messages if message.role == "system" %}
@@ -224,7 +224,7 @@ DEEPSEEK_R1 = """\
     {{- "<｜Assistant｜><think>\\n" }}
 {%- endif %}"""
 
-# Messages in channels. Of an answer only what stands in the final one is said again, and it must come without markup.
+# Messages in channels. Of an answer only the final channel is rendered again, and it must come without markup.
 GPT_OSS = """\
 {{- "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\\n" }}
 {{- "Knowledge cutoff: 2024-06\\nCurrent date: " + strftime_now("%Y-%m-%d") + "\\n\\n" }}
@@ -251,7 +251,7 @@ GPT_OSS = """\
     {{- "<|start|>assistant" }}
 {%- endif %}"""
 
-# As ChatML; the latest answer keeps its reasoning, those before it lose theirs (LFM2.5).
+# As ChatML; the latest answer keeps its reasoning, earlier ones lose theirs (LFM2.5).
 LFM2 = """\
 {{- "<|startoftext|>" }}
 {%- set ns = namespace(last_answer=-1) %}
@@ -290,7 +290,7 @@ VICUNA = """\
 
 @dataclass(frozen=True)
 class Family:
-    """A template and the control tokens that its tokenizer has."""
+    """A template and the control tokens of its tokenizer."""
 
     name: str
     template: str | None
@@ -299,25 +299,25 @@ class Family:
     """Control tokens that are not marked as special."""
     is_sentencepiece: bool = False
     swallows_space: bool = False
-    """Whether its control tokens take the white space behind them with them."""
+    """Whether its control tokens take the white space after them with them."""
     trims: bool = False
     spaces_answers: bool = False
-    """Whether a space stands before each answer, which the model writes itself."""
+    """Whether a space comes before each answer, which the model writes itself."""
     folds_system: bool = False
     """Whether a system message becomes the beginning of the first question."""
     moves_system: bool = False
-    """Whether it becomes the beginning of the last one."""
+    """Whether a system message becomes the beginning of the last question."""
     knows_tools: bool = True
     reasoning: str = ""
-    """What an answer begins with before its text; the template drops it later."""
+    """The beginning of an answer before its text, which the template drops later."""
     opens_reasoning: bool = False
-    """Whether a prompt ends with the beginning of it, which is not said again either."""
+    """Whether a prompt ends with the start of that beginning, which is not rendered again either."""
 
     def tokenizer(self) -> Tokenizer:
         return self.added_to(sentencepiece_tokenizer() if self.is_sentencepiece else byte_level_tokenizer())
 
     def added_to(self, tokenizer: Tokenizer) -> Tokenizer:
-        """Give a tokenizer the family's control tokens."""
+        """Add the family's control tokens to a tokenizer."""
         tokenizer.add_special_tokens(
             [AddedToken(text, special=True, rstrip=self.swallows_space, normalized=False) for text in self.special]
         )
@@ -418,7 +418,7 @@ def family(name: str) -> Family:
 
 
 def chat_template_of(family: Family, folder: Path) -> tuple[ChatTemplate, Vocabulary]:
-    """Load the family's tokenizer as a model's folder gives it."""
+    """Load the family's tokenizer from a model folder."""
     write_tokenizer(folder, family.tokenizer(), family.template)
     wrapper = load_tokenizer(folder)
     vocabulary = Vocabulary(wrapper.backend_tokenizer, wrapper.eos_token_ids)
@@ -427,9 +427,9 @@ def chat_template_of(family: Family, folder: Path) -> tuple[ChatTemplate, Vocabu
 
 
 def write_family_model(folder: Path, family: Family, *, context_length: int = 4096) -> tuple[Path, Vocabulary]:
-    """Write a small random llama that speaks the family's format and whose answers never end by themselves.
+    """Write a small random llama with the family's format, whose answers never end by themselves.
 
-    It says nothing but plain ASCII: no control tokens, no parts of characters.
+    It writes plain ASCII alone: no control tokens, no parts of characters.
     """
     tokenizer = family.tokenizer()
     vocabulary = Vocabulary(tokenizer)
@@ -441,7 +441,7 @@ def write_family_model(folder: Path, family: Family, *, context_length: int = 40
         if token_id in vocabulary.control_ids or not data.isascii() or not data
     ]
     weights = cast("dict[str, mx.array]", mx.load(str(folder / "model.safetensors")))
-    # Some other token's logit is always above zero.
+    # Another token's logit is always above zero.
     weights["lm_head.weight"][mx.array(unsaid)] = 0
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
     return folder, vocabulary

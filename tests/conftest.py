@@ -1,4 +1,4 @@
-"""What all tests share: a fast BLAS, no display, no network, and models that they make themselves."""
+"""Fixtures for all tests: a fast BLAS, no display, no network, and models that the tests make themselves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from worker.blas import preload
 
 preload()
 
-# A machine may be busy: no test is one of time.
+# The machine may be busy, and no test asserts times.
 settings.register_profile("bough", deadline=None)
 settings.load_profile("bough")
 
@@ -29,7 +29,7 @@ from tests.driver import StdioWorker
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama
 
 _collected_in: list[str] = []
-"""Threads that could have destroyed a widget: Python collected in them."""
+"""Threads that could have destroyed a widget, because Python collected garbage in them."""
 
 
 def _note_thread(phase: str, _info: Mapping[str, int]) -> None:
@@ -43,14 +43,14 @@ gc.callbacks.append(_note_thread)
 
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> QApplication:
-    """pytest-qt's application, in whose thread garbage is collected, as in ours."""
+    """pytest-qt's application, which collects garbage in its thread, as Bough's does."""
     Collecting(qapp)
     return qapp
 
 
 @pytest.fixture(autouse=True)
 def _garbage_is_collected_here() -> Iterator[None]:
-    """Widgets that earlier tests left in cycles end in this thread alone, also where no event loop runs."""
+    """Widgets that earlier tests left in cycles are destroyed in this thread alone, even if no event loop runs."""
     yield
     if not gc.isenabled():
         collect_what_is_due()
@@ -77,13 +77,13 @@ def random_llama(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer
 
 @pytest.fixture
 def stdio_worker() -> Iterator[StdioWorker]:
-    """A worker of one's own, driven over its standard input and output."""
+    """A worker for one test, driven over its standard input and output."""
     with StdioWorker() as worker:
         yield worker
 
 
 @pytest.fixture(scope="module")
 def shared_worker() -> Iterator[StdioWorker]:
-    """A worker for all tests of a module that leave nothing running."""
+    """A worker for all tests of a module. They must leave nothing running."""
     with StdioWorker() as worker:
         yield worker

@@ -1,4 +1,4 @@
-"""A driver of `python -m worker --stdio`, as another program would write one: JSON lines, nothing of ours inside."""
+"""A driver of `python -m worker --stdio`, written like another program's: JSON lines, without Bough's own code."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class StdioWorker:
     """A worker process. Every event is kept in `events`; waiting for one never sleeps."""
 
     def __init__(self, cache_folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
-        """`cache_folder`: where it keeps on disk what it has read; without one, in a folder that goes with it.
+        """`cache_folder` is for the disk cache; None means a temporary folder.
 
-        `arguments`: more of the command line.
+        `arguments` are further arguments of the command line.
         """
         self._own_folder = tempfile.TemporaryDirectory(prefix="bough-cache-")
         self.process = subprocess.Popen(
@@ -44,7 +44,7 @@ class StdioWorker:
         )
         self.events: list[Event] = []
         self.errors: list[str] = []
-        """Lines of standard error."""
+        """The lines of standard error."""
         self._arrived: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._ids = itertools.count(1)
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._read_errors)]
@@ -71,13 +71,13 @@ class StdioWorker:
         self.process.stdin.flush()
 
     def send(self, command: str, **fields: Any) -> str:
-        """Send a command; return its id."""
+        """Send a command. Return its id."""
         request_id = fields.pop("request_id", None) or f"r{next(self._ids)}"
         self.send_line(json.dumps({"type": command, "request_id": request_id, **fields}).encode())
         return request_id
 
     def next_event(self) -> Event:
-        """Wait for the next event, whosever it is."""
+        """Wait for the next event of any request."""
         event = self._arrived.get(timeout=PATIENCE_S)
         if event is None:
             raise EOFError("The worker closed its output: " + "\n".join(self.errors[-20:]))
@@ -85,7 +85,7 @@ class StdioWorker:
         return event
 
     def wait_for(self, request_id: str, kind: str) -> Event:
-        """Wait for the next event of that kind of a request; it must come before the request's end."""
+        """Wait for the next event of this type for a request. It must come before the request's end."""
         while True:
             event = self.next_event()
             if event["request_id"] == request_id:
@@ -94,7 +94,7 @@ class StdioWorker:
                 assert event["type"] not in TERMINAL, event
 
     def events_until_end(self, request_id: str | None) -> list[Event]:
-        """Wait for a request's terminal event; return all of that request's events."""
+        """Wait for a request's terminal event. Return all events of the request."""
         seen = [event for event in self.events if event["request_id"] == request_id]
         while not any(event["type"] in TERMINAL for event in seen):
             event = self.next_event()
@@ -103,11 +103,11 @@ class StdioWorker:
         return seen
 
     def ask(self, command: str, **fields: Any) -> list[Event]:
-        """Send a command and wait for its end; return its events."""
+        """Send a command and wait for its end. Return its events."""
         return self.events_until_end(self.send(command, **fields))
 
     def result(self, command: str, **fields: Any) -> Event:
-        """Send a command and return its terminal event."""
+        """Send a command. Return its terminal event."""
         return self.ask(command, **fields)[-1]
 
     def load(self, model: Path | str, **cache: Any) -> Event:
@@ -116,7 +116,7 @@ class StdioWorker:
         return event
 
     def close_input(self) -> int:
-        """End the input and return the exit code."""
+        """Close the input. Return the exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(timeout=PATIENCE_S)
@@ -134,7 +134,7 @@ class StdioWorker:
 
 
 def shown_text(events: list[Event], choice: int = 0) -> str:
-    """All text of one choice that was streamed, less what was taken back."""
+    """Return the streamed text of one choice, without what was taken back."""
     text = ""
     for event in events:
         if event["type"] == "chunk" and event["choice"] == choice:

@@ -1,7 +1,7 @@
-"""Walks all scenes and tells what is cut off, overlaps or is English: `python -m tests.layout_faults LANGUAGE PERCENT`.
+"""Walks through all scenes and reports what is cut off, overlaps or is untranslated.
 
-PERCENT: how large texts are. Run it with QT_SCALE_FACTOR=2 for a screen of twice as many points. A line for each fault
-on standard output.
+`python -m tests.layout_faults LANGUAGE PERCENT`, where PERCENT is the text size, prints one line for each fault. Use
+QT_SCALE_FACTOR=2 for a screen with twice the resolution.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage
 
 _SIZES = ((1280, 800), (820, 640), (640, 420))
-"""The last one is all that a screen of 1280 × 800 has at 200 %, less its edges."""
+"""The last one is a screen of 1280 × 800 at 200 %, without its edges."""
 _SETTLED_MS = 40
 _NUM_LOOKS = 12
-"""So often it is looked again for what was wrong."""
+"""A fault is checked this many times before it is reported."""
 
 
 def main() -> int:
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _english(language: str) -> frozenset[str]:
-    """What is said in English where no translation was asked for; empty where the window speaks English."""
+    """Texts shown in English though the window speaks another language; empty if it speaks English."""
     if language == "en":
         return frozenset()
     messages = ET.parse(ROOT / "resources" / "translations" / f"bough_{language}.ts").getroot().iter("message")  # noqa: S314
@@ -86,13 +86,13 @@ def _play(
             for fault in _lasting_faults(stage, shown, english):
                 print(f"{name}, {width}: {fault}")
             if shown is not stage.window:
-                # Of a size of its own.
+                # It has a size of its own.
                 break
         stage.clear()
 
 
 def _lasting_faults(stage: Stage, shown: QWidget, english: frozenset[str]) -> list[str]:
-    """What is wrong, and not only until everything has found its place."""
+    """Return the faults that remain once everything has found its position."""
     faults: list[str] = []
     for _ in range(_NUM_LOOKS):
         popup = QApplication.activePopupWidget()
@@ -130,7 +130,7 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
 
 
 def _hidden_sideways(widget: QWidget) -> Iterator[str]:
-    """What nobody can scroll to: a page that is wider than what it is seen through."""
+    """Return pages that are wider than their view and so can't be scrolled to."""
     if isinstance(widget, QScrollArea) and widget.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
         page, room = widget.widget(), widget.viewport().width()
         if page is not None and page.width() > room:
@@ -138,7 +138,7 @@ def _hidden_sideways(widget: QWidget) -> Iterator[str]:
 
 
 def _width_of(widget: QWidget, text: str) -> int:
-    """How wide a widget must be that its text is not cut off, with what stands around that."""
+    """Return the width that a widget needs to show its whole text, including its margins."""
     if isinstance(widget, QPushButton | QRadioButton | QCheckBox):
         return widget.sizeHint().width()
     margins = widget.textMargins() if isinstance(widget, QLineEdit) else QMargins()
@@ -161,7 +161,7 @@ def _text_of(widget: QWidget) -> str:
     if isinstance(widget, QLabel | QAbstractButton):
         return widget.text().replace("&&", "&")
     if isinstance(widget, QLineEdit):
-        # What is written may be longer than the field; a number may not.
+        # Text may be longer than its field, but a number may not.
         is_number = isinstance(widget.parentWidget(), QAbstractSpinBox)
         return widget.text() if is_number else ("" if widget.text() else widget.placeholderText())
     return ""

@@ -1,4 +1,4 @@
-"""What a test must not leave behind: threads, processes, windows."""
+"""Finds what a test leaves behind: threads, processes, windows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 
 class Leaks:
-    """Remembers what there was when it was made."""
+    """Remembers what existed when it was made."""
 
     def __init__(self) -> None:
         self._threads = set(threading.enumerate())
@@ -24,7 +24,7 @@ class Leaks:
 
 def _processes() -> set[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    # multiprocessing keeps one process for itself until the end of this one.
+    # multiprocessing keeps one process until the end of this one.
     return {child for child in children if not any("resource_tracker" in word for word in _command_line(child))}
 
 

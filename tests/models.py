@@ -1,4 +1,4 @@
-"""Models whose output a test dictates, and tokenizers that tests make themselves; real folders that mlx-lm loads."""
+"""Models whose output a test dictates, and tokenizers that the tests make; real folders that mlx-lm loads."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def byte_level_tokenizer(vocab_size: int = 600) -> Tokenizer:
 
 
 def sentencepiece_tokenizer() -> Tokenizer:
-    """A BPE with SentencePiece's conventions, as Llama 2's is: ▁ for a space, one prepended, bytes as <0xNN>."""
+    """A BPE with SentencePiece's conventions, as in Llama 2: ▁ for a space, one prepended, bytes as <0xNN>."""
     pieces = ["<unk>", "<s>", EOS, *(f"<0x{byte:02X}>" for byte in range(256))]
-    # What is beyond Latin has no piece of its own: it is spelled in bytes.
+    # Text beyond Latin has no piece of its own and is spelled in bytes.
     characters = ["▁", *sorted({character for line in CORPUS for character in line if ord(character) < 0x250} - {" "})]
     merges: list[tuple[str, str]] = []
     words = [
@@ -107,10 +107,10 @@ def write_scripted_model(
     chat_template: str | None = CHATML,
     num_padding: int = 0,
 ) -> Path:
-    """Write a llama whose likeliest next token is `successor` of the last one (the end of the answer by default).
+    """Write a llama whose likeliest next token is `successor` of the last one (by default the end of the answer).
 
     Embeddings are unit vectors, attention and MLP add nothing, and the output head maps each token to the next.
-    `num_padding`: logits beyond the tokenizer's vocabulary, as many models have them.
+    `num_padding` is the number of logits beyond the tokenizer's vocabulary, which many models have.
     """
     size = tokenizer.get_vocab_size(with_added_tokens=True) + num_padding
     eos = tokenizer.token_to_id(EOS)
@@ -140,7 +140,7 @@ def write_scripted_model(
 
 
 def chain(token_ids: Sequence[int]) -> dict[int, int]:
-    """Successors that spell these tokens one after another; they must be distinct, the first one is where it begins."""
+    """Return successors that spell these distinct tokens one after another, beginning after the first one."""
     if len(set(token_ids[:-1])) != len(token_ids) - 1:
         raise ValueError("A chain's tokens must be distinct")
     return dict(itertools.pairwise(token_ids))
@@ -169,7 +169,7 @@ def llama_config(
 def write_random_llama(
     folder: Path, tokenizer: Tokenizer, *, layers: int = 2, hidden_size: int = 64, seed: int = 0
 ) -> Path:
-    """Write a small llama with random weights, sharp enough that its argmax is no tie."""
+    """Write a small llama with random weights that are sharp enough to avoid ties in the argmax."""
     size = tokenizer.get_vocab_size(with_added_tokens=True)
     random = np.random.default_rng(seed)
 

@@ -1,6 +1,6 @@
-"""Pictures of all scenes, in both themes and at two sizes, to be looked at: `python -m tests.pictures DIR [SCENE …]`.
+"""Takes pictures of all scenes, in both themes and at two sizes: `python -m tests.pictures DIR [SCENE …]`.
 
-Run it with QT_SCALE_FACTOR=2 for a screen of twice as many points.
+Use QT_SCALE_FACTOR=2 for a screen with twice the resolution.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tokenizers that are out of the ordinary, made by the tests themselves; the ordinary two are in `tests.models`."""
+"""Unusual tokenizers that the tests make; the two usual ones are in `tests.models`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SPECIAL = ("<|im_start|>", EOS)
 
 
 def _stand_ins() -> dict[int, str]:
-    """The character that stands for each byte in byte-level pieces: itself where it can be printed."""
+    """The character that stands for each byte in byte-level pieces: itself if it can be printed."""
     unprintable = [byte for byte in range(256) if byte == 0x20 or not chr(byte).isprintable()]
     return {byte: chr(0x100 + index) for index, byte in enumerate(unprintable)}
 
 
 def unigram_tokenizer() -> Tokenizer:
-    """SentencePiece's unigram model as older conversions have it: Metaspace on both sides, bytes as <0xNN>."""
+    """SentencePiece's unigram model in an older conversion: Metaspace on both sides, bytes as <0xNN>."""
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
     trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=["<unk>"], unk_token="<unk>", show_progress=False)
@@ -47,7 +47,7 @@ def lowercasing_tokenizer() -> Tokenizer:
 
 
 def wordpiece_tokenizer() -> Tokenizer:
-    """A WordPiece as BERT's: no space is kept, a piece that continues a word begins with ##."""
+    """A WordPiece like BERT's: no space is kept, and a piece that continues a word begins with ##."""
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -58,7 +58,7 @@ def wordpiece_tokenizer() -> Tokenizer:
 
 
 def bare_tokenizer(pieces: Sequence[str]) -> Tokenizer:
-    """These pieces and nothing else: most bytes have no token of their own. What isn't there is cut to nothing."""
+    """These pieces alone: most bytes have no token, and text without tokens disappears."""
     vocabulary = {piece: index for index, piece in enumerate(pieces)}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.decoder = decoders.Fuse()
@@ -67,7 +67,7 @@ def bare_tokenizer(pieces: Sequence[str]) -> Tokenizer:
 
 
 def piecewise_tokenizer(pieces: Sequence[bytes]) -> Tokenizer:
-    """A byte-level tokenizer that puts these pieces together, byte after byte, the first ones first."""
+    """A byte-level tokenizer that merges these pieces byte by byte, the first ones first."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {piece: index for index, piece in enumerate(alphabet)}
     merges: list[tuple[str, str]] = []

@@ -1,4 +1,4 @@
-"""Scenes of asking: what lies ready, how is asked, an answer on its way, a worker that died."""
+"""Scenes of the composer: attachments, sampling, an answer that streams, a worker that died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEMA = '{"type": "object", "properties": {"is_kept": {"type": "bool"}}}'
 
 
 def streaming(stage: Stage) -> QWidget:
-    """The worker rests while the picture is taken."""
+    """The worker is paused while the picture is taken."""
     _begin(stage, "What is a branch, and what is a fork?")
     return stage.window
 
@@ -30,7 +30,7 @@ def reading(stage: Stage) -> QWidget:
 
 
 def waiting(stage: Stage) -> QWidget:
-    """An answer that waits for that of another conversation."""
+    """An answer that waits for another conversation's."""
     _begin(stage, "What is a branch?")
     stage.controller.shown.new_conversation()
     stage.controller.send("What is a fork?")
@@ -98,7 +98,7 @@ def regenerate_with(stage: Stage) -> QWidget:
 
 
 def _begin(stage: Stage, question: str) -> None:
-    """Let the worker rest in the middle of an answer; where it was faster than that, of another one."""
+    """Pause the worker in the middle of an answer, or of the next one if it was too fast."""
     while stage.controller.shown.streaming_message is None:
         stage.wake_worker()
         stage.controller.shown.new_conversation()

@@ -1,4 +1,4 @@
-"""Scenes of reading: conversations with what is hard to show, what is found in them, menus, settings."""
+"""Scenes of reading: conversations that are hard to show, search hits in them, menus, settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def opened(stage: Stage, name: str) -> QWidget:
 
 
 def math(stage: Stage) -> QWidget:
-    """Once all formulas are drawn."""
+    """Waits until all formulas are drawn."""
     stage.open("math")
     stage.wait(lambda: formulas().is_idle)
     return stage.window
@@ -76,7 +76,7 @@ def message_menu(stage: Stage) -> QWidget:
 
 
 def going_on(stage: Stage) -> QWidget:
-    """What it costs to go on from the cursor in an answer, said where that is chosen."""
+    """The cost of continuing from the cursor in an answer, shown in its menu."""
     stage.open("thought")
     text = stage.view(stage.controller.shown.path[-1]).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
@@ -118,7 +118,7 @@ def settings(stage: Stage, number: int) -> QWidget:
 
 
 def draft_models(stage: Stage) -> QWidget:
-    """One that has other tokens than the model that is loaded, and one that is not there any more."""
+    """A draft model with other tokens than the loaded model's, and one that no longer exists."""
     folder = stage.folder / "a-model-with-a-rather-long-name-4bit"
     folder.mkdir(exist_ok=True)
     tokenizer = {"model": {"vocab": {f"w{number}": number for number in range(300)}}}

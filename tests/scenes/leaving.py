@@ -1,4 +1,4 @@
-"""Scenes of what comes in and goes out, is found and taken back."""
+"""Scenes of import, export, search, trash and backups."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def exporting_pages(stage: Stage) -> QWidget:
 
 
 def importing(stage: Stage) -> QWidget:
-    """Conversations that can be imported, one that is there twice, and what can't be read."""
+    """Conversations that can be imported, a duplicate, and something that can't be read."""
     chats = [
         {"messages": [{"role": "user", "content": f"Question {number % 9}"}, {"role": "tool", "content": "4"}]}
         for number in range(10)
@@ -47,7 +47,7 @@ def importing(stage: Stage) -> QWidget:
 
 
 def trash(stage: Stage) -> QWidget:
-    """A conversation that was deleted, a branch that was pruned; both are back when it is played again."""
+    """A deleted conversation and a pruned branch; both are back when the scene is played again."""
     stage.open("versions")
     stage.controller.prune(stage.controller.shown.path[-1].id)
     stage.application.program.conversations.delete(stage.planted["Trip plans"])
@@ -63,7 +63,7 @@ def backups(stage: Stage) -> QWidget:
 
 
 def running_again(stage: Stage) -> QWidget:
-    """An answer of the guide's that came again."""
+    """An answer of the guide that was replayed exactly."""
     stage.controller.send("What is a branch?")
     stage.wait(lambda: stage.controller.shown.streaming_message is None)
     sheet = stage.window.dialogs.show_replay()

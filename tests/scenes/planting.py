@@ -1,4 +1,4 @@
-"""Conversations put into a store by hand, each of which shows one thing."""
+"""Conversations written into a store by hand, each of which shows one thing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOO_LONG = "The prompt has 2,310 tokens; the model's context holds 2,048 with t
 
 
 def plant(file: Path, tree_sizes: tuple[int, ...]) -> dict[str, int]:
-    """Make all of them, and trees of so many messages; return their ids by what they show."""
+    """Make all of them, and trees with these numbers of messages. Return their ids by name."""
     store = Store(file)
     planted: dict[str, int] = {}
     for name in ("Trip plans", "A question with quite a long name that must be cut somewhere"):

@@ -1,4 +1,4 @@
-"""All scenes by their names: each brings a state about, and returns the window to look at."""
+"""All scenes by name. Each brings about a state and returns the window to look at."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.scenes.stage import Stage
 Scene = Callable[[Stage], QWidget]
 
 EMPTY: Mapping[str, Scene] = {"first start": conversations.first_start, "empty tree": trees.empty}
-"""Those of a program that has no conversation yet."""
+"""Scenes of a program without conversations."""
 
 SCENES: Mapping[str, Scene] = {
     "empty conversation": conversations.empty,
@@ -59,4 +59,4 @@ SCENES: Mapping[str, Scene] = {
 }
 
 LARGE: Mapping[str, Scene] = {"tree 10000": partial(trees.tree, num_messages=10_000)}
-"""What takes long to plant."""
+"""Scenes that take long to prepare."""

@@ -1,4 +1,4 @@
-"""What a screen reader would read of a widget: roles, names, descriptions and texts, in the order of the tree."""
+"""The text that a screen reader would read of a widget: roles, names, descriptions and texts, in tree order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 
 def read_aloud(widget: QWidget) -> str:
-    """Return it, a line a thing, set in as deep as it lies."""
+    """Return it with one line for each object, indented by depth."""
     root = QAccessible.queryAccessibleInterface(widget)
     return "" if root is None else "\n".join(_lines(root, 0)) + "\n"
 

@@ -39,9 +39,9 @@ class Stage:
         tree_sizes: tuple[int, ...] | None = None,
         settled_ms: int = 120,
     ) -> None:
-        """`tree_sizes`: of the trees that are planted; None: nothing is planted at all.
+        """`tree_sizes` are the sizes of the planted trees; None means that nothing is planted.
 
-        `settled_ms`: so long it takes until all is as it is to be looked at.
+        `settled_ms` is the time until a scene has its final look.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -60,7 +60,7 @@ class Stage:
         self.window.close()
         self.application.close()
 
-    # --- what scenes do ------------------------------------------------------------------------------------
+    # --- actions of scenes -----------------------------------------------------------------------------------
 
     def open(self, name: str) -> None:
         """Open a planted conversation."""
@@ -68,17 +68,17 @@ class Stage:
         self.settle()
 
     def act(self, action: str) -> None:
-        """Do what a menu offers."""
+        """Trigger a menu action."""
         self.window.action(action).trigger()
 
     def view(self, message: Message) -> MessageView:
-        """Bring a message into sight."""
+        """Scroll to a message."""
         found = self.window.transcript.reveal(message.id)
         assert found is not None
         return found
 
     def press(self, message: Message, key: str | Qt.Key) -> None:
-        """Put the focus on a message and press a key."""
+        """Focus a message and press a key."""
         text = self.view(message).text
         text.setFocus(Qt.FocusReason.TabFocusReason)
         if isinstance(key, str):
@@ -87,7 +87,7 @@ class Stage:
             QTest.keyClick(text, key)
 
     def shown(self, kind: type[_W]) -> _W:
-        """Wait for a window or a panel of a kind."""
+        """Wait for a window or a panel of this type."""
 
         def seen() -> list[_W]:
             return [widget for widget in self.window.findChildren(kind) if widget.isVisible()]
@@ -96,7 +96,7 @@ class Stage:
         return seen()[-1]
 
     def wait(self, holds: Callable[[], bool]) -> None:
-        """Let the program go on until something holds."""
+        """Run the program until a condition holds."""
         loop, timer = QEventLoop(), QTimer(interval=5)
         timer.timeout.connect(lambda: loop.quit() if holds() else None)
         timer.start()
@@ -105,28 +105,28 @@ class Stage:
         assert holds()
 
     def settle(self) -> None:
-        """Let what has been asked for be laid out and painted."""
+        """Let pending layout and painting happen."""
         loop = QEventLoop()
         QTimer.singleShot(self._settled_ms, loop.quit)
         loop.exec()
 
     def let_worker_rest(self) -> None:
-        """Until the stage is cleared nothing more comes from it."""
+        """Pause the worker until the stage is cleared."""
         self._resting = [worker.pid for worker in multiprocessing.active_children() if worker.pid is not None]
         for worker in self._resting:
             os.kill(worker, signal.SIGSTOP)
         self.settle()
 
     def wake_worker(self) -> None:
-        """Let it go on."""
+        """Let the worker continue."""
         for worker in self._resting:
             os.kill(worker, signal.SIGCONT)
         self._resting = []
 
-    # --- between scenes ------------------------------------------------------------------------------------
+    # --- between scenes --------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """Put everything away that a scene has opened."""
+        """Close everything that a scene has opened."""
         self.wake_worker()
         self.wait(lambda: not self.application.answers.are_any_asked)
         while (popup := QApplication.activePopupWidget()) is not None:
@@ -147,9 +147,9 @@ class Stage:
             self.act("tree")
         if window.banner.isVisible():
             window.banner.close_button.click()
-        # Where there is no window manager, nobody else says so.
+        # Without a window manager, nothing else reports this.
         window.activateWindow()
-        # What was done to a planted conversation is taken back, and what lies ready in it.
+        # Undo what a scene did to a planted conversation, and remove its drafts.
         if self.controller.shown.conversation is not None:
             while self.controller.to_undo:
                 self.controller.undo()

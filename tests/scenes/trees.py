@@ -1,4 +1,4 @@
-"""Scenes of branches: the tree, versions beside each other, versions compared."""
+"""Scenes of branches: the tree, versions side by side, versions compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.scenes.stage import Stage
 
 
 def empty(stage: Stage) -> QWidget:
-    """What the tree will look like."""
+    """The sample tree of an empty conversation."""
     stage.act("tree")
     return stage.window
 
