@@ -47,25 +47,12 @@ class Upkeep:
         self._is_damaged = False
         """Whether that was told."""
         self._is_asked = threading.Event()
-        self._done = threading.Condition()
-        self._num_rounds = 0
         self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)
         self._thread.start()
 
     def look_now(self) -> None:
         """Do at once what there is to do."""
         self._is_asked.set()
-
-    def wait_for_round(self, timeout_s: float) -> bool:
-        """Ask for what there is to do and wait until it is done; return whether it was."""
-        with self._done:
-            # One that is under way may have looked already.
-            target = self._num_rounds + 2
-            while self._num_rounds < target:
-                self._is_asked.set()
-                if not self._done.wait(timeout_s):
-                    return False
-        return True
 
     def close(self) -> None:
         """Give up what is under way; it is done the next time."""
@@ -89,9 +76,6 @@ class Upkeep:
                     # A full disk, say: the next round tries again.
                     _log.warning("The store's upkeep was put off: %s", error)
                     pause_s = _RETRY_S
-                with self._done:
-                    self._num_rounds += 1
-                    self._done.notify_all()
                 self._is_asked.wait(pause_s)
 
     def _round(self, connection: sqlite3.Connection) -> bool:

@@ -7,7 +7,7 @@ import json
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
-from app.ui.text.formulas import formulas
+from tests.app.ui.waiting import are_formulas_rendered
 from tests.scenes.stage import Stage
 
 
@@ -27,7 +27,7 @@ def opened(stage: Stage, name: str) -> QWidget:
 def math(stage: Stage) -> QWidget:
     """Waits until all formulas are drawn."""
     stage.open("math")
-    stage.wait(lambda: formulas().is_idle)
+    stage.wait(are_formulas_rendered)
     return stage.window
 
 

@@ -97,16 +97,6 @@ class ConversationList(QTreeView):
         found = self.currentIndex().data(ID)
         return found if isinstance(found, int) else None
 
-    @property
-    def shown_names(self) -> list[str]:
-        """The texts of all rows outside folded sections, from the top."""
-        names: list[str] = []
-        index = self.rows.index(0, 0)
-        while index.isValid():
-            names.append(str(index.data()))
-            index = self.indexBelow(index)
-        return names
-
     def select_open(self) -> None:
         """Select the conversation that the window shows."""
         opened = self._controller.shown.conversation

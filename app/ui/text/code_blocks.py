@@ -118,10 +118,6 @@ class CodeHighlighter(QObject):
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._jobs
-
     def set_theme(self, theme: Theme) -> None:
         """Use other colours for code that is added from now on."""
         self._theme = theme

@@ -64,10 +64,6 @@ class Formulas(QObject):
         self._thread: threading.Thread | None = None
         self._finished.connect(self._keep)
 
-    @property
-    def is_idle(self) -> bool:
-        return not self._pending
-
     def is_invalid(self, key: FormulaKey) -> bool:
         """Return whether a formula is known to be impossible to render."""
         return key in self._pictures and self._pictures[key] is None

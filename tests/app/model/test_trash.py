@@ -12,8 +12,8 @@ from app.model.erasing import delete_marked
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.trash import Thrown
-from app.model.upkeep import Upkeep
 from tests.app.model.stores import bytes_below, sql, trashed_ids
+from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
 
 
@@ -126,7 +126,7 @@ def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
         set_up(database)
         assert delete_marked(database, lambda: next(answers)) == 14
     assert _num_stored(store) == 4 + 1 + 44 - 14
-    upkeep = Upkeep(store.path, KeptFiles(store.path.parent / "kept"), lambda _: None)
+    upkeep = WatchedUpkeep(store.path, KeptFiles(store.path.parent / "kept"))
     assert upkeep.wait_for_round(60)
     upkeep.close()
     assert _num_stored(store) == 4

@@ -16,8 +16,8 @@ from app.model.backups import NUM_KEPT, NUM_KEPT_OF_OLDER_VERSIONS, Backups, Not
 from app.model.kept_files import KeptFiles
 from app.model.migrations import MIGRATIONS
 from app.model.store import Store
-from app.model.upkeep import Upkeep
 from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, sql, write_first_version
+from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
 
 _PATIENCE_S = 60
@@ -35,8 +35,8 @@ def store(path: Path) -> Iterator[Store]:
 
 
 @contextlib.contextmanager
-def _upkeep(path: Path, said: list[str] | None = None) -> Generator[Upkeep]:
-    upkeep = Upkeep(path, KeptFiles(path.parent / "kept"), ([] if said is None else said).append)
+def _upkeep(path: Path, said: list[str] | None = None) -> Generator[WatchedUpkeep]:
+    upkeep = WatchedUpkeep(path, KeptFiles(path.parent / "kept"), ([] if said is None else said).append)
     try:
         yield upkeep
     finally:

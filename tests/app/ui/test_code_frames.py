@@ -14,6 +14,7 @@ from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.test_markdown_document import look_of
+from tests.app.ui.waiting import is_highlighted
 from tests.app.ui.wheel import turn_wheel
 
 _PATIENCE_MS = 30_000
@@ -61,7 +62,7 @@ def test_a_comment_that_ends_late_colours_all_that_it_holds(qapp: QApplication, 
         grown.append(source[start : start + 9])
     whole.set_source(source)
     for document in (grown, whole):
-        qtbot.waitUntil(lambda document=document: document.highlighter.is_idle, timeout=_PATIENCE_MS)
+        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=_PATIENCE_MS)
     assert look_of(grown.document) == look_of(whole.document)
 
 
@@ -73,7 +74,7 @@ def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: Qt
         grown.append(source[start : start + 50])
     whole.set_source(source)
     for document in (grown, whole):
-        qtbot.waitUntil(lambda document=document: document.highlighter.is_idle, timeout=_PATIENCE_MS)
+        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=_PATIENCE_MS)
     assert look_of(grown.document) == look_of(whole.document)
     assert len({run[5] for block in look_of(whole.document) for run in block[6]}) >= 4  # pyright: ignore[reportGeneralTypeIssues]
 
@@ -92,7 +93,7 @@ def test_a_message_that_goes_while_its_code_is_coloured_takes_the_work_with_it(
         QApplication.sendPostedEvents(text, QEvent.Type.DeferredDelete.value)
     other = _document()
     other.set_source(f"```python\n{_LONG}```\n\nafter")
-    qtbot.waitUntil(lambda: other.highlighter.is_idle, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_highlighted(other), timeout=_PATIENCE_MS)
 
 
 def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:

@@ -24,7 +24,6 @@ from PySide6.QtWidgets import (
 
 from app.model.imports import blocks
 from app.model.search_words import day
-from app.model.upkeep import Upkeep
 from app.ui.dialogs.export_window import ExportWindow
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
@@ -33,6 +32,7 @@ from app.ui.dialogs.search_panel import SearchPanel
 from app.ui.message.foldable_parts import NoteView
 from app.ui.parts.sheet import Sheet
 from tests.app.model.stores import trashed_ids
+from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -355,7 +355,7 @@ def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Pe
 
 def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, tmp_path: Path) -> None:
     _planted(person, "u1-a1")
-    upkeep = Upkeep(person.application.store.path, person.application.program.kept_files, lambda _: None)
+    upkeep = WatchedUpkeep(person.application.store.path, person.application.program.kept_files)
     try:
         assert upkeep.wait_for_round(PATIENCE_MS / 1000)
     finally:

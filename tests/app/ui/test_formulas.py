@@ -17,6 +17,7 @@ from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
+from tests.app.ui.waiting import are_formulas_rendered
 
 _PATIENCE_MS = 30_000
 
@@ -76,7 +77,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
 
 
 def _wait(qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: formulas().is_idle, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: are_formulas_rendered(), timeout=_PATIENCE_MS)
 
 
 def _all_of(document: QTextDocument) -> str:

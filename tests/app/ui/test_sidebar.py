@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Conversation
+from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, ConversationModel, Section, sections
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
@@ -116,6 +117,16 @@ def _names(person: Person) -> list[str]:
     return [conversation.name for conversation in person.controller.program.conversations.all]
 
 
+def _row_texts(rows: ConversationList) -> list[str]:
+    """The texts of all rows outside folded sections, from the top."""
+    texts: list[str] = []
+    index = rows.rows.index(0, 0)
+    while index.isValid():
+        texts.append(str(index.data()))
+        index = rows.indexBelow(index)
+    return texts
+
+
 def _opened(person: Person) -> int | None:
     return None if person.controller.shown.conversation is None else person.controller.shown.conversation.id
 
@@ -123,7 +134,7 @@ def _opened(person: Person) -> int | None:
 def test_arrows_walk_and_enter_opens(person: Person) -> None:
     cheese, bread, apples = _three(person)
     rows = person.window.sidebar.list
-    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+    assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
     assert rows.current_id == cheese
     person.bot.keyClick(rows, Qt.Key.Key_Down)
     assert (rows.current_id, _opened(person)) == (bread, cheese)
@@ -178,13 +189,13 @@ def test_what_is_dropped_on_a_section_goes_there(person: Person) -> None:
     conversations.put_into_folder(apples, "Fruit")
     conversations.pin(bread)
     rows = person.window.sidebar.list
-    assert rows.shown_names == ["Pinned", "Bread", "Fruit", "Apples", "Today", "Cheese"]
+    assert _row_texts(rows) == ["Pinned", "Bread", "Fruit", "Apples", "Today", "Cheese"]
     _drop(person, cheese, "Fruit")
     _drop(person, bread, "Fruit")
-    assert rows.shown_names == ["Fruit", "Cheese", "Bread", "Apples"]
+    assert _row_texts(rows) == ["Fruit", "Cheese", "Bread", "Apples"]
     conversations.put_into_folder(cheese, "")
     _drop(person, apples, "Today")
-    assert rows.shown_names == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
+    assert _row_texts(rows) == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
 
 
 def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
@@ -193,14 +204,14 @@ def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
     for one in three:
         person.controller.program.conversations.put_into_folder(one, "Fruit")
     view = person.window.sidebar.list
-    assert view.shown_names == ["Fruit", "Cheese", "Bread", "Apples"]
+    assert _row_texts(view) == ["Fruit", "Cheese", "Bread", "Apples"]
     data = view.rows.mimeData([view.rows.index_of(three[1])])
     place = QPoint(20, view.viewport().height() - 4)
     how = (Qt.DropAction.MoveAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     for event in (QDragEnterEvent(place, *how), QDragMoveEvent(place, *how), QDropEvent(QPointF(place), *how)):
         QApplication.sendEvent(view.viewport(), event)
         assert event.isAccepted()
-    assert view.shown_names == ["Fruit", "Cheese", "Apples", "Today", "Bread"]
+    assert _row_texts(view) == ["Fruit", "Cheese", "Apples", "Today", "Bread"]
 
 
 def test_a_section_that_is_folded_stays_folded(person: Person) -> None:
@@ -208,22 +219,22 @@ def test_a_section_that_is_folded_stays_folded(person: Person) -> None:
     rows = person.window.sidebar.list
     person.bot.keyClick(rows, Qt.Key.Key_Home)
     person.bot.keyClick(rows, Qt.Key.Key_Left)
-    assert rows.shown_names == ["Today"]
+    assert _row_texts(rows) == ["Today"]
     person.ask("What is a branch?")
-    assert rows.shown_names == ["Today"]
+    assert _row_texts(rows) == ["Today"]
     rows.setFocus(Qt.FocusReason.TabFocusReason)
     person.bot.keyClick(rows, Qt.Key.Key_Home)
     person.bot.keyClick(rows, Qt.Key.Key_Return)
-    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+    assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
 def test_the_archive_is_at_the_end_and_folded_at_first(person: Person) -> None:
     cheese, _, _ = _three(person)
     rows = person.window.sidebar.list
     person.window.action("archive").trigger()
-    assert rows.shown_names == ["Today", "Bread", "Apples", "Archive"]
+    assert _row_texts(rows) == ["Today", "Bread", "Apples", "Archive"]
     person.controller.program.conversations.archive(cheese, is_archived=False)
-    assert rows.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+    assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
 def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> None:
@@ -231,13 +242,13 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> 
     rows, banner = person.window.sidebar.list, person.window.banner
     conversations = person.controller.program.conversations
     conversations.put_into_folder(bread, "Baking")
-    before = rows.shown_names
+    before = _row_texts(rows)
     person.controller.shown.open_conversation(bread)
     person.window.action("archive").trigger()
-    assert "Bread" not in rows.shown_names
+    assert "Bread" not in _row_texts(rows)
     assert (banner.label.text(), banner.button.text()) == ("“Bread” was archived.", "Undo")
     person.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
-    assert rows.shown_names == before
+    assert _row_texts(rows) == before
     assert not banner.isVisible()
     # By dragging, too, and who fetches it from there otherwise is offered no more.
     conversations.archive(cheese)
@@ -247,7 +258,7 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> 
     assert banner.isVisible()
     conversations.archive(bread, is_archived=False)
     assert not banner.isVisible()
-    assert rows.shown_names == before
+    assert _row_texts(rows) == before
 
 
 def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(person: Person) -> None:
@@ -275,7 +286,7 @@ def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(perso
     person.bot.waitUntil(lambda: person.window.sidebar.list.current_id == 14_999, timeout=PATIENCE_MS)
     person.window.sidebar.list.refresh()
     assert rows.parent(QModelIndex()) == QModelIndex()
-    assert person.window.sidebar.list.shown_names == ["Today", "Cheese", "Bread", "Apples"]
+    assert _row_texts(person.window.sidebar.list) == ["Today", "Cheese", "Bread", "Apples"]
 
 
 def test_a_conversation_says_that_it_answers_while_another_one_is_read(person: Person) -> None:

@@ -1,0 +1,17 @@
+"""Whether work in the background of the window is done, for tests that wait for it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+
+from app.ui.text.formulas import formulas
+from app.ui.text.markdown_document import MarkdownDocument
+
+
+def are_formulas_rendered() -> bool:
+    return not formulas()._pending  # pyright: ignore[reportPrivateUsage]
+
+
+def is_highlighted(document: MarkdownDocument) -> bool:
+    timer = document.highlighter.findChild(QTimer)
+    return timer is not None and not timer.isActive()
