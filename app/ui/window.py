@@ -27,8 +27,8 @@ from app.ui.field_commands import FieldCommands
 from app.ui.first_paint import FirstPaint
 from app.ui.header import Header
 from app.ui.menus import Menus
+from app.ui.message.display_commands import DisplayCommands
 from app.ui.message.message_commands import MessageCommands, UndoCommands
-from app.ui.message.reading_commands import ReadingCommands
 from app.ui.pages import Pages
 from app.ui.parts.buttons import EnterKey
 from app.ui.program_commands import ProgramCommands
@@ -36,7 +36,7 @@ from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
 from app.ui.theme import Theme, set_text_scale, system_scheme, theme
 from app.ui.transcript.find_commands import FindCommands
-from app.ui.transcript.selection_commands import SelectionCommands
+from app.ui.transcript.message_selection import SelectionCommands
 from app.ui.tree.dock_commands import DockCommands, DockPlacement
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar(controller.program.settings.sidebar_visible)
         self._dock_placement.set_wanted(controller.program.settings.tree_visible)
         self._apply_theme()
-        self._reading_commands.update()
+        self._display_commands.update()
         self._show_branch()
         self._show_model()
         self.first_paint = FirstPaint(self)
@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
         dock = TreeDock(self._controller, self._theme)
         self._dock_placement.set_dock(dock)
         self._dock_commands.connect_dock(dock)
-        dock.view.set_hits(self._find_commands.found_in)
+        dock.view.set_hits(self._find_commands.message_ids)
         self._find_commands.found.connect(dock.view.set_hits)
         return dock
 
@@ -147,8 +147,8 @@ class MainWindow(QMainWindow):
         self._message_commands = MessageCommands(controller, transcript, self.composer, menus)
         current_id = self._message_commands.current_id
         self._undo_commands = UndoCommands(controller, menus, self)
-        self._reading_commands = ReadingCommands(controller, transcript, current_id, menus, self._theme)
-        self._selection_commands = SelectionCommands(transcript, menus)
+        self._display_commands = DisplayCommands(controller, transcript, current_id, menus, self._theme)
+        self._selection_commands = SelectionCommands(transcript.selection, menus)
         self._field_commands = FieldCommands(self, menus)
         self._find_commands = FindCommands(controller, transcript, self._find_bar, self._theme)
         self._conversation_commands = ConversationCommands(
@@ -194,7 +194,7 @@ class MainWindow(QMainWindow):
         return {
             **self._message_commands.slots(),
             **self._undo_commands.slots(),
-            **self._reading_commands.slots(),
+            **self._display_commands.slots(),
             **self._dock_commands.slots(),
             **self._field_commands.slots(),
             **self._selection_commands.slots(),
@@ -240,7 +240,7 @@ class MainWindow(QMainWindow):
         self._message_commands.comparison_requested.connect(self._compare_commands.compare)
 
     def _connect_menus(self) -> None:
-        self.menus.menu("Message").aboutToShow.connect(self._reading_commands.update)
+        self.menus.menu("Message").aboutToShow.connect(self._display_commands.update)
 
     # --- content -----------------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ class MainWindow(QMainWindow):
             themed.set_theme(chosen)
         if self._tree_dock.made is not None:
             self._tree_dock.made.set_theme(chosen)
-        for commands in (self.dialogs, self._find_commands, self._compare_commands, self._reading_commands):
+        for commands in (self.dialogs, self._find_commands, self._compare_commands, self._display_commands):
             commands.set_theme(chosen)
 
     def _on_settings(self) -> None:

@@ -76,7 +76,7 @@ class MessageCommands(QObject):
         controller.shown.history_changed.connect(self._update_tree_actions)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """Return the slot of each menu action by its name."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {
             **{action.value: partial(self._act_on_current, action) for action in MessageAction},
             "stop": self._controller.stop,
@@ -273,7 +273,7 @@ class UndoCommands(QObject):
         controller.shown.history_changed.connect(self._update)
 
     def slots(self) -> dict[str, Callable[[], object]]:
-        """Return the slot of each menu action by its name."""
+        """Return the slot of each action, by the action's name in the menus."""
         return {"undo": self._controller.undo, "redo": self._controller.redo}
 
     def _update(self) -> None:

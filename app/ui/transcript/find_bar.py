@@ -1,4 +1,4 @@
-"""The bar above the transcript in which one types what is to be found there; it finds nothing itself."""
+"""The find bar above the transcript."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _FIELD_PX = 260
 
 
 class FindBar(QFrame):
-    """A field, how many hits there are, and buttons to walk them. Enter is next, Shift+Enter previous, Esc closes."""
+    """A field for the query, the number of hits, and buttons. Enter steps to the next hit, Shift+Enter back."""
 
-    changed = Signal(str)
-    step_asked = Signal(int)
-    """To the next hit or the one before."""
-    elsewhere_asked = Signal()
-    """To the next hit on another branch."""
+    query_changed = Signal(str)
+    step_requested = Signal(int)
+    """Go to the next hit (1) or the previous one (-1)."""
+    elsewhere_requested = Signal()
+    """Go to the next hit on another branch."""
     closed = Signal()
 
     def __init__(self, theme: Theme) -> None:
@@ -32,19 +32,19 @@ class FindBar(QFrame):
         self.field.setPlaceholderText(self.tr("Find in conversation"))
         self.field.setAccessibleName(self.tr("Find in conversation"))
         self.field.setMaximumWidth(_FIELD_PX)
-        self.field.textChanged.connect(self.changed)
+        self.field.textChanged.connect(self.query_changed)
         self.field.installEventFilter(self)
         self.count = QLabel()
         self.count.setObjectName("quiet")
         self._icons: list[tuple[QToolButton, str]] = []
         self.previous = self._button("up", self.tr("Previous hit"), "Shift+F3")
-        self.previous.clicked.connect(lambda: self.step_asked.emit(-1))
+        self.previous.clicked.connect(lambda: self.step_requested.emit(-1))
         self.next = self._button("down", self.tr("Next hit"), "F3")
-        self.next.clicked.connect(lambda: self.step_asked.emit(1))
+        self.next.clicked.connect(lambda: self.step_requested.emit(1))
         self.elsewhere = QToolButton()
         self.elsewhere.setObjectName("action")
         self.elsewhere.setMinimumHeight(28)
-        self.elsewhere.clicked.connect(self.elsewhere_asked)
+        self.elsewhere.clicked.connect(self.elsewhere_requested)
         self.elsewhere.setToolTip(self.tr("Go to the next one on another branch"))
         self.close_button = self._button("close", self.tr("Close"), "Esc")
         self.close_button.clicked.connect(self.closed)
@@ -61,7 +61,7 @@ class FindBar(QFrame):
         self.hide()
 
     def open(self, text: str) -> None:
-        """Show the bar; `text`, where there is any, is what is looked for."""
+        """Show the bar and focus its field; `text` becomes the query unless it is empty."""
         self.show()
         if text and text != self.field.text():
             self.field.setText(text)
@@ -69,7 +69,7 @@ class FindBar(QFrame):
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def show_count(self, number: int, num_hits: int, num_elsewhere: int) -> None:
-        """Say which of how many hits is shown (the first is 1), and how many there are on other branches."""
+        """Show the current hit's number, from 1, and the numbers of hits on this branch and on others."""
         text = self.tr("{number} of {num}").format(number=counted(number), num=counted(num_hits)) if num_hits else ""
         if not num_hits and self.field.text():
             text = self.tr("Not found here") if num_elsewhere else self.tr("Not found")
@@ -89,14 +89,14 @@ class FindBar(QFrame):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             if event.type() == QEvent.Type.ShortcutOverride:
-                # Here Esc closes the bar, even while an answer streams that it would stop elsewhere.
+                # Esc closes the bar, though the window's shortcut Esc would stop a streaming answer.
                 event.accept()
                 return True
             if event.type() == QEvent.Type.KeyPress:
                 if event.key() == Qt.Key.Key_Escape:
                     self.closed.emit()
                 else:
-                    self.step_asked.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+                    self.step_requested.emit(-1 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
                 return True
         return super().eventFilter(watched, event)
 

@@ -1,4 +1,4 @@
-"""Messages one below another, of which those in sight have views; what is read stays in its place. No controller."""
+"""A scrolling list of messages in which only those near the viewport have views. Independent of the controller."""
 
 from __future__ import annotations
 
@@ -15,36 +15,39 @@ from app.ui.message.shown_message import ShownMessage
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 from app.ui.transcript.message_views import MessageViews, put_in_order
 from app.ui.transcript.smooth_scroll_area import SmoothScrollArea
-from app.ui.transcript.transcript_layout import Column, Sight, estimated_height
+from app.ui.transcript.transcript_layout import Column, ScrollPosition, estimated_height
 
 if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
 _ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
-_LEAST_PX = 120
-_REVEALED_PX = 8
-"""How far from the edge a message stands that was brought into sight."""
+_MIN_WIDTH_PX = 120
+_REVEAL_MARGIN_PX = 8
 
 
 class MessageList(SmoothScrollArea):
-    """A view is there for each message in sight, for the one with the focus, and for those beside it."""
+    """Visible messages have views, and so have the focused message and its neighbours, which Tab leads to.
+
+    Heights of messages without a view are estimated. When heights change, the text that is being read does not move.
+    """
 
     views_changed = Signal()
     """Other messages have views now."""
 
     def __init__(self, theme: Theme) -> None:
         self._column = Column(_ABOVE_PX, _BETWEEN_PX, _BELOW_PX)
-        super().__init__(Sight(self._column))
+        super().__init__(ScrollPosition(self._column))
         self._ids: list[MessageId] = []
         self._index: dict[MessageId, int] = {}
         self._views = MessageViews(self, theme, self.connect_view)
         self._width = COLUMN_PX
-        self._side = 0
-        self._maker = QTimer(self, interval=0, singleShot=True)
-        self._maker.timeout.connect(self._make_one_more)
+        self._left = 0
+        self._idle_timer = QTimer(self, interval=0, singleShot=True)
+        """Creates one view at a time while there is nothing else to do."""
+        self._idle_timer.timeout.connect(self._make_one_more)
         self._makes_ahead = False
 
-    # --- what who shows messages says ----------------------------------------------------------------------
+    # --- to be overridden ----------------------------------------------------------------------------------
 
     def shown(self, message_id: MessageId) -> ShownMessage:
         """Return a message as it is to be shown now."""
@@ -54,29 +57,24 @@ class MessageList(SmoothScrollArea):
         raise NotImplementedError
 
     def connect_view(self, view: MessageView) -> None:
-        """Listen to a view that was made."""
+        """Connect the signals of a new view."""
         view.focused.connect(self._on_focused)
         view.installEventFilter(self)
 
     @property
     def is_busy(self) -> bool:
-        """Whether there are better things to do than to make views ahead."""
+        """Whether no spare views should be created now."""
         return False
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether nothing moves, and all views are there that may be needed soon."""
-        return not (self._animation.is_moving or self._maker.isActive())
-
-    # --- views ---------------------------------------------------------------------------------------------
+    # --- messages and views --------------------------------------------------------------------------------
 
     def view(self, message_id: MessageId) -> MessageView | None:
-        """Return the view of a message, if it has one now."""
+        """Return the view of a message, None if it has none now."""
         return self._views.get(message_id)
 
     @property
     def views(self) -> list[MessageView]:
-        """The messages that have views now, from top to bottom: those in sight and a few around them."""
+        """The existing views from top to bottom."""
         return sorted(self._views.values(), key=lambda view: self._index[view.message.id])
 
     @property
@@ -85,37 +83,42 @@ class MessageList(SmoothScrollArea):
         return self._ids
 
     def message_at(self, y: int) -> MessageId | None:
-        """Return the message that stands at a height of the viewport, or the nearest one; None on an empty page."""
-        return self._ids[self._column.at(self._sight.top + y)] if self._ids else None
+        """Return the message at `y` in the viewport, or the nearest one; None if there are no messages."""
+        return self._ids[self._column.index_at(self._position.top + y)] if self._ids else None
 
     @property
-    def first_in_sight(self) -> int:
-        """The index of the uppermost message that is seen."""
-        return self._sight.messages.start
+    def first_visible(self) -> int:
+        """The index of the first visible message."""
+        return self._position.visible.start
 
     @property
     def focused_message_id(self) -> MessageId | None:
-        """The message in which the focus is."""
+        """The message that contains the focus."""
         return self._views.focused
 
     @property
     def current_message_id(self) -> MessageId | None:
-        """The message that has the focus, else the last one; None on an empty page."""
+        """The focused message, or else the last one; None if there are no messages."""
         return self.focused_message_id or (self._ids[-1] if self._ids else None)
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing is moving and no view is about to be created."""
+        return not (self._animation.is_moving or self._idle_timer.isActive())
+
     def make_ahead(self) -> None:
-        """Make views that nobody needs yet, from now on: there is time for it once the window was painted."""
+        """Start to create spare views when idle; called once the window has been painted."""
         self._makes_ahead = True
-        self._maker.start()
+        self._idle_timer.start()
 
     def set_theme(self, theme: Theme) -> None:
         self._views.set_theme(theme)
-        # The text may be of another size, too.
+        # The size of the text may have changed, too.
         self._estimate_again()
         self.arrange()
 
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:
-        """Let other messages stand from `index` on."""
+        """Replace the messages from `index` on."""
         for message_id in self._ids[index:]:
             self._views.release(message_id)
         below = list(messages)
@@ -124,7 +127,7 @@ class MessageList(SmoothScrollArea):
         self._column.replace_from(index, self.estimates(below))
 
     def estimates(self, messages: Iterable[Message]) -> list[int]:
-        """Return about how high messages will be."""
+        """Return approximate heights of messages, in pixels."""
         scale = scaled(100) / 100
         width = round(self._width / scale)
         return [round(scale * estimated_height(message.role, message.text, width)) for message in messages]
@@ -133,129 +136,131 @@ class MessageList(SmoothScrollArea):
         for index, height in zip(range(len(self._column)), self.estimates(self.all_messages()), strict=False):
             self._column.estimate(index, height)
 
-    def _made(self, index: int) -> MessageView:
-        """Return a message's view, made and measured if it was not."""
-        message_id = self._ids[index]
-        view = self._views.get(message_id)
-        if view is None:
-            view = self._views.make(self.shown(message_id))
-            self._column.forget(index)
-            # A screen reader finds those alone that have views; this tells where among all it is.
-            view.text.setAccessibleDescription(self.tr("Message {number}").format(number=counted(index + 1)))
-        if not self._column.is_measured(index):
-            self._column.measure(index, view.settled_height(self._width))
-        return view
+    # --- arranging views -----------------------------------------------------------------------------------
 
     @override
     def arrange(self) -> None:
-        """Give each message in sight a view in its place, and move nothing that is read."""
+        """Create, release and place views to fit the scroll position."""
         if self._is_arranging or not self.isVisible():
             return
         before = set(self._views)
         self._is_arranging = True
         try:
-            self._make_what_is_seen()
-            self._let_go()
-            self._place()
+            self._make_visible_views()
+            self._release_far_views()
+            self._place_views()
             if before != self._views.keys():
                 put_in_order(self.views)
         finally:
             self._is_arranging = False
         if before != self._views.keys():
             self.views_changed.emit()
-            self._maker.start()
+            self._idle_timer.start()
 
-    def _make_what_is_seen(self) -> None:
+    def _make_visible_views(self) -> None:
+        # Measuring changes heights, so other messages may become visible.
         while True:
-            self._sight.settle()
-            wanted = {*self._sight.messages, *self._beside_focus}
-            if not (missing := [index for index in wanted if not self._is_there(index)]):
+            self._position.settle()
+            wanted = {*self._position.visible, *self._around_focus}
+            if not (missing := [index for index in wanted if not self._is_ready(index)]):
                 return
             for index in missing:
-                self._made(index)
+                self._measured_view(index)
+
+    def _measured_view(self, index: int) -> MessageView:
+        """Return the view of a message; create and measure it if necessary."""
+        message_id = self._ids[index]
+        view = self._views.get(message_id)
+        if view is None:
+            view = self._views.make(self.shown(message_id))
+            self._column.invalidate(index)
+            # Screen readers see only messages with views, so each says its number in the conversation.
+            view.text.setAccessibleDescription(self.tr("Message {number}").format(number=counted(index + 1)))
+        if not self._column.is_measured(index):
+            self._column.measure(index, view.settled_height(self._width))
+        return view
+
+    def _is_ready(self, index: int) -> bool:
+        return self._column.is_measured(index) and self._ids[index] in self._views
 
     @property
-    def _beside_focus(self) -> range:
-        """The message with the focus and those beside it: there Tab leads to."""
+    def _around_focus(self) -> range:
+        """The indices of the focused message and its neighbours."""
         focused = self.focused_message_id
         if focused is None:
             return range(0)
         index = self._index[focused]
         return range(max(index - 1, 0), min(index + 2, len(self._ids)))
 
-    def _is_there(self, index: int) -> bool:
-        return self._column.is_measured(index) and self._ids[index] in self._views
-
-    def _let_go(self) -> None:
-        """Take back the views that are far out of sight."""
-        sight = self._sight
-        near = self._column.within(sight.top - sight.height, sight.bottom + sight.height)
-        beside = self._beside_focus
+    def _release_far_views(self) -> None:
+        position = self._position
+        near = self._column.within(position.top - position.height, position.bottom + position.height)
+        around_focus = self._around_focus
         for message_id, view in list(self._views.items()):
             index = self._index[message_id]
-            if index not in near and index not in beside and not view.is_edited:
+            if index not in near and index not in around_focus and not view.is_edited:
                 self._views.release(message_id)
 
-    def _place(self) -> None:
+    def _place_views(self) -> None:
         self._update_scroll_bar()
         for message_id, view in self._views.items():
             index = self._index[message_id]
             height = self._column.message_height(index)
-            view.setGeometry(self._side, self._sight.offset(index), self._width, height)
+            view.setGeometry(self._left, self._position.offset(index), self._width, height)
 
     def _make_one_more(self) -> None:
-        """Make one view that may be needed soon, whenever there is nothing else to do."""
-        sight = self._sight
-        around = self._column.within(sight.top - sight.height // 2, sight.bottom + sight.height // 2)
-        missing = [index for index in around if not self._is_there(index)] if self.isVisible() else []
+        """Create one view just outside the viewport, or else a spare one."""
+        position = self._position
+        around = self._column.within(position.top - position.height // 2, position.bottom + position.height // 2)
+        missing = [index for index in around if not self._is_ready(index)] if self.isVisible() else []
         if missing:
-            middle = (sight.messages.start + sight.messages.stop) / 2
-            self._made(min(missing, key=lambda index: abs(index - middle)))
+            middle = (position.visible.start + position.visible.stop) / 2
+            self._measured_view(min(missing, key=lambda index: abs(index - middle)))
             put_in_order(self.views)
             self.arrange()
             self.views_changed.emit()
-            self._maker.start()
+            self._idle_timer.start()
         elif self._makes_ahead and not self.is_busy and self._views.make_one_ahead():
-            self._maker.start()
+            self._idle_timer.start()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest and not self._is_arranging:
             message_id = self._views.id_of(watched)
             if message_id is not None:
-                self._column.forget(self._index[message_id])
+                self._column.invalidate(self._index[message_id])
                 self.arrange()
         return super().eventFilter(watched, event)
 
     # --- scrolling -----------------------------------------------------------------------------------------
 
     def reveal(self, message_id: MessageId, part: tuple[int, int] | None = None) -> MessageView | None:
-        """Scroll to a message, make its view if need be, and return it; None where it is not here.
+        """Scroll to a message and return its view; None if the message is not in the list.
 
-        `part`: what is to be seen of it, from and to so many pixels below its top.
+        `part` is the range to make visible, in pixels below the message's top; None means the whole message.
         """
         index = self._index.get(message_id)
         if index is None or not self.isVisible():
             return None
-        sight, column = self._sight, self._column
+        position, column = self._position, self._column
         self._animation.stop()
-        # From far away the last part of the way is what is seen of it.
-        if column.top(index) > sight.bottom + sight.height:
-            sight.hold(index, sight.height)
-        elif column.bottom(index) < sight.top - sight.height:
-            sight.hold(index, -column.message_height(index))
-        view = self._made(index)
+        # From far away, only the last part of the way is animated.
+        if column.top(index) > position.bottom + position.height:
+            position.hold(index, position.height)
+        elif column.bottom(index) < position.top - position.height:
+            position.hold(index, -column.message_height(index))
+        view = self._measured_view(index)
         self.arrange()
         start, end = part or (0, column.message_height(index))
-        top, bottom = column.top(index) + start - _REVEALED_PX, column.top(index) + end + _REVEALED_PX
-        if top < sight.top or (bottom > sight.bottom and bottom - top > sight.height):
-            self._go(top - sight.top)
-        elif bottom > sight.bottom:
-            self._go(bottom - sight.bottom)
+        top, bottom = column.top(index) + start - _REVEAL_MARGIN_PX, column.top(index) + end + _REVEAL_MARGIN_PX
+        if top < position.top or (bottom > position.bottom and bottom - top > position.height):
+            self._go(top - position.top)
+        elif bottom > position.bottom:
+            self._go(bottom - position.bottom)
         return view
 
     def _on_focused(self, message_id: MessageId) -> None:
-        """A view was given the focus; who clicks at one sees it already."""
+        # A message that was clicked is visible already.
         if not self._views[message_id].underMouse():
             self.reveal(message_id)
         self.arrange()
@@ -268,13 +273,12 @@ class MessageList(SmoothScrollArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._sight.height = self.viewport().height()
-        # In the middle of the whole width: a scroll bar that comes and goes moves nothing.
-        side = max(16, (self.width() - COLUMN_PX) // 2 - 8)
+        self._position.height = self.viewport().height()
+        # Centred in the widget, not in the viewport: messages do not move when the scroll bar appears.
+        left = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()
-        width = max(self.viewport().width() - side - max(8, side - scroll_bar), _LEAST_PX)
-        self._side = side
-        # Where nothing is wrapped anew, the message that is read stays where it is.
+        width = max(self.viewport().width() - left - max(8, left - scroll_bar), _MIN_WIDTH_PX)
+        self._left = left
         line = self._line_at_top() if width != self._width else None
         if width != self._width:
             self._width = width
@@ -284,16 +288,20 @@ class MessageList(SmoothScrollArea):
             self._hold_line(*line)
 
     def _line_at_top(self) -> tuple[MessageId, int, int] | None:
-        """The line that is read where its message began further up, or the last one before it; and where it stands."""
-        held, sight = self._sight.held, self._sight
-        view = None if held is None or sight.offset(held[0]) >= 0 else self._views.get(self._ids[held[0]])
-        if view is None or not view.text.isVisibleTo(view):
-            return None  # Nothing was written there, or it is written anew.
-        position = view.text.position_at(LINE_PX // 2 - view.y(), view)
-        return view.message.id, position, view.y() + view.text.y_of(position, view)
+        """Return the message, text position and y of the first visible line, if its message starts above the viewport.
 
-    def _hold_line(self, message_id: MessageId, position: int, y: int) -> None:
+        Such a line keeps its place when a new width wraps the text differently.
+        """
+        held = self._position.held
+        is_cut = held is not None and self._position.offset(held[0]) < 0
+        view = self._views.get(self._ids[held[0]]) if held is not None and is_cut else None
+        if view is None or not view.text.isVisibleTo(view):
+            return None
+        text_position = view.text.position_at(LINE_PX // 2 - view.y(), view)
+        return view.message.id, text_position, view.y() + view.text.y_of(text_position, view)
+
+    def _hold_line(self, message_id: MessageId, text_position: int, y: int) -> None:
         view = self._views.get(message_id)
         if view is not None:
-            self._sight.hold(self._index[message_id], y - view.text.y_of(position, view))
+            self._position.hold(self._index[message_id], y - view.text.y_of(text_position, view))
             self.arrange()

@@ -1,8 +1,9 @@
-"""Several messages selected at once, from one to another, by mouse and keys; whole ones, as they were written."""
+"""The selection of several whole messages, by mouse and keys, and the commands that select and copy them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QTimer, Signal
@@ -10,18 +11,19 @@ from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent,
 from typing_extensions import override
 
 from app.model.message import Message, MessageId
+from app.ui.menus import Menus
 from app.ui.transcript.message_list import MessageList
 
 if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
 _SCROLL_MS = 16
-_PACE = 6
-"""A frame scrolls by this part of how far the mouse is beyond the edge."""
+_SCROLL_DIVISOR = 6
+"""Each tick scrolls by this part of the distance between the pointer and the edge."""
 
 
 class MessageSelection(QObject):
-    """From the message where it began to the one it reaches. Within one message a text selects as everywhere."""
+    """The selected messages, from one end to the other. A selection within one message belongs to its text."""
 
     changed = Signal()
 
@@ -29,19 +31,20 @@ class MessageSelection(QObject):
         super().__init__(messages)
         self._list = messages
         self._ends: tuple[MessageId, MessageId] | None = None
+        """Where the selection started, and the end that moves."""
         self._marked: set[MessageId] = set()
         self._pressed: MessageId | None = None
-        """The message in which the mouse was pressed, while it is."""
-        self._pressed_at = 0
-        """Where in its text."""
-        self._mouse = QPoint()
+        """The message in which the mouse button is held down."""
+        self._pressed_position = 0
+        """The text position there."""
+        self._pointer = QPoint()
         self._scroller = QTimer(self, interval=_SCROLL_MS)
         self._scroller.timeout.connect(self._scroll)
         messages.views_changed.connect(self._mark)
 
     @property
     def ids(self) -> Sequence[MessageId]:
-        """The selected messages from top to bottom; none where nothing goes beyond one message."""
+        """The selected messages from top to bottom."""
         ids = self._list.message_ids
         if self._ends is None or not set(self._ends) <= set(ids):
             return ()
@@ -49,12 +52,12 @@ class MessageSelection(QObject):
         return ids[first : last + 1]
 
     def watch(self, view: MessageView) -> None:
-        """Let the mouse and keys in a view select beyond it."""
+        """Extend selections that start in this view to other messages."""
         view.text.installEventFilter(self)
         view.text.viewport().installEventFilter(self)
 
     def extend(self, step: int) -> None:
-        """Select the message before or after the ones that are, beginning with the one that has the focus."""
+        """Move the end of the selection by one message (-1 or 1); without one, select the focused or last message."""
         ids = self._list.message_ids
         if not ids:
             return
@@ -78,8 +81,15 @@ class MessageSelection(QObject):
             self._mark()
             self.changed.emit()
 
+    def copy(self) -> None:
+        """Copy the selected messages, or all if none is selected."""
+        ids = self.ids or self._list.message_ids
+        if ids:
+            messages = [self._list.shown(message_id).message for message_id in ids]
+            QGuiApplication.clipboard().setMimeData(copied(messages))
+
     def show_again(self, message_id: MessageId) -> None:
-        """A message's text is another; it stays selected."""
+        """Select the text of a selected message again after it changed."""
         if message_id in self._marked:
             self._marked.discard(message_id)
             self._mark()
@@ -91,12 +101,12 @@ class MessageSelection(QObject):
             self.changed.emit()
 
     def _mark(self) -> None:
-        """Let the texts of all selected messages look so, and no others."""
+        """Select the whole text of each selected message, and clear the text selection in others."""
         selected = set(self.ids)
         for view in self._list.views:
             message_id = view.message.id
             cursor = view.text.textCursor()
-            if message_id in selected and not _is_whole(cursor):
+            if message_id in selected and not _is_all_selected(cursor):
                 cursor.select(QTextCursor.SelectionType.Document)
             elif message_id in self._marked - selected and cursor.hasSelection():
                 cursor.clearSelection()
@@ -115,7 +125,7 @@ class MessageSelection(QObject):
                 if event.button() == Qt.MouseButton.LeftButton:
                     self._press(watched, event)
             case QEvent.Type.MouseMove if isinstance(event, QMouseEvent):
-                return self._drag(self._place(event))
+                return self._drag(self._list.viewport().mapFromGlobal(event.globalPosition().toPoint()))
             case QEvent.Type.MouseButtonRelease:
                 self._pressed = None
                 self._scroller.stop()
@@ -129,48 +139,46 @@ class MessageSelection(QObject):
         view = next((view for view in self._list.views if view.text.viewport() is watched), None)
         if view is not None:
             self._pressed = view.message.id
-            self._pressed_at = view.text.cursorForPosition(event.position().toPoint()).position()
+            self._pressed_position = view.text.cursorForPosition(event.position().toPoint()).position()
 
-    def _place(self, event: QMouseEvent) -> QPoint:
-        return self._list.viewport().mapFromGlobal(event.globalPosition().toPoint())
-
-    def _drag(self, place: QPoint) -> bool:
-        """Select up to the message under the mouse; return whether that is another one than where it began."""
+    def _drag(self, pointer: QPoint) -> bool:
+        """Select up to the message under the pointer; return whether it is another one than the pressed message."""
         if self._pressed is None:
             return False
-        self._mouse = place
+        self._pointer = pointer
         height = self._list.viewport().height()
-        if 0 <= place.y() < height:
+        if 0 <= pointer.y() < height:
             self._scroller.stop()
         elif not self._scroller.isActive():
             self._scroller.start()
-        reached = self._list.message_at(min(max(place.y(), 0), height - 1))
+        reached = self._list.message_at(min(max(pointer.y(), 0), height - 1))
         if reached is None or (reached == self._pressed and self._ends is None):
             return False
         if reached == self._pressed:
-            # Back where it began: a part of one text again.
+            # Back in the first message: its text selects from the pressed position again.
             self.clear()
             if (view := self._list.view(reached)) is not None:
                 cursor = view.text.textCursor()
-                cursor.setPosition(self._pressed_at)
+                cursor.setPosition(self._pressed_position)
                 view.text.setTextCursor(cursor)
             return False
         self._select(self._pressed, reached)
         return True
 
     def _scroll(self) -> None:
-        beyond = min(self._mouse.y(), 0) or max(self._mouse.y() - self._list.viewport().height(), 0)
+        """Scroll while the pointer is held above or below the viewport."""
+        distance = min(self._pointer.y(), 0) or max(self._pointer.y() - self._list.viewport().height(), 0)
         bar = self._list.verticalScrollBar()
-        bar.setValue(bar.value() + (beyond // _PACE or 1))
-        self._drag(self._mouse)
+        bar.setValue(bar.value() + (distance // _SCROLL_DIVISOR or 1))
+        self._drag(self._pointer)
 
     def _on_key(self, watched: QObject, event: QKeyEvent) -> bool:
         is_pressed = event.type() == QEvent.Type.KeyPress
         view = next((view for view in self._list.views if view.text is watched), None)
         if event.matches(QKeySequence.StandardKey.Copy) and self.ids:
             if is_pressed:
-                QGuiApplication.clipboard().setMimeData(copied([self._list.shown(at).message for at in self.ids]))
-        elif event.matches(QKeySequence.StandardKey.SelectAll) and view is not None and self._is_done(view):
+                self.copy()
+        elif event.matches(QKeySequence.StandardKey.SelectAll) and view is not None and self._is_text_selected(view):
             if is_pressed:
                 self.select_all()
         elif event.key() == Qt.Key.Key_Escape and self.ids:
@@ -181,27 +189,50 @@ class MessageSelection(QObject):
         event.accept()
         return True
 
-    def _is_done(self, view: MessageView) -> bool:
-        """Whether the whole text of a message is selected already: what is asked for then is all messages."""
-        return bool(self.ids) or _is_whole(view.text.textCursor())
+    def _is_text_selected(self, view: MessageView) -> bool:
+        """Return whether the whole text is selected already: then Select all selects all messages."""
+        return bool(self.ids) or _is_all_selected(view.text.textCursor())
+
+
+class SelectionCommands(QObject):
+    """The menu actions that select and copy messages."""
+
+    def __init__(self, selection: MessageSelection, menus: Menus) -> None:
+        super().__init__(selection)
+        self._selection = selection
+        self._menus = menus
+        selection.changed.connect(self._update)
+        menus.menu("Edit").aboutToShow.connect(self._update)
+        self._update()
+
+    def slots(self) -> dict[str, Callable[[], object]]:
+        """Return the slot of each action, by the action's name in the menus."""
+        return {
+            "select_above": partial(self._selection.extend, -1),
+            "select_below": partial(self._selection.extend, 1),
+            "select_messages": self._selection.select_all,
+            "copy_messages": self._selection.copy,
+        }
+
+    def _update(self) -> None:
+        self._menus.set_text("copy_messages", "" if self._selection.ids else self.tr("Copy all messages"))
 
 
 def copied(messages: Sequence[Message]) -> QMimeData:
-    """Return messages with who said them, as plain text and as Markdown."""
-    # What exports do is imported when something is exported.
+    """Return messages with their headings as plain text and as Markdown."""
+    # The export modules are imported when they are first needed.
     from app.model.exports.captions import heading
     from app.model.exports.markdown import to_markdown
 
-    said = [message for message in messages if message.role != "system" or message.text.strip()]
+    shown = [message for message in messages if message.role != "system" or message.text.strip()]
     data = QMimeData()
-    data.setText("\n\n".join(f"{heading(message)}\n\n{message.text.strip()}" for message in said))
-    # Without the document's title.
-    data.setData("text/markdown", to_markdown("", said).partition("\n\n")[2].encode())
+    data.setText("\n\n".join(f"{heading(message)}\n\n{message.text.strip()}" for message in shown))
+    # Without the heading of the document.
+    data.setData("text/markdown", to_markdown("", shown).partition("\n\n")[2].encode())
     return data
 
 
-def _is_whole(cursor: QTextCursor) -> bool:
-    """Whether all of a document is selected."""
+def _is_all_selected(cursor: QTextCursor) -> bool:
     return cursor.hasSelection() and (
         cursor.selectionStart() == 0 and cursor.selectionEnd() >= cursor.document().characterCount() - 1
     )

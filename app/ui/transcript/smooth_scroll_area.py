@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.ui.theme import LINE_PX, is_animated
-from app.ui.transcript.transcript_layout import Sight
+from app.ui.transcript.transcript_layout import ScrollPosition
 
 _FRAME_MS = 16
 _DECAY_MS = 45
@@ -69,11 +69,11 @@ class ScrollAnimation(QObject):
 
 
 class SmoothScrollArea(QAbstractScrollArea):
-    """The scroll position is a `Sight`. Subclasses show the content in `arrange`."""
+    """Scrolls a `ScrollPosition`. Subclasses show the content in `arrange`."""
 
-    def __init__(self, sight: Sight) -> None:
+    def __init__(self, position: ScrollPosition) -> None:
         super().__init__()
-        self._sight = sight
+        self._position = position
         self._is_arranging = False
         """Whether the scroll bar is being set by the program, not moved by the user."""
         self._is_going_to_end = False
@@ -85,7 +85,7 @@ class SmoothScrollArea(QAbstractScrollArea):
         self.verticalScrollBar().setSingleStep(LINE_PX)
 
     def arrange(self) -> None:
-        """Show what is in sight now."""
+        """Show the visible part of the content."""
         raise NotImplementedError
 
     def _go(self, distance_px: int, *, to_end: bool = False) -> None:
@@ -93,32 +93,32 @@ class SmoothScrollArea(QAbstractScrollArea):
         self._animation.go(distance_px)
 
     def _scroll_by(self, distance_px: int) -> None:
-        before = self._sight.top
-        self._sight.scroll_to(before + distance_px)
+        before = self._position.top
+        self._position.scroll_to(before + distance_px)
         if self._is_going_to_end and not self._animation.is_moving:
-            self._sight.hold_end()
-        elif self._sight.top == before:
+            self._position.hold_end()
+        elif self._position.top == before:
             self._animation.stop()
         self.arrange()
 
     def _go_to_end(self) -> None:
-        if self._sight.end - self._sight.top > 2 * self._sight.height:
-            self._sight.scroll_to(self._sight.end - self._sight.height)
+        if self._position.end - self._position.top > 2 * self._position.height:
+            self._position.scroll_to(self._position.end - self._position.height)
             self.arrange()
-        self._go(self._sight.end - self._sight.top, to_end=True)
+        self._go(self._position.end - self._position.top, to_end=True)
 
     def _go_to_start(self) -> None:
-        if self._sight.top > 2 * self._sight.height:
-            self._sight.scroll_to(self._sight.height)
+        if self._position.top > 2 * self._position.height:
+            self._position.scroll_to(self._position.height)
             self.arrange()
-        self._go(-self._sight.top)
+        self._go(-self._position.top)
 
     @override
     def scrollContentsBy(self, dx: int, dy: int) -> None:
         # The user moved the scroll bar.
         if not self._is_arranging:
             self._animation.stop()
-            self._sight.scroll_to(self.verticalScrollBar().value())
+            self._position.scroll_to(self.verticalScrollBar().value())
             self.arrange()
 
     @override
@@ -134,8 +134,8 @@ class SmoothScrollArea(QAbstractScrollArea):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # Two lines of the page before stay in sight.
-        page_px = max(self._sight.height - 2 * LINE_PX, LINE_PX)
+        # Two lines of the previous page remain visible.
+        page_px = max(self._position.height - 2 * LINE_PX, LINE_PX)
         match event.key():
             case Qt.Key.Key_PageUp:
                 self._go(-page_px)
@@ -154,6 +154,6 @@ class SmoothScrollArea(QAbstractScrollArea):
 
     def _update_scroll_bar(self) -> None:
         bar = self.verticalScrollBar()
-        bar.setPageStep(self._sight.height)
-        bar.setRange(0, self._sight.max_top)
-        bar.setValue(self._sight.top)
+        bar.setPageStep(self._position.height)
+        bar.setRange(0, self._position.max_top)
+        bar.setValue(self._position.top)

@@ -1,4 +1,4 @@
-"""The visible branch on the page: the controller's path, as it grows and as another branch takes its place."""
+"""The transcript: shows the visible branch while it grows, and when another branch replaces it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,12 @@ if TYPE_CHECKING:
 _TICK_MS = 33
 _SHOW_WAITING_MS = 400
 """Shorter waits are not worth showing."""
-_MOST_ASKED = 3
-"""Messages that one action adds below where it was done: a system prompt, a question and its answer."""
+_MAX_ADDED = 3
+"""The most messages that one request adds: a system prompt, a question and its answer."""
 
 
 class Transcript(MessageList):
-    """Shows the controller's path.
-
-    Others find here: `view(id)` and `views` (what has a widget now; `views_changed` tells of others), `message_ids`
-    (all of the branch), `current_message_id`, `reveal(id)` and `focus(id)` (which scroll to it and make it), `walk`.
-    """
+    """The message list of the controller's path. It renders streamed text about 30 times a second."""
 
     action_requested = Signal(int, object)
     """A message's id and a `MessageRequest`."""
@@ -46,22 +42,20 @@ class Transcript(MessageList):
     focus_lost = Signal()
     """The message that had the focus has left the page."""
     text_changed = Signal(int)
-    """A view shows another text, or more of it."""
+    """The id of a message whose view shows another text, or more of it."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
-        self._controller = controller
+        self._conversation = controller.shown
         self.modes = DisplayModes(controller.shown.tokens_so_far)
-        """How its messages are read."""
         super().__init__(theme)
         self.selection = MessageSelection(self)
-        """Several messages at once."""
         self.text_changed.connect(self.selection.show_again)
         self.setObjectName("transcript")
         self.setAccessibleName(self.tr("Conversation"))
         self._conversation_id: int | None = None
-        self._is_choosing = False
+        self._is_switching_version = False
         self._grown: set[MessageId] = set()
-        """Messages without a view that text has streamed into."""
+        """Messages without a view that text has streamed into since the last tick."""
         self._ticker = QTimer(self, interval=_TICK_MS, singleShot=True)
         self._ticker.timeout.connect(self._render)
         controller.shown.branch_changed.connect(self.show_branch)
@@ -71,15 +65,17 @@ class Transcript(MessageList):
         controller.shown.revealed.connect(self.reveal)
         WaitingAnswers(controller, self)
 
+    # --- focus and versions --------------------------------------------------------------------------------
+
     def focus(self, message_id: MessageId) -> bool:
-        """Scroll to a message and give it the focus; return whether it is on this branch."""
+        """Scroll to a message and focus it; return False if it is not on the visible branch."""
         view = self.reveal(message_id)
         if view is not None:
             view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         return view is not None
 
     def walk(self, step: int) -> bool:
-        """Give the focus to the message before or after the one that has it; return whether there is one."""
+        """Focus the message before (-1) or after (1) the focused one; return False behind the last one."""
         focused = self.focused_message_id
         index = (len(self._ids) if focused is None else self._index[focused]) + step
         if not self._ids or index >= len(self._ids):
@@ -88,7 +84,7 @@ class Transcript(MessageList):
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
-        """What Tab leads to is seen, be it at the end of a message that is higher than the page."""
+        """Scroll to the widget that Tab focuses, even at the end of a message taller than the page."""
         is_moved = super().focusNextPrevChild(next)
         focus, focused = self.window().focusWidget(), self.focused_message_id
         view = None if focused is None else self.view(focused)
@@ -98,69 +94,72 @@ class Transcript(MessageList):
         return is_moved
 
     def step_sibling(self, message_id: MessageId, step: int) -> None:
-        """Show another version of a message in its place."""
+        """Show the next version of a message (1) or the previous one (-1)."""
         view = self.view(message_id)
         had_focus = view is not None and self.window().focusWidget() is view.text
-        self._is_choosing = True
-        chosen = self._controller.shown.choose_sibling(message_id, step)
-        self._is_choosing = False
+        self._is_switching_version = True
+        chosen = self._conversation.choose_sibling(message_id, step)
+        self._is_switching_version = False
         if had_focus and (view := self.view(chosen)) is not None:
             view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # --- the branch ----------------------------------------------------------------------------------------
 
     def show_branch(self) -> None:
-        """Show the path; messages that stay keep their views, and what is read keeps its place on screen."""
-        path, before, sight = self._controller.shown.path, list(self._ids), self._sight
+        """Show the current path. Messages on both paths keep their views, and the text being read stays in place."""
+        path, before = self._conversation.path, list(self._ids)
         ids = [message.id for message in path]
-        same = _num_same(before, ids)
-        was_seen = same < len(before) and sight.is_seen(same)
-        place = sight.place(same) if was_seen else 0
-        focus = self.window().focusWidget()
+        num_same = _num_same(before, ids)
+        was_visible = num_same < len(before) and self._position.is_visible(num_same)
+        offset = self._position.held_offset(num_same) if was_visible else 0
         focused = self.focused_message_id
-        read = None if focused is None else self.view(focused)
-        # Who writes in a message is done with it once it is gone.
-        is_read = read is not None and focus is read.text
-        conversation = self._controller.shown.conversation
+        # Otherwise the focus is in an editor or on a button, which goes with its message.
+        is_text_focused = focused is not None and self.window().focusWidget() is self._views[focused].text
+        conversation = self._conversation.conversation
         conversation_id = None if conversation is None else conversation.id
-        is_another = same == 0 and conversation_id != self._conversation_id
+        is_other_conversation = num_same == 0 and conversation_id != self._conversation_id
         self._conversation_id = conversation_id
 
-        self.replace_from(same, path[same:])
+        self.replace_from(num_same, path[num_same:])
         for message_id in list(self._views):
             self._show_again(message_id)
-        is_asked = 0 < len(ids) - same <= _MOST_ASKED and self._controller.shown.is_streaming(ids[-1])
-        if is_another:
-            sight.hold_end()
-        elif same < min(len(before), len(ids)):
-            # Another version stands where the old one did.
+        is_answering = 0 < len(ids) - num_same <= _MAX_ADDED and self._conversation.is_streaming(ids[-1])
+        if is_other_conversation:
+            self._position.hold_end()
+        elif num_same < min(len(before), len(ids)):
+            # Another version takes the place of the old one.
             self._animation.stop()
-            sight.hold(same, place if was_seen else 0, follows_end=is_asked and not self._is_choosing)
-        elif same < len(before):
-            self._keep_what_is_left()
-        elif is_asked and (sight.follows_end or self.isActiveWindow()):
-            # Who asks wants to see what comes; another window may show the same conversation, and ask there.
-            sight.hold_end()
+            follows_end = is_answering and not self._is_switching_version
+            self._position.hold(num_same, offset, follows_end=follows_end)
+        elif num_same < len(before):
+            self._hold_last()
+        elif is_answering and (self._position.follows_end or self.isActiveWindow()):
+            # An inactive window that shows the same conversation does not scroll to the new answer.
+            self._position.hold_end()
         self.arrange()
-        if focused is not None and focus is not None and self.focused_message_id is None:
-            place = before.index(focused)
-            stays = is_read and not is_another and place < len(ids) and path[place].role == "assistant"
-            instead = self.view(ids[place]) if stays else None
-            if instead is not None:
-                # Who reads an answer goes on with the one that stands there now; who asked writes.
-                instead.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
-            else:
-                self.focus_lost.emit()
-        self._maker.start()
+        if focused is not None and self.focused_message_id is None:
+            index = before.index(focused)
+            is_replaced = is_text_focused and not is_other_conversation and index < len(ids)
+            self._move_focus(path[index] if is_replaced else None)
+        self._idle_timer.start()
 
-    def _keep_what_is_left(self) -> None:
-        """The lower messages are gone; those above them stay where they are, as long as any is seen."""
-        sight, last = self._sight, len(self._ids) - 1
-        if last >= 0 and self._column.bottom(last) > sight.top:
-            self._animation.stop()
-            sight.hold(last, sight.place(last))
+    def _move_focus(self, replacement: Message | None) -> None:
+        """Focus the answer that replaces the focused message. After a question, the user writes in the composer."""
+        is_answer = replacement is not None and replacement.role == "assistant"
+        view = self.view(replacement.id) if replacement is not None and is_answer else None
+        if view is not None:
+            view.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         else:
-            sight.hold_end()
+            self.focus_lost.emit()
+
+    def _hold_last(self) -> None:
+        """After the last messages were removed, keep those above in place if any of them is visible."""
+        position, last = self._position, len(self._ids) - 1
+        if last >= 0 and self._column.bottom(last) > position.top:
+            self._animation.stop()
+            position.hold(last, position.held_offset(last))
+        else:
+            position.hold_end()
 
     def _show_changed(self, message_id: MessageId) -> None:
         if self.view(message_id) is not None:
@@ -169,13 +168,13 @@ class Transcript(MessageList):
             self.text_changed.emit(message_id)
         else:
             self._on_text(message_id, "")
-        self._maker.start()
+        self._idle_timer.start()
 
     def _show_again(self, message_id: MessageId) -> None:
         view, shown = self._views[message_id], self.shown(message_id)
         if view.shown != shown:
             view.show_message(shown)
-            self._column.forget(self._index[message_id])
+            self._column.invalidate(self._index[message_id])
 
     def _on_text(self, message_id: MessageId, text: str) -> None:
         view = self.view(message_id)
@@ -196,34 +195,35 @@ class Transcript(MessageList):
     def _render(self) -> None:
         rendered = [message_id for message_id, view in self._views.items() if view.render_appended()]
         for message_id in rendered:
-            self._column.forget(self._index[message_id])
+            self._column.invalidate(self._index[message_id])
         for message_id in self._grown & (self._index.keys() - self._views.keys()):
-            (height,) = self.estimates([self._controller.shown.message(message_id)])
+            (height,) = self.estimates([self._conversation.message(message_id)])
             self._column.estimate(self._index[message_id], height)
         self._grown.clear()
         self.arrange()
         for message_id in rendered:
             self.text_changed.emit(message_id)
 
-    # --- what the list asks --------------------------------------------------------------------------------
+    # --- for the message list ------------------------------------------------------------------------------
 
     @override
     def shown(self, message_id: MessageId) -> ShownMessage:
-        message = self._controller.shown.message(message_id)
+        message = self._conversation.message(message_id)
         is_last = message_id == self._ids[-1]
+        can_continue = self._conversation.can_continue(message)
         return ShownMessage(
             message=message,
-            # As they are now: the tree's own list grows.
-            siblings=tuple(self._controller.shown.siblings(message_id)),
-            actions=row_actions(message, can_continue=self._controller.shown.can_continue(message), is_last=is_last),
-            is_streaming=self._controller.shown.is_streaming(message_id),
+            # A copy, because the tree appends to its own list.
+            siblings=tuple(self._conversation.siblings(message_id)),
+            actions=row_actions(message, can_continue=can_continue, is_last=is_last),
+            is_streaming=self._conversation.is_streaming(message_id),
             is_last=is_last,
             modes=self.modes,
         )
 
     @override
     def all_messages(self) -> Sequence[Message]:
-        return self._controller.shown.path
+        return self._conversation.path
 
     @override
     def connect_view(self, view: MessageView) -> None:
@@ -236,11 +236,10 @@ class Transcript(MessageList):
 
     def _on_editor_opened(self, editor: MessageEditor) -> None:
         self.editor_opened.emit(editor)
-        # Once it has its height.
+        # The editor gets its height in the next turn of the event loop.
         QTimer.singleShot(0, editor, partial(self._reveal_editor, editor))
 
     def _reveal_editor(self, editor: MessageEditor) -> None:
-        """In a low window its field is what is to be seen of a message."""
         view = self.view(editor.message.id)
         if view is not None and editor.text.hasFocus():
             top = editor.mapTo(view, QPoint(0, 0)).y()
@@ -249,11 +248,11 @@ class Transcript(MessageList):
     @property
     @override
     def is_busy(self) -> bool:
-        return self._controller.shown.streaming_message is not None
+        return self._conversation.streaming_message is not None
 
 
 def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
-    """How many messages two branches have in common."""
+    """Return the number of messages that two branches have in common."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((index for index, (old, new) in pairs if old != new), min(len(before), len(after)))
 

@@ -1,4 +1,4 @@
-"""Where the messages of a branch stand, and which part of them is seen; figures alone, no widget."""
+"""The vertical layout of a branch, and the scroll position in it. Independent of Qt widgets; all units are pixels."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from app.ui.theme import LINE_PX
 
 _NEAR_END_PX = 24
 _CHAR_PX = 7.4
-"""How wide a character is on average."""
-_MOST_CHARS = 200_000
-"""Of a longer text the beginning is shown alone."""
+"""The average width of a character."""
+_MAX_CHARS = 200_000
+"""Longer texts are cut on the page."""
 _AROUND_PX: dict[Role, int] = {"system": 80, "user": 80, "assistant": 58, "note": 80, "root": 0}
-"""What a message needs beside its lines: its role, its card, its actions, what it cost."""
+"""The height of everything around the text: heading, card, buttons, footer."""
 _CARD_PX = 32
+"""The left and right margins of a card."""
 
 
 class Column:
-    """Messages one below another: how high each is, as measured or (before that) as estimated, and where it begins."""
+    """The heights of messages one below another, measured or estimated, and their tops."""
 
     def __init__(self, above_px: int, between_px: int, below_px: int) -> None:
         self._between = between_px
@@ -28,18 +29,18 @@ class Column:
         self._heights: list[int] = []
         self._is_measured = bytearray()
         self._tops = [above_px]
-        """Of the first messages, as many as are known; a change forgets those below it."""
+        """The known tops, from the first message on. A change of a height drops those below it."""
 
     def __len__(self) -> int:
         return len(self._heights)
 
     @property
     def height(self) -> int:
-        """Of all, with the space above the first and below the last."""
+        """The total height, with the space above the first message and below the last."""
         return self.top(len(self)) - (self._between if self._heights else 0) + self._below
 
     def top(self, index: int) -> int:
-        """Return where a message begins; for the number of messages, where the next one would."""
+        """Return the top of a message. `index` may be the number of messages: the top of the next one."""
         tops = self._tops
         if index >= len(tops):
             heights = self._heights[len(tops) - 1 : index]
@@ -56,37 +57,37 @@ class Column:
     def is_measured(self, index: int) -> bool:
         return bool(self._is_measured[index])
 
-    def at(self, y: int) -> int:
-        """Return the message that stands at a place, or whose space below does; the first or last one beyond them."""
+    def index_at(self, y: int) -> int:
+        """Return the index of the message at `y`, or of the one above if `y` is between two; clamped at the ends."""
         self.top(len(self))
         return min(max(bisect_right(self._tops, y) - 1, 0), len(self) - 1)
 
     def within(self, top: int, bottom: int) -> range:
-        """Return the messages of which anything lies between two places."""
+        """Return the indices of the messages that overlap the range from `top` to `bottom`."""
         if not self._heights or bottom <= top:
             return range(0)
-        first = self.at(top)
+        first = self.index_at(top)
         if self.bottom(first) <= top:
             first += 1
-        last = self.at(bottom - 1)
+        last = self.index_at(bottom - 1)
         return range(first, last + 1 if self.top(last) < bottom else last)
 
     def measure(self, index: int, height: int) -> bool:
-        """Take in how high a message is; return whether it was not known."""
+        """Set the measured height of a message; return whether the height changed."""
         self._is_measured[index] = True
         return self._set_height(index, height)
 
     def estimate(self, index: int, height: int) -> bool:
-        """Take in how high a message may be that is not there to be measured."""
+        """Set the estimated height of a message; return whether the height changed."""
         self._is_measured[index] = False
         return self._set_height(index, height)
 
-    def forget(self, index: int) -> None:
-        """What was measured is not so any more; it stays the best estimate."""
+    def invalidate(self, index: int) -> None:
+        """Treat the measured height of a message as an estimate."""
         self._is_measured[index] = False
 
     def replace_from(self, index: int, estimates: Iterable[int]) -> None:
-        """Let other messages stand from `index` on."""
+        """Replace the messages from `index` on by others with these estimated heights."""
         del self._tops[index + 1 :]
         self._heights[index:] = estimates
         self._is_measured[index:] = bytes(len(self._heights) - index)
@@ -99,26 +100,26 @@ class Column:
         return True
 
 
-class Sight:
-    """Which part of a column is seen. It holds to a message, or to the end; so nothing jumps as heights change."""
+class ScrollPosition:
+    """The visible part of a column. It is anchored to a message or to the end, so nothing jumps when heights change."""
 
     def __init__(self, column: Column) -> None:
         self.column = column
         self.height = 0
-        """Of what is seen at once."""
+        """The height of the viewport."""
         self.top = 0
         self.follows_end = True
         self._held: tuple[int, int] | None = None
-        """A message and how far below the upper edge it begins; None: the end is held alone."""
+        """The message it is anchored to, and that message's offset; None if it is anchored to the end."""
 
     @property
     def end(self) -> int:
-        """The top at which the end of the column is at the lower edge."""
+        """The value of `top` at which the end of the column is at the bottom of the viewport."""
         return max(0, self.column.height - self.height)
 
     @property
     def max_top(self) -> int:
-        """How far one can scroll. What is asked for may need more room below it than there is yet."""
+        """The maximum of the scroll bar. A new question may be held with free space below, for its answer."""
         return max(self.end, self.top)
 
     @property
@@ -126,33 +127,34 @@ class Sight:
         return self.top + self.height
 
     @property
-    def messages(self) -> range:
-        """Those of which anything is seen."""
+    def visible(self) -> range:
+        """The indices of the visible messages."""
         return self.column.within(self.top, self.bottom)
 
-    def is_seen(self, index: int) -> bool:
-        return index in self.messages
+    def is_visible(self, index: int) -> bool:
+        return index in self.visible
 
     def offset(self, index: int) -> int:
-        """Return how far below the upper edge a message begins."""
+        """Return the distance from the top of the viewport to the top of a message."""
         return self.column.top(index) - self.top
 
     def scroll_to(self, top: int) -> None:
-        """A person goes to a place; one who comes down to the end stays there as it grows."""
+        """Scroll to `top` for the user. At the end, the position follows the end as the column grows."""
         end, before = self.end, self.top
         self.top = min(max(top, 0), max(end, before))
         self.follows_end = self.top >= (end - _NEAR_END_PX if self.top > before else end)
-        self._held = None if self.follows_end and self.top <= end else self._holdable()
+        self._held = None if self.follows_end and self.top <= end else self._anchor()
 
-    def place(self, index: int) -> int:
-        """Return how far below the upper edge a message is to begin; it may be further down, for want of text below."""
+    def held_offset(self, index: int) -> int:
+        """Return the offset a message is held at. Its real offset is greater if there is not enough text below it."""
         held = self._held
         return held[1] if held is not None and held[0] == index else self.offset(index)
 
     def hold(self, index: int, offset: int, *, follows_end: bool = False) -> None:
-        """Keep a message where it is on screen, as far as there is anything to be seen below it.
+        """Anchor to a message at this offset, as far as there is enough text below it.
 
-        `follows_end`: it is yet to grow. There is room below it for that, until it grows out of sight.
+        `follows_end` means that the text below will grow: the offset is kept with free space below it, and once the
+        text reaches the bottom of the viewport, the position follows the end.
         """
         self._held = (index, offset)
         self.follows_end = follows_end
@@ -168,7 +170,7 @@ class Sight:
         return self._held
 
     def settle(self) -> None:
-        """Be where what is held is, after heights have changed or messages were replaced."""
+        """Restore the anchor after heights changed or messages were replaced."""
         end = self.end
         if self._held is not None and self._held[0] >= len(self.column):
             self._held = None
@@ -179,15 +181,15 @@ class Sight:
         index, offset = self._held
         top = max(0, self.column.top(index) - offset)
         if not self.follows_end:
-            # What is held is remembered: it goes back there as soon as there is more below it.
+            # The anchor is kept: the message returns to its offset when there is more text below.
             top = min(top, end)
         elif end >= top:
             self._held, top = None, end
         self.top = top
 
-    def _holdable(self) -> tuple[int, int] | None:
-        """The first message in sight that is measured: those above it may turn out to be higher or lower."""
-        messages = self.messages
+    def _anchor(self) -> tuple[int, int] | None:
+        """Return the first visible message that is measured: the height of others may change."""
+        messages = self.visible
         if not messages:
             return None
         index = next((index for index in messages if self.column.is_measured(index)), messages[0])
@@ -195,12 +197,12 @@ class Sight:
 
 
 def estimated_height(role: Role, text: str, width_px: int) -> int:
-    """Return about how high a message will be at this width; it is near enough for a scroll bar."""
+    """Return an approximate height for a message at this width."""
     num_chars = len(text)
     if not num_chars or role == "note":
         return _AROUND_PX[role] + (LINE_PX if num_chars else 0)
-    if num_chars > _MOST_CHARS:
-        num_chars = _MOST_CHARS
+    if num_chars > _MAX_CHARS:
+        num_chars = _MAX_CHARS
     num_lines = (
         text.count("\n") + 1 + int(num_chars * _CHAR_PX / (width_px if role == "assistant" else width_px - _CARD_PX))
     )

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor
 from app.model.message import MessageId
 from app.ui.theme import theme
 from app.ui.transcript.find_bar import FindBar
-from app.ui.transcript.finding import occurrences
+from app.ui.transcript.hits import occurrences
 from tests.app.ui.conftest import PATIENCE_MS, Person
 
 _NUM_TURNS = 60

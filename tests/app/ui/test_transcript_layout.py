@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.ui.transcript.transcript_layout import Column, Sight, estimated_height
+from app.ui.transcript.transcript_layout import Column, ScrollPosition, estimated_height
 
 _ABOVE, _BETWEEN, _BELOW = 16, 4, 24
 _HEIGHTS = st.lists(st.integers(1, 900), min_size=1, max_size=30)
@@ -33,8 +33,8 @@ def _column(heights: list[int]) -> Column:
     return column
 
 
-def _sight(heights: list[int], height: int) -> Sight:
-    sight = Sight(_column(heights))
+def _sight(heights: list[int], height: int) -> ScrollPosition:
+    sight = ScrollPosition(_column(heights))
     sight.height = height
     sight.settle()
     return sight
@@ -74,7 +74,7 @@ def test_an_empty_column_is_the_space_around_nothing() -> None:
     column = Column(_ABOVE, _BETWEEN, _BELOW)
     assert column.height == _ABOVE + _BELOW
     assert list(column.within(0, 500)) == []
-    sight = Sight(column)
+    sight = ScrollPosition(column)
     sight.height = 300
     sight.settle()
     sight.scroll_to(50)
@@ -103,7 +103,7 @@ def test_a_message_that_is_held_stays_where_it_is_on_screen(heights: list[int], 
         is_short_below = sight.top == sight.end and sight.offset(index) > offset
         assert sight.offset(index) == offset or is_short_above or is_short_below
         assert sight.top <= sight.end
-        assert sight.place(index) == offset
+        assert sight.held_offset(index) == offset
 
 
 @settings(max_examples=50)
@@ -129,7 +129,7 @@ def test_another_version_stands_where_the_old_one_did(
 ) -> None:
     sight = _sight(heights, seen)
     sight.scroll_to(data.draw(st.integers(0, sight.end)))
-    index = data.draw(st.sampled_from(sight.messages)) if sight.messages else 0
+    index = data.draw(st.sampled_from(sight.visible)) if sight.visible else 0
     offset = sight.offset(index)
     sight.column.replace_from(index, others)
     sight.hold(index, offset, follows_end=follows_end)
@@ -154,18 +154,18 @@ def test_scrolling_up_into_messages_that_turn_out_higher_moves_what_was_seen_by_
 ) -> None:
     sight = _sight(heights, seen)
     column = sight.column
-    for index in sight.messages:
+    for index in sight.visible:
         column.measure(index, heights[index])
     for _ in range(20):
-        seen_before = {index: sight.offset(index) for index in sight.messages if column.is_measured(index)}
+        seen_before = {index: sight.offset(index) for index in sight.visible if column.is_measured(index)}
         before = sight.top
         sight.scroll_to(sight.top - 40)
         moved = before - sight.top
-        for index in list(sight.messages):
+        for index in list(sight.visible):
             if not column.is_measured(index):
                 column.measure(index, heights[index] * 3)
         sight.settle()
-        still = [index for index in sight.messages if index in seen_before]
+        still = [index for index in sight.visible if index in seen_before]
         if sight.top > 0:
             assert {index: sight.offset(index) for index in still} == {
                 index: seen_before[index] + moved for index in still

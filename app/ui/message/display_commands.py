@@ -1,4 +1,4 @@
-"""What the actions for reading do: tokens, text as it was written, thoughts, links, going on from the cursor."""
+"""The commands for the display of messages: tokens, source text, thoughts, links, and going on from the cursor."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 _GO_ON = DisplayAction.GO_ON_FROM_HERE.value
-_MUCH = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
-"""Of what is said of costs the most that is common: there is room for that before a cost is known."""
+_LONG_COST = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
+"""A cost with a long text, to reserve room in the menu."""
 
 
-class ReadingCommands(QObject):
-    """Works on the message that the window says is meant, and on all of them where the tokens are shown."""
+class DisplayCommands(QObject):
+    """The menu's display actions, which work on the current message, and the token display of the whole page."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class ReadingCommands(QObject):
         self._theme = theme
         self._legend = Late(self._make_legend)
         self._costs = PromptCosts(controller.program.session, self)
-        self._costs.known.connect(self._call_with_cost)
+        self._costs.known.connect(self._show_cost)
         controller.program.settings_changed.connect(self._show_tokens)
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -58,7 +58,7 @@ class ReadingCommands(QObject):
         }
 
     def update(self) -> None:
-        """Let those be chosen that are possible now."""
+        """Enable the possible actions in the menu."""
         self._show_tokens()
         message_id = self._current()
         is_answer = message_id is not None and self._transcript.shown(message_id).message.role == "assistant"
@@ -74,25 +74,24 @@ class ReadingCommands(QObject):
     # --- going on from here --------------------------------------------------------------------------------
 
     def _ask_cost(self, message_id: MessageId | None) -> None:
-        """Ask what it would cost to go on from the cursor in an answer, for a menu that is about to show."""
-        menu, view = self._menus.menu("Message"), self._transcript.view(message_id) if message_id is not None else None
-        answer = (
-            None if view is None else self._controller.forks.beginning_at(view.message.id, view.text.source_position)
-        )
+        """Show in the menu what going on from the cursor in an answer would cost, once the worker has said."""
+        menu, forks = self._menus.menu("Message"), self._controller.forks
+        view = self._transcript.view(message_id) if message_id is not None else None
+        answer = None if view is None else forks.beginning_at(view.message.id, view.text.source_position)
         self._menus.set_text(_GO_ON, "")
         menu.setMinimumWidth(0)
         if answer is None or answer.record is None:
             self._costs.forget()
             return
-        # The menu does not move when the cost comes.
-        self._call_with_cost(_MUCH)
+        # The open menu keeps its width when the cost arrives.
+        self._show_cost(_LONG_COST)
         menu.setMinimumWidth(menu.sizeHint().width())
         self._menus.set_text(_GO_ON, "")
-        path, place = self._controller.shown.path, answer.parent_id
-        above = path[: next((number for number, message in enumerate(path, 1) if message.id == place), 0)]
+        path, parent_id = self._controller.shown.path, answer.parent_id
+        above = path[: next((number for number, message in enumerate(path, 1) if message.id == parent_id), 0)]
         self._costs.ask(lambda: above, answer.record.template_options, answer)
 
-    def _call_with_cost(self, cost: Cost) -> None:
+    def _show_cost(self, cost: Cost) -> None:
         self._menus.set_text(_GO_ON, f"{self._menus.own_text(_GO_ON)} ({cost_text(cost)})")
 
     # --- tokens --------------------------------------------------------------------------------------------
