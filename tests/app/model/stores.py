@@ -1,4 +1,4 @@
-"""Stores as older versions wrote them, broken ones, and what is left in their files."""
+"""Stores written by older versions, damaged stores, and the text left in their files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from app.model.migrations import MIGRATIONS, migrate
 from app.model.store import Store
 from app.model.tree import Tree
 
-# With rank 1 the index is compared with the messages, too.
+# With rank 1 the index is also compared with the messages.
 INTEGRITY_CHECK = "INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)"
 OLD_RECORD = b'{"model":"guide","token_ids":[4,5],"sampling":{"temperature":0.5},"seed":7,"reason":"eos"}'
 
 
 @contextlib.contextmanager
 def sql(path: Path) -> Generator[sqlite3.Connection]:
-    """A connection of its own to a store."""
+    """Open a separate connection to a store."""
     connection = sqlite3.connect(path, isolation_level=None, timeout=0)
     try:
         yield connection
@@ -28,7 +28,7 @@ def sql(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def write_first_version(path: Path) -> None:
-    """Write a store as the first version did: a question, its answer, and one that was streaming."""
+    """Write a store of the first version: a question, its answer, and one that was streaming."""
     with sql(path) as database:
         database.execute("PRAGMA journal_mode = WAL")
         migrate(database, MIGRATIONS[:1])
@@ -47,7 +47,7 @@ def write_first_version(path: Path) -> None:
 
 
 def bytes_below(folder: Path) -> bytes:
-    """Everything that lies in the files of a folder."""
+    """Return all bytes of the files in a folder."""
     return b"\n".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
 
 
@@ -57,10 +57,10 @@ def shown(store: Store, conversation_id: int) -> list[Message]:
 
 
 def trashed_ids(store: Store) -> list[int]:
-    """The conversations in the trash."""
+    """Return the conversations in the trash."""
     return store.trash.conversations_before(2**63 - 1)
 
 
 def connection_of(store: Store) -> sqlite3.Connection:
-    """The store's own."""
+    """Return the store's own connection."""
     return store._database._connection  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Files that go with a message: read as text or refused with a reason, fenced so that nothing in them gets out."""
+"""Files that go with a message: read as text or refused with a reason, in fences that their text can't close."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from app.model.unsent import Attachment
         (b"\x1b[31mred\x1b[0m\x0c", "\x1b[31mred\x1b[0m\x0c"),
     ],
 )
-def test_a_text_file_is_read_whatever_wrote_it(tmp_path: Path, data: bytes, text: str) -> None:
+def test_a_text_file_is_read_whatever_program_wrote_it(tmp_path: Path, data: bytes, text: str) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(data)
     assert read_attachment(file) == Attachment(name="a.txt", text=text)
 
 
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", b"a\x00b", b"\x81\x8d", bytes(range(256))])
-def test_what_is_no_text_is_refused_by_its_name(tmp_path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(data)
     with pytest.raises(NotAttachedError, match=r"“picture\.png” is no text"):
         read_attachment(file)
 
 
-def test_what_is_too_big_a_folder_or_gone_is_refused_with_a_reason(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_a_folder_or_missing_is_refused_with_a_reason(tmp_path: Path) -> None:
     big = tmp_path / "big.txt"
     big.write_bytes(b"x" * (MOST_BYTES + 1))
     with pytest.raises(NotAttachedError, match=r"has 2 MiB.*Attach a part"):
@@ -65,7 +65,7 @@ def test_a_message_with_files_reads_well() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_no_file_gets_out_of_its_fence(seed: int) -> None:
+def test_no_file_can_close_its_fence(seed: int) -> None:
     draw = random.Random(seed)
     pieces = ["`", "``", "```", "````", "~~~", "\n", "\n\n", "text", "# x", "    ", "- a", "```py", "<b>", "> "]
     files = [

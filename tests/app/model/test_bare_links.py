@@ -1,4 +1,4 @@
-"""Addresses in text: what of it is linked, and what is left as it is."""
+"""Addresses in text: which part is linked, and which text is left alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.model.markdown_parser import parsed
 
 
 def _links(text: str) -> list[tuple[str, str]]:
-    """The links of one paragraph: what is shown, and where it leads."""
+    """Return the links of one paragraph: the shown text, and the target."""
     found: list[tuple[str, str]] = []
     for block in parsed(text, {}):
         target: str | None = None
@@ -47,11 +47,11 @@ def _shown(text: str) -> str:
         ("xhttps://a.example", []),
     ],
 )
-def test_an_address_is_a_link_without_the_sentence_around_it(text: str, addresses: list[str]) -> None:
+def test_an_address_is_linked_without_the_sentence_around_it(text: str, addresses: list[str]) -> None:
     assert [shown for shown, _ in _links(text)] == addresses
 
 
-def test_nothing_that_is_shown_is_lost() -> None:
+def test_no_shown_text_is_lost() -> None:
     text = "One https://a.example/b_(c), two (https://d.example) three: https://e.example/f four"
     assert _shown(text) == text
     assert [target for _, target in _links(text)] == [

@@ -1,4 +1,4 @@
-"""Files that a broken disk has changed: what can be read is read, and nothing but a sentence is ever raised."""
+"""Files damaged by a broken disk: readable parts are read, and only errors with a sentence are raised."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _as_the_program_starts(path: Path) -> Store:
 
 
 def _use(store: Store) -> None:
-    """Do everything that a person could."""
+    """Do everything that a user could do."""
 
     def each_conversation() -> None:
         for conversation in store.conversations.all():
             with contextlib.suppress(StoreError):
                 opened = OpenConversation(store, conversation)
-                # One whose root is lost shows nothing.
+                # A conversation whose root is lost shows nothing.
                 if opened.path:
                     opened.add(opened.leaf.id, "user", "more")
 
@@ -101,7 +101,7 @@ def _harm(data: bytearray, damage: _Damage) -> None:
 
 @settings(max_examples=100)
 @given(damages=_damages)
-def test_whatever_is_broken_in_a_file_the_program_starts_and_raises_sentences(
+def test_the_program_starts_and_raises_only_sentences_whatever_is_damaged(
     tmp_path_factory: pytest.TempPathFactory, sound: Path, damages: list[_Damage]
 ) -> None:
     broken = bytearray(sound.read_bytes())
@@ -115,7 +115,7 @@ def test_whatever_is_broken_in_a_file_the_program_starts_and_raises_sentences(
             assert path.read_bytes() == bytes(broken)
 
 
-def test_a_message_whose_page_is_broken_is_set_aside_and_the_rest_is_there(tmp_path: Path) -> None:
+def test_a_message_on_a_damaged_page_is_set_aside_and_the_rest_is_read(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     with contextlib.closing(Store(path)) as store:
         planted = plant(store, "u1-a1-u2-a2 | a1-u3")
@@ -123,7 +123,7 @@ def test_a_message_whose_page_is_broken_is_set_aside_and_the_rest_is_there(tmp_p
         below = store.add(planted.conversation_id, long.id, "user", "u4")
         other = plant(store, "u5-a5")
     with sql(path) as database:
-        # The first of the pages on which the long text goes on.
+        # The first of the pages that continue the long text.
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = database.execute(
             "SELECT pageno FROM dbstat WHERE name = 'message' AND pagetype = 'overflow' ORDER BY path LIMIT 1"
@@ -151,7 +151,9 @@ def test_a_message_whose_page_is_broken_is_set_aside_and_the_rest_is_there(tmp_p
 
 
 @pytest.mark.parametrize(("column", "value"), [("role", "oracle"), ("state", "asleep")])
-def test_a_message_of_an_unknown_kind_is_told_and_its_text_is_there(tmp_path: Path, column: str, value: str) -> None:
+def test_a_message_of_an_unknown_kind_is_reported_and_its_text_is_shown(
+    tmp_path: Path, column: str, value: str
+) -> None:
     path = tmp_path / "store.sqlite3"
     with contextlib.closing(Store(path)) as store:
         planted = plant(store, "u1-a1")

@@ -1,4 +1,4 @@
-"""Differences of random texts: both sides come back whole, and what is the same in both is found."""
+"""Differences of random texts: both texts come back whole, and common parts are found."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _changed(draw: random.Random, text: str, alphabet: str | list[str]) -> str:
 
 
 @pytest.mark.parametrize("alphabet", _ALPHABETS)
-def test_both_sides_of_all_stretches_are_the_texts_and_same_and_other_take_turns(alphabet: str | list[str]):
+def test_the_stretches_add_up_to_both_texts_and_alternate_between_same_and_other(alphabet: str | list[str]):
     draw = random.Random(str(alphabet))
     for _ in range(400):
         left = _text(draw, alphabet, draw.choice([3, 20, 120]))
@@ -44,7 +44,7 @@ def test_both_sides_of_all_stretches_are_the_texts_and_same_and_other_take_turns
         assert "".join(words(left)) == left
 
 
-def test_the_same_text_differs_in_nothing_and_two_strangers_have_nothing_in_common():
+def test_equal_texts_have_no_differences_and_unrelated_texts_nothing_in_common():
     for text in ("", "a", "One two.\n\nThree", "東京"):
         assert [stretch.is_same for stretch in differences(text, text)] == ([True] if text else [])
     assert [tuple(stretch) for stretch in differences("apple pear", "nut")] == [("apple pear", "nut")]
@@ -58,21 +58,21 @@ def test_the_same_text_differs_in_nothing_and_two_strangers_have_nothing_in_comm
         ("The quick brown fox", "The brown fox", [("quick ", "")]),
         ("one two three", "one three", [("two ", "")]),
         ("I like it.", "I like it!", [(".", "!")]),
-        # Nobody reads two changes where a blank parts them.
+        # Two changes separated by a single space are read as one.
         ("a quick red fox", "a slow blue fox", [("quick red", "slow blue")]),
-        # Of one character another is another.
+        # A single changed character counts as a change.
         ("東京に行きました", "大阪に行きました", [("東京", "大阪")]),
-        # A letter and its accent are one.
+        # A letter and its accent belong together.
         ("cafe\u0301 noir", "cafe noir", [("cafe\u0301", "cafe")]),
         ("👩\u200d🚀 flies", "👩 flies", [("👩\u200d🚀", "👩")]),
         ("first\nsecond\nthird", "first\nthird", [("second\n", "")]),
     ],
 )
-def test_what_differs_is_what_a_reader_would_say(left: str, right: str, changed: list[tuple[str, str]]):
+def test_differences_are_those_that_a_reader_would_see(left: str, right: str, changed: list[tuple[str, str]]):
     assert [tuple(stretch) for stretch in differences(left, right) if not stretch.is_same] == changed
 
 
-def test_as_much_is_found_the_same_as_in_the_longest_common_subsequence():
+def test_as_much_is_found_equal_as_in_the_longest_common_subsequence():
     draw = random.Random(1)
     for _ in range(300):
         left = [draw.choice("abcdefgh") for _ in range(draw.randint(0, 12))]
@@ -80,7 +80,7 @@ def test_as_much_is_found_the_same_as_in_the_longest_common_subsequence():
         found = differences(" ".join(left), " ".join(right))
         same = "".join(stretch.left for stretch in found if stretch.is_same).split()
         longest = _longest(left, right)
-        # Words that stand once are matched first, though others might be one more.
+        # Words that occur once are matched first, even if another match would be one word longer.
         assert len(same) <= longest
         assert len(same) >= longest - 4
         if left == right:
@@ -101,7 +101,7 @@ def _longest(left: list[str], right: list[str]) -> int:
     return row[-1]
 
 
-def test_long_texts_with_nothing_that_stands_once_come_back_whole():
+def test_long_texts_without_unique_words_come_back_whole():
     draw = random.Random(2)
     left = "".join(draw.choices("ab \n", k=30_000))
     right = "".join(draw.choices("ab \n", k=30_000))

@@ -1,4 +1,4 @@
-"""What a few letters find: beginnings before middles before letters in their order."""
+"""Fuzzy search: beginnings rank before middles, and those before letters in order."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def _best(typed: str, *texts: str) -> list[str]:
         ("", ("A", "Bcd"), ["A", "Bcd"]),
     ],
 )
-def test_the_nearest_comes_first(typed: str, texts: tuple[str, ...], best: list[str]) -> None:
+def test_the_closest_match_comes_first(typed: str, texts: tuple[str, ...], best: list[str]) -> None:
     assert _best(typed, *texts) == best
 
 
 @given(st.text(min_size=1), st.text())
-def test_whatever_fits_has_all_its_letters_in_their_order(typed: str, text: str) -> None:
+def test_a_match_contains_all_letters_in_order(typed: str, text: str) -> None:
     text = folded(text)
     if fit(folded(typed), text) is None:
         return
@@ -45,5 +45,5 @@ def test_whatever_fits_has_all_its_letters_in_their_order(typed: str, text: str)
 
 
 @given(st.text(), st.text(), st.text())
-def test_what_stands_in_a_text_fits_it(before: str, word: str, after: str) -> None:
+def test_every_substring_matches(before: str, word: str, after: str) -> None:
     assert fit(folded(word), folded(before) + folded(word) + folded(after)) is not None

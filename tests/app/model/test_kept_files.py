@@ -1,4 +1,4 @@
-"""What workers keep on disk: counted and removed, and nothing else in the folder touched."""
+"""Files that workers keep on disk: counted and removed, and nothing else in the folder touched."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_every_models_files_are_counted_and_removed_and_their_folders_stay(tmp_p
     assert kept.num_bytes == 42
     assert kept.empty() == Emptied(num_bytes=42, num_left=0)
     assert kept.num_bytes == 0
-    # A worker that uses them goes on writing there.
+    # A worker that uses a folder continues to write there.
     assert sorted(folder.name for folder in tmp_path.iterdir()) == [_KEY, _KEY[::-1]]
 
 
-def test_whatever_else_lies_there_stays(tmp_path: Path) -> None:
+def test_all_other_files_stay(tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     others = [
         _write(folder / "conversations.sqlite3"),
@@ -53,7 +53,7 @@ def test_whatever_else_lies_there_stays(tmp_path: Path) -> None:
     assert (folder / _KEY / _NAME).is_symlink()
 
 
-def test_what_a_worker_is_just_writing_stays_and_what_a_dead_one_left_goes(tmp_path: Path) -> None:
+def test_a_file_that_a_worker_is_writing_stays_and_a_dead_workers_goes(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     alive = _write(tmp_path / _KEY / f".{os.getpid()}-1.part")
@@ -63,7 +63,7 @@ def test_what_a_worker_is_just_writing_stays_and_what_a_dead_one_left_goes(tmp_p
     assert not left.exists()
 
 
-def test_no_folder_is_an_empty_one(tmp_path: Path) -> None:
+def test_a_missing_folder_counts_as_empty(tmp_path: Path) -> None:
     kept = KeptFiles(tmp_path / "none" / "yet")
     assert kept.num_bytes == 0
     assert kept.empty() == Emptied(num_bytes=0, num_left=0)
@@ -71,7 +71,9 @@ def test_no_folder_is_an_empty_one(tmp_path: Path) -> None:
     assert not kept.folder.exists()
 
 
-def test_what_can_not_be_removed_is_told_and_the_rest_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_removed_are_reported_and_the_rest_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stubborn, other = _write(tmp_path / _KEY / _NAME), _write(tmp_path / _KEY / f"1{_NAME[1:]}", 5)
     unlink = Path.unlink
 

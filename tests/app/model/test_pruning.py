@@ -1,4 +1,4 @@
-"""Branches that are pruned, and folders: what is out of sight and what comes back."""
+"""Pruned branches and folders: they are hidden, and come back whole."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.app.model.stores import shown, sql
 from tests.app.trees import drawn, labels, plant
 
 
-def test_a_pruned_branch_is_out_of_sight_and_search_and_comes_back_as_it_was(store: Store) -> None:
+def test_a_pruned_branch_is_hidden_also_from_search_and_comes_back_unchanged(store: Store) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a2-u3")
     talk = planted.conversation_id
     before = (store.messages.shown_by(talk), store.conversations.choices(talk), labels(shown(store, talk)))
@@ -26,7 +26,7 @@ def test_a_pruned_branch_is_out_of_sight_and_search_and_comes_back_as_it_was(sto
     assert [hit.message.text for hit in store.search.find("u3")] == ["u3"]
 
 
-def test_what_was_pruned_goes_for_good_with_the_trash_but_for_what_another_conversation_shows(
+def test_pruned_messages_are_deleted_with_the_trash_unless_another_conversation_shows_them(
     store: Store, path: Path
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2-u3 | u1-a3")
@@ -35,7 +35,7 @@ def test_what_was_pruned_goes_for_good_with_the_trash_but_for_what_another_conve
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
     assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2-u3"
     assert [hit.conversation.id for hit in store.search.find("u3")] == [fork.id]
-    # What the fork grows by is its own; the branch stays pruned where it was.
+    # Messages added in the fork are its own; the branch stays pruned in its conversation.
     store.add(fork.id, planted.ids["a2"], "user", "u4")
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
     store.messages.prune([planted.ids["a2"]])
@@ -46,19 +46,19 @@ def test_what_was_pruned_goes_for_good_with_the_trash_but_for_what_another_conve
         assert database.execute("SELECT count(*) FROM message").fetchone() == (2 + 4,)
 
 
-def test_what_was_pruned_long_ago_goes_when_the_program_starts(store: Store, path: Path) -> None:
+def test_branches_pruned_long_ago_are_deleted_when_the_program_starts(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     store.messages.prune([planted.ids["u2"]])
     with sql(path) as database:
         database.execute("UPDATE message SET pruned_ms = pruned_ms - ?", (TRASH_KEPT_MS + 1000,))
-    # What is above it was pruned just now.
+    # The branch above it was pruned just now.
     store.messages.prune([planted.ids["a1"]])
     assert store.clean_up("It ended.")
     store.messages.prune([planted.ids["a1"]], is_pruned=False)
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1 | u1-a3"
 
 
-def test_writing_below_what_another_program_pruned_brings_it_back(store: Store, path: Path) -> None:
+def test_writing_below_a_message_that_another_program_pruned_brings_it_back(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1-u2")
     other = Store(path)
     other.messages.prune([planted.ids["a1"]])
@@ -67,7 +67,7 @@ def test_writing_below_what_another_program_pruned_brings_it_back(store: Store, 
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1-u2-a2"
 
 
-def test_another_text_in_an_answers_place_has_none_of_its_tokens(store: Store) -> None:
+def test_replacing_the_text_of_an_answer_removes_its_tokens(store: Store) -> None:
     planted = plant(store, "u1")
     record = Record(model="guide", token_ids=(1, 2), token_chars=(1, 2), origins="ss", logprobs=(-1.0, None), seed=7)
     answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", "old", record=record)
@@ -80,7 +80,7 @@ def test_another_text_in_an_answers_place_has_none_of_its_tokens(store: Store) -
         store.set_text(99, "nobody's")
 
 
-def test_folders_hold_conversations_and_those_put_away_come_last(store: Store) -> None:
+def test_folders_hold_conversations_and_archived_ones_come_last(store: Store) -> None:
     first, second, third = (plant(store, "u1-a1").conversation_id for _ in range(3))
     store.conversations.put_into_folder(first, "Work/Trips")
     store.conversations.put_into_folder(second, "Home")

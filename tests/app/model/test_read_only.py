@@ -1,4 +1,4 @@
-"""Stores that can't be written: what can be read of them is read, nothing is overwritten, and why is said."""
+"""Stores that can't be written: they are read as far as possible, nothing is overwritten, and the reason is given."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.driver import ROOT
 
 @pytest.fixture
 def path() -> Iterator[Path]:
-    """A store with one conversation, in a folder that everybody may reach."""
+    """A store with one conversation, in a folder that everybody may enter."""
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     with contextlib.closing(Store(folder / "store.sqlite3")) as store:
@@ -37,7 +37,7 @@ def path() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _nobody() -> Generator[None]:
-    """Whoever this is in the test, someone who may not write what others may not."""
+    """Become a user without write permission, whoever runs the test."""
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(65534)
@@ -86,7 +86,7 @@ def test_a_read_only_folder_is_read(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_read_only_folder_after_a_kill_is_read_with_what_lies_in_the_log(path: Path) -> None:
+def test_a_read_only_folder_after_a_kill_is_read_including_the_log(path: Path) -> None:
     store = Store(path)
     plant(store, "u2-a2")
     copy = path.parent / "copy"
@@ -103,7 +103,7 @@ def test_a_read_only_folder_after_a_kill_is_read_with_what_lies_in_the_log(path:
     copy.chmod(0o755)
 
 
-def test_an_older_store_that_can_t_be_written_is_read_as_if_it_was_up_to_date(path: Path) -> None:
+def test_an_older_store_that_cannot_be_written_is_read_as_if_it_was_up_to_date(path: Path) -> None:
     old = path.with_name("old.sqlite3")
     write_first_version(old)
     with sql(old) as database:
@@ -123,7 +123,7 @@ def test_an_older_store_that_can_t_be_written_is_read_as_if_it_was_up_to_date(pa
     assert old.read_bytes() == before
 
 
-def test_a_store_of_a_newer_version_is_read_and_left_as_it_is(path: Path) -> None:
+def test_a_store_of_a_newer_version_is_read_and_left_unchanged(path: Path) -> None:
     with sql(path) as database:
         database.execute("ALTER TABLE message ADD COLUMN colour TEXT")
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -136,7 +136,7 @@ def test_a_store_of_a_newer_version_is_read_and_left_as_it_is(path: Path) -> Non
     assert path.read_bytes() == before
 
 
-def test_a_newer_store_that_nothing_can_be_read_of_is_said_to_be_one(path: Path) -> None:
+def test_a_newer_store_that_cannot_be_read_is_named_as_newer(path: Path) -> None:
     with sql(path) as database:
         database.execute("ALTER TABLE message RENAME TO node")
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -159,7 +159,7 @@ def _no_database(_: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [_cut_short, _zeros, _no_database])
-def test_in_place_of_a_damaged_file_its_newest_sound_backup_is_read(
+def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
     path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     backups = Backups(path)
@@ -180,7 +180,7 @@ def test_in_place_of_a_damaged_file_its_newest_sound_backup_is_read(
     assert path.read_bytes() == before
 
 
-def test_where_there_is_nothing_to_read_the_program_starts_empty_and_says_why(path: Path) -> None:
+def test_without_anything_to_read_the_program_starts_empty_and_says_why(path: Path) -> None:
     path.write_bytes(b"once upon a time " * 500)
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert "Put a backup in the file's place" in store.why_read_only
@@ -188,7 +188,7 @@ def test_where_there_is_nothing_to_read_the_program_starts_empty_and_says_why(pa
         _refuses_all_changes(store)
 
 
-def test_a_store_that_another_program_locks_is_opened_read_only_and_said_to_be_in_use(path: Path) -> None:
+def test_a_store_locked_by_another_program_is_opened_read_only_and_named_as_in_use(path: Path) -> None:
     with sql(path) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -229,7 +229,7 @@ def _without_room(path: Path, num_bytes: int) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_disk_without_room_is_told_and_what_was_stored_is_read(path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_stored_text_is_read(path: Path) -> None:
     before = path.read_bytes()
     said = _without_room(path, len(before))
     assert said[0] == "1 4"
@@ -240,7 +240,7 @@ def test_a_disk_without_room_is_told_and_what_was_stored_is_read(path: Path) -> 
         assert len(store.conversations.all()) == 1
 
 
-def test_a_disk_without_room_for_anything_is_told_and_what_was_stored_is_read(path: Path) -> None:
+def test_a_disk_without_any_room_is_reported_and_the_stored_text_is_read(path: Path) -> None:
     before = path.read_bytes()
     said = _without_room(path, 0)
     assert said[0].startswith("refused: ")
@@ -248,7 +248,7 @@ def test_a_disk_without_room_for_anything_is_told_and_what_was_stored_is_read(pa
     assert path.read_bytes() == before
 
 
-def test_an_older_store_that_there_is_no_room_to_back_up_stays_as_it_is_and_is_read(tmp_path: Path) -> None:
+def test_an_older_store_without_room_for_its_backup_stays_unchanged_and_is_read(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     write_first_version(path)
     with sql(path) as database:
@@ -262,7 +262,7 @@ def test_an_older_store_that_there_is_no_room_to_back_up_stays_as_it_is_and_is_r
         assert database.execute("PRAGMA user_version").fetchone() == (1,)
 
 
-def test_whoever_reads_only_leaves_others_their_writing(path: Path) -> None:
+def test_a_read_only_program_does_not_block_others_from_writing(path: Path) -> None:
     reader = Store(path, read_only_because="It is a test.")
     with contextlib.closing(Store(path, patience_ms=0)) as writer:
         plant(writer, "u2-a2")

@@ -1,4 +1,4 @@
-"""Backups as they are listed, and one of them put in the store's place: what was there is kept beside."""
+"""The list of backups, and restoring one of them: the replaced store is kept beside it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.app.trees import drawn, plant
 
 
 def _store_with_backup(path: Path) -> tuple[int, Path]:
-    """A conversation, a backup of it, and one more question since."""
+    """A conversation, a backup of it, and one question that was added later."""
     with contextlib.closing(Store(path)) as store:
         planted = plant(store, "u1-a1")
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -30,7 +30,7 @@ def _drawn(path: Path, conversation_id: int) -> str:
         return drawn(store.messages.shown_by(conversation_id))
 
 
-def test_backups_are_listed_with_what_is_in_them_and_whether_they_are_sound(tmp_path: Path) -> None:
+def test_backups_are_listed_with_their_contents_and_whether_they_are_sound(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     _, backup = _store_with_backup(path)
     damaged = backup.with_name("conversations-20200131T120000000000-before-version-3.sqlite3")
@@ -43,11 +43,11 @@ def test_backups_are_listed_with_what_is_in_them_and_whether_they_are_sound(tmp_
     ]
     assert last[0].num_bytes == backup.stat().st_size
     assert last[1].made_ms == 1_580_472_000_000
-    # Nothing was put beside them.
+    # No files were added beside them.
     assert set(backup.parent.iterdir()) == {backup, damaged}
 
 
-def test_a_backup_takes_the_stores_place_and_that_one_is_kept_beside_it(tmp_path: Path) -> None:
+def test_a_backup_replaces_the_store_which_is_kept_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
     kept = put_back(path, backup)
@@ -56,7 +56,7 @@ def test_a_backup_takes_the_stores_place_and_that_one_is_kept_beside_it(tmp_path
     assert backup.exists()
 
 
-def test_what_is_deleted_later_is_deleted_in_the_store_that_was_replaced_too(tmp_path: Path) -> None:
+def test_text_deleted_later_is_also_deleted_in_the_replaced_store(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     with contextlib.closing(Store(path)) as store:
         conversation, question = store.create_conversation("old", "", "a secret of mine")
@@ -69,7 +69,7 @@ def test_what_is_deleted_later_is_deleted_in_the_store_that_was_replaced_too(tmp
     assert all(b"a secret of mine" not in file.read_bytes() for file in backup.parent.iterdir())
 
 
-def test_of_the_stores_that_were_replaced_the_newest_are_kept(tmp_path: Path) -> None:
+def test_only_the_newest_replaced_stores_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     _, backup = _store_with_backup(path)
     kept = [put_back(path, backup) for _ in range(4)]
@@ -78,7 +78,7 @@ def test_of_the_stores_that_were_replaced_the_newest_are_kept(tmp_path: Path) ->
     assert set(Backups(path).files()) == {newest, backup, *kept[-2:]}
 
 
-def test_a_damaged_store_that_nobody_can_open_is_kept_with_its_log(tmp_path: Path) -> None:
+def test_a_damaged_store_that_cannot_be_opened_is_kept_with_its_log(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
     path.write_bytes(b"no database")
@@ -88,7 +88,7 @@ def test_a_damaged_store_that_nobody_can_open_is_kept_with_its_log(tmp_path: Pat
     assert _drawn(path, conversation_id) == "u1-a1"
 
 
-def test_nothing_is_put_back_while_another_program_has_the_store_open_nor_from_a_damaged_backup(tmp_path: Path) -> None:
+def test_nothing_is_restored_from_a_damaged_backup_or_while_another_program_has_the_store_open(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
     with contextlib.closing(Store(path)), pytest.raises(StoreError, match="Another Bough"):

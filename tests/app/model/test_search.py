@@ -1,4 +1,4 @@
-"""Search: what is found of all branches, in any script, compared with looking at every message."""
+"""Search in all branches and any script, compared with looking at every message."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _found(store: Store, typed: str, **filters: object) -> list[str]:
         ("\0", []),
     ],
 )
-def test_as_one_types(store: Store, typed: str, found: list[str]) -> None:
+def test_search_as_you_type(store: Store, typed: str, found: list[str]) -> None:
     _tell(
         store,
         "A branch of a tree",
@@ -115,7 +115,7 @@ _texts = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=12).map("".join
 
 
 def _words(text: str) -> list[str]:
-    """Words as a person sees them, plain, and the characters of scripts without spaces."""
+    """Return the words of a text as a user sees them, and the single characters of scripts without spaces."""
     words, word = [], ""
     for character in unicodedata.normalize("NFC", text).lower():
         plain = unicodedata.normalize("NFD", character)[0] if character < "\u0e00" else character
@@ -140,7 +140,7 @@ def _holds(text: str, phrase: list[str], *, is_open: bool) -> bool:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(_texts, min_size=1, max_size=6), typed=_texts, is_phrase=st.booleans())
-def test_what_is_found_is_what_a_look_at_every_message_finds(
+def test_search_finds_the_same_as_a_look_at_every_message(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], typed: str, is_phrase: bool
 ) -> None:
     typed = " ".join(typed.replace("😀", "").replace("-", "").split())
@@ -159,14 +159,14 @@ def test_what_is_found_is_what_a_look_at_every_message_finds(
             ]
             found = _found(store, typed)
         assert found == sorted(expected)
-        # It stays so when everything is indexed again.
+        # This still holds after everything is indexed again.
         store.search.rebuild()
         assert _found(store, f'"{typed}"' if is_phrase else typed) == found
 
 
 @settings(max_examples=150)
 @given(typed=st.text(max_size=30), text=st.text(max_size=80))
-def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
+def test_any_query_is_accepted_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
     question = asked(typed)
     shown, marks = excerpt(text, question, length=20)
     assert len(shown) <= 22
@@ -175,13 +175,13 @@ def test_anything_can_be_typed_and_every_mark_lies_in_its_excerpt(typed: str, te
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(typed=st.text(max_size=30))
-def test_whatever_is_typed_raises_nothing(store: Store, typed: str) -> None:
+def test_no_query_raises(store: Store, typed: str) -> None:
     if not store.conversations.all():
         _tell(store, "A branch of a tree", "->")
     store.search.find(typed)
 
 
-def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
+def test_the_best_hit_comes_first_with_its_branch(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3-u4")
     long = "leaf " + "much else " * 200
     once = store.add(planted.conversation_id, planted.ids["a2"], "user", long)
@@ -197,25 +197,25 @@ def test_the_best_comes_first_with_the_branch_it_lies_on(store: Store) -> None:
     assert second.excerpt.endswith("…")
 
 
-def test_versions_that_were_pruned_are_not_counted(store: Store) -> None:
+def test_pruned_versions_are_not_counted(store: Store) -> None:
     _, one, _, three = _tell(store, "question", "one", "two", "three")
     store.messages.prune([one.id])
     assert [(hit.message.id, hit.version, hit.num_versions) for hit in store.search.find("three")] == [(three.id, 2, 2)]
 
 
-def test_a_hit_shows_what_was_thought_and_said_without_the_marks_between_them(store: Store) -> None:
+def test_a_hit_shows_reasoning_and_answer_without_the_marks_between_them(store: Store) -> None:
     planted = plant(store, "u1")
     for thought in ("<think>\nA leaf, or none?\n</think>\n\nA leaf.", "A leaf, or none?\n</think>\n\nA leaf."):
         answer = store.add(planted.conversation_id, planted.ids["u1"], "assistant", thought)
         hit = next(hit for hit in store.search.find("leaf") if hit.message.id == answer.id)
         assert hit.excerpt == "A leaf, or none? A leaf."
         assert [hit.excerpt[slice(*mark)] for mark in hit.marks] == ["leaf", "leaf"]
-    # What a person wrote is shown as it is.
+    # The user's text is shown unchanged.
     question = store.add(planted.conversation_id, planted.ids["u1"], "user", "<think> a leaf </think> what is that")
     assert next(hit for hit in store.search.find("what") if hit.message.id == question.id).excerpt == question.text
 
 
-def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_first_is_thrown_away(
+def test_a_message_shared_with_a_fork_is_found_in_the_fork_once_the_original_is_deleted(
     store: Store,
 ) -> None:
     planted = plant(store, "u1-a1-u2")
@@ -231,7 +231,7 @@ def test_a_message_in_the_past_that_a_fork_shares_is_found_in_the_fork_once_the_
     assert [hit.conversation.id for hit in store.search.find("u1")] == [fork.id]
 
 
-def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) -> None:
+def test_messages_in_the_trash_do_not_displace_others(store: Store) -> None:
     kept = _tell(store, "leaf kept")[0]
     thrown, _ = store.create_conversation("thrown", "", "leaf leaf")
     for _ in range(50):
@@ -240,7 +240,7 @@ def test_what_lies_in_the_trash_takes_no_place_from_what_does_not(store: Store) 
     assert [hit.message.id for hit in store.search.find("leaf", limit=5)] == [kept.id]
 
 
-def test_much_that_nobody_sees_hides_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_invisible_messages_hide_no_hit(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.model.search._NUM_RANKED", 3)
     kept = _tell(store, "leaf kept", "leaf kept, too")
     elsewhere = plant(store, "u1-a1 | u1-a2")
@@ -278,7 +278,7 @@ def test_filters(store: Store, tmp_path: Path) -> None:
     assert _found(store, "leaf", conversation_id=1) == ["leaf a", "leaf b", "leaf u"]
 
 
-def test_pinned_messages_are_found_and_those_that_are_starred_too_by_both(store: Store) -> None:
+def test_pinned_messages_are_found_and_starred_and_pinned_ones_by_both_filters(store: Store) -> None:
     planted = plant(store, "u1-a1 | u1-a2")
     first, second = planted.ids["a1"], planted.ids["a2"]
     store.messages.pin_branch(first)
@@ -309,9 +309,7 @@ def test_text_is_found_once_its_answer_has_ended(store: Store) -> None:
         "INSERT INTO message_text (message_text) VALUES ('delete-all')",
     ],
 )
-def test_a_broken_search_index_is_made_again_and_stands_in_nobody_s_way(
-    store: Store, tmp_path: Path, damage: str
-) -> None:
+def test_a_damaged_search_index_is_rebuilt_and_blocks_nothing(store: Store, tmp_path: Path, damage: str) -> None:
     planted = plant(store, "u1-a1")
     with sql(tmp_path / "store.sqlite3") as database:
         database.execute(damage)

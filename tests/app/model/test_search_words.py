@@ -1,4 +1,4 @@
-"""The words of a search that say where: understood, kept apart from what is looked for, put in and taken out."""
+"""Filter words in a search: understood, kept apart from the words to find, added and removed."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from app.model.search import NO_FILTERS
 from app.model.search_words import KEYS, MARKS, marked, said, understood, with_mark, with_word
 
 
-def test_words_that_say_where_are_no_words_to_look_for() -> None:
+def test_filter_words_are_not_searched_for() -> None:
     typed = understood('heap from:you is:starred "two words" model:"my model" after:2026-01-31')
     assert typed.words == 'heap "two words"'
     assert (typed.filters.role, typed.filters.is_starred, typed.filters.model) == ("user", True, "my model")
     assert typed.filters.since_ms == datetime(2026, 1, 31).astimezone().timestamp() * 1000
 
 
-def test_what_says_nothing_that_is_known_is_looked_for() -> None:
+def test_unknown_filters_are_searched_for() -> None:
     for typed in ("from:nobody", "is:it", "after:tomorrow", "after:2026-13-01", "model:", "https://from:you", "note:x"):
         assert understood(typed) == (typed, NO_FILTERS)
 
 
-def test_a_space_behind_the_last_word_stays() -> None:
+def test_a_space_after_the_last_word_stays() -> None:
     assert understood("from:you heap ").words == "heap "
     assert understood("from:you ").words == ""
 
 
-def test_a_word_is_put_in_once_and_taken_out() -> None:
+def test_a_word_is_added_once_and_removed() -> None:
     typed = "heap"
     for key, value in zip(KEYS, ("you", "a model", "starred", "2026-01-31", "2026-02-01"), strict=True):
         typed = with_word(with_word(typed, key, value), key, value)
@@ -36,14 +36,14 @@ def test_a_word_is_put_in_once_and_taken_out() -> None:
     assert typed == "heap"
 
 
-def test_a_message_must_have_every_mark_that_is_asked_for() -> None:
+def test_a_message_must_have_every_mark_in_the_query() -> None:
     filters = understood("IS:Pinned heap is:starred").filters
     assert (filters.is_starred, filters.is_pinned) == (True, True)
     filters = understood("heap is:pinned").filters
     assert (filters.is_starred, filters.is_pinned) == (None, True)
 
 
-def test_a_mark_is_put_in_once_and_taken_out_and_the_other_stays() -> None:
+def test_a_mark_is_added_once_and_removed_and_the_other_stays() -> None:
     typed = "heap"
     for mark in (*MARKS, *MARKS):
         typed = with_mark(typed, mark, is_meant=True)

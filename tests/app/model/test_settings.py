@@ -1,4 +1,4 @@
-"""Settings: written whole or not at all, read whatever the file holds."""
+"""Settings: written whole or not at all, and read whatever the file contains."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_unknown_fields_are_dropped_and_missing_ones_have_their_defaults(tmp_pat
         b'{"x": ' + b"[" * 9999,
     ],
 )
-def test_a_damaged_file_is_kept_aside_and_the_defaults_hold(tmp_path: Path, damaged: bytes) -> None:
+def test_a_damaged_file_is_kept_aside_and_the_defaults_apply(tmp_path: Path, damaged: bytes) -> None:
     path = tmp_path / "settings.json"
     path.write_bytes(damaged)
     assert load_settings(path) == Settings()
@@ -62,7 +62,7 @@ def test_a_damaged_file_is_kept_aside_and_the_defaults_hold(tmp_path: Path, dama
     assert (tmp_path / "settings.damaged").read_bytes() == damaged
 
 
-def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(
+def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "settings.json"
@@ -79,7 +79,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_nothing_beside_it(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_was_there_is_replaced_only_once_the_new_is_on_the_disk(
+def test_the_old_file_is_replaced_only_once_the_new_one_is_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
@@ -95,7 +95,7 @@ def test_what_was_there_is_replaced_only_once_the_new_is_on_the_disk(
     assert path.read_bytes() == b"new"
 
 
-def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
+def test_a_written_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     (tmp_path / "ordinary").touch()
     write_atomically(tmp_path / "written", b"")
     rights = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ordinary", "written")]
@@ -113,7 +113,7 @@ def test_a_written_file_has_the_rights_of_any_new_file(tmp_path: Path) -> None:
         ("null", Keeping()),
     ],
 )
-def test_what_is_good_in_a_file_with_a_bad_value_is_kept(tmp_path: Path, keeping: str, good: Keeping) -> None:
+def test_good_values_are_kept_beside_a_bad_one(tmp_path: Path, keeping: str, good: Keeping) -> None:
     path = tmp_path / "settings.json"
     text = f'{{"theme": "dark", "model": "/m", "overflow": "panic", "last_conversation": 4, "keeping": {keeping}}}'
     path.write_text(text)

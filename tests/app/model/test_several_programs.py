@@ -1,4 +1,4 @@
-"""Several programs at once on one store: each one's words are there, in order, and none takes another's away."""
+"""Several programs use one store at once: all their messages are there, in order, and none is lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.driver import ROOT
 _NUM_PROGRAMS = 4
 _NUM_MESSAGES = 40
 
-# Writes as the window does: questions, answers that stream, choices; it looks for words, too, and throws things away.
+# Writes like the window: questions, streamed answers, choices; it also searches, and moves conversations to the trash.
 _WRITES = """
 import sys
 from pathlib import Path
@@ -46,7 +46,7 @@ store.close()
 
 def test_programs_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
-    # All of them find a store of the first version, and each would bring it up to date.
+    # All of them find a store of the first version, and each would migrate it.
     write_first_version(path)
     with contextlib.ExitStack() as stack:
         command = [sys.executable, "-c", _WRITES, str(path)]
@@ -90,7 +90,7 @@ def test_programs_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
         database.execute(INTEGRITY_CHECK)
 
 
-def test_what_one_program_throws_away_another_can_still_write_in(tmp_path: Path) -> None:
+def test_a_conversation_deleted_by_one_program_can_still_be_written_by_another(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite3"
     with contextlib.closing(Store(path)) as first, contextlib.closing(Store(path)) as second:
         planted = plant(first, "u1-a1")

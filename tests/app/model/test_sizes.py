@@ -1,4 +1,4 @@
-"""Amounts of memory, as they are said."""
+"""Amounts of memory in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.model.sizes import GIB, MIB, memory_bytes, size_in_words
         (1234 * GIB + 1, "1,234 GiB"),
     ],
 )
-def test_an_amount_is_said_in_the_unit_that_suits_it(num_bytes: int, words: str) -> None:
+def test_an_amount_is_shown_in_a_suitable_unit(num_bytes: int, words: str) -> None:
     assert size_in_words(num_bytes) == words
 
 

@@ -1,4 +1,4 @@
-"""The store: what conversations share, trees and records that are broken, several programs at once."""
+"""The store: sharing between conversations, damaged trees and records, several programs at once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from app.model.tree import Tree
 from tests.app.model.stores import connection_of, shown, sql, trashed_ids
 from tests.app.trees import drawn, labels, plant
 
-# --- what conversations share -------------------------------------------------------------------------------
+# --- sharing between conversations ---------------------------------------------------------------------------
 
 
-def test_a_fork_copies_nothing_and_a_message_goes_with_the_last_conversation_that_reaches_it(
+def test_a_fork_copies_nothing_and_a_message_is_deleted_with_the_last_conversation_that_reaches_it(
     store: Store, path: Path
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
@@ -33,7 +33,7 @@ def test_a_fork_copies_nothing_and_a_message_goes_with_the_last_conversation_tha
         assert database.execute("SELECT count(*) FROM message").fetchone() == (0,)
 
 
-def test_asking_on_in_a_fork_leaves_the_branch_that_it_came_from_as_it_was(store: Store) -> None:
+def test_a_question_in_a_fork_leaves_the_original_branch_unchanged(store: Store) -> None:
     planted = plant(store, "u1-a1")
     fork = store.fork_conversation("fork", planted.ids["a1"])
     store.add(fork.id, planted.ids["a1"], "user", "u2")
@@ -44,7 +44,7 @@ def test_asking_on_in_a_fork_leaves_the_branch_that_it_came_from_as_it_was(store
     assert labels(shown(store, fork.id)) == "u1-a1-u2"
 
 
-def test_a_conversation_that_is_written_in_is_no_trash(store: Store) -> None:
+def test_a_conversation_that_is_written_in_leaves_the_trash(store: Store) -> None:
     planted = plant(store, "u1-a1")
     store.conversations.trash(planted.conversation_id)
     store.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
@@ -88,7 +88,7 @@ def test_a_long_answer_is_not_written_again_with_each_word(store: Store, path: P
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for _ in range(10):
         store.messages.append({answer.id: "word "})
-    # Each write is a page or two of the log.
+    # Each write takes a page or two of the log.
     assert path.with_name("store.sqlite3-wal").stat().st_size < 10 * 5 * 4096
     (whole,) = [message for message in store.messages.shown_by(planted.conversation_id) if message.id == answer.id]
     assert whole.text == "long " * 100_000 + "word " * 10
@@ -97,7 +97,7 @@ def test_a_long_answer_is_not_written_again_with_each_word(store: Store, path: P
         assert database.execute("SELECT count(*) FROM piece").fetchone() == (0,)
 
 
-def test_what_a_person_wrote_has_reached_the_disk_when_it_is_stored(store: Store) -> None:
+def test_the_users_text_is_on_the_disk_when_it_is_stored(store: Store) -> None:
     said: list[str] = []
     connection_of(store).set_trace_callback(said.append)
     conversation, question = store.create_conversation("name", "", "u1")
@@ -109,7 +109,7 @@ def test_what_a_person_wrote_has_reached_the_disk_when_it_is_stored(store: Store
     assert said[-2:] == ["COMMIT", "PRAGMA synchronous = NORMAL"]
 
 
-# --- broken trees and records -------------------------------------------------------------------------------
+# --- damaged trees and records -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_a_person_wrote_has_reached_the_disk_when_it_is_stored(store: Store
         "INSERT INTO choice SELECT 999, id, id FROM message",
     ],
 )
-def test_every_walk_is_total_over_orphans_and_cycles(store: Store, path: Path, damage: str) -> None:
+def test_every_walk_ends_over_orphans_and_cycles(store: Store, path: Path, damage: str) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u2-a3")
     fork = store.fork_conversation("fork", planted.ids["u2"])
     with sql(path) as database:
@@ -149,7 +149,7 @@ def test_every_walk_is_total_over_orphans_and_cycles(store: Store, path: Path, d
 @pytest.mark.parametrize(
     "record", [b"", b"\xff\xfe", b"{", b"[]", b'{"seed": "x"}', b'{"sampling": {"top_p": 7}}', b'{"a":' * 5000]
 )
-def test_a_damaged_record_takes_nothing_else_with_it(store: Store, path: Path, record: bytes) -> None:
+def test_a_damaged_record_affects_nothing_else(store: Store, path: Path, record: bytes) -> None:
     planted = plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("UPDATE message SET record = ? WHERE id = ?", (record, planted.ids["a1"]))
@@ -157,14 +157,14 @@ def test_a_damaged_record_takes_nothing_else_with_it(store: Store, path: Path, r
     assert (answer.text, answer.record) == ("a1", None)
 
 
-def test_bytes_that_are_no_text_are_read_as_far_as_they_are(store: Store, path: Path) -> None:
+def test_invalid_bytes_are_read_as_far_as_they_are_text(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("UPDATE message SET text = CAST(x'61ff62' AS TEXT) WHERE id = ?", (planted.ids["a1"],))
     assert store.messages.shown_by(planted.conversation_id)[-1].text == "a\ufffdb"
 
 
-# --- several programs ---------------------------------------------------------------------------------------
+# --- several programs ----------------------------------------------------------------------------------------
 
 
 def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: Store, path: Path) -> None:
@@ -190,7 +190,7 @@ def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: 
     second.close()
 
 
-def test_an_interrupted_answer_keeps_its_text_and_forgets_ids_that_may_not_be_all_of_it(store: Store) -> None:
+def test_an_interrupted_answer_keeps_its_text_but_not_its_possibly_incomplete_ids(store: Store) -> None:
     planted = plant(store, "u1")
     record = Record(model="guide", token_ids=(1, 2), seed=7)
     answer = store.add(

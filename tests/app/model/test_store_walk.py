@@ -1,4 +1,4 @@
-"""A random walk over all that a store can do, against plain dictionaries."""
+"""A random walk over everything that a store can do, compared with plain dictionaries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = ("leaf", "twig", "Ast", "börse", "木", "שלום", "\0", "😀", "a\0
 
 
 class _Walk:
-    """Does the same to a store and to the dictionaries."""
+    """Does the same things to a store and to the dictionaries."""
 
     def __init__(self, path: Path, seed: int) -> None:
         self.draw = random.Random(seed)
@@ -57,7 +57,7 @@ class _Walk:
     def add(self) -> None:
         talk = self.talk()
         root = self.forest.talks[talk].root
-        # What another program threw away meanwhile, too.
+        # Also conversations that another program has moved to the trash.
         parent = self.draw.choice(sorted(self.forest.below(root)))
         role, text, is_growing = self.draw.choice(["user", "assistant"]), self.text(), self.draw.random() < 0.3
         others = {other: self.forest.path(other) for other in self.forest.talks if other != talk}
@@ -100,7 +100,7 @@ class _Walk:
             self.forest.nodes[number].text += text
 
     def rewrite(self) -> None:
-        """An answer ends, or goes on."""
+        """Let an answer end, or continue."""
         number = self.draw.choice(sorted(self.forest.nodes))
         node = self.forest.nodes[number]
         node.text, node.is_growing = node.text + self.text(), not node.is_growing
@@ -191,10 +191,10 @@ class _Walk:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_random_walk_leaves_the_store_as_plain_dictionaries_say(
+def test_after_a_random_walk_the_store_agrees_with_plain_dictionaries(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of the others all that is thrown away is deleted behind.
+    # Everything that the others move to the trash is deleted in the background.
     monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 1000 if seed % 2 else 0)
     walk = _Walk(path, seed)
     for number in range(400):

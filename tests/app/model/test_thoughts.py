@@ -1,4 +1,4 @@
-"""Thoughts before answers: told from them in every form, finished or not, and from text that is about them."""
+"""Reasoning before answers: found in every format, finished or not, and not confused with text about it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.model.thoughts import may_become_thought, split_thought, thought_second
         ("<think>no end `</thin", "no end `</thin", ""),
     ],
 )
-def test_a_thought_is_told_from_the_answer(text: str, thought: str, answer: str) -> None:
+def test_reasoning_is_separated_from_the_answer(text: str, thought: str, answer: str) -> None:
     found = split_thought(text)
     assert found is not None
     assert found.text == thought
@@ -37,7 +37,7 @@ def test_a_thought_is_told_from_the_answer(text: str, thought: str, answer: str)
     "text",
     ["Plain.", "A tag `</think>` in code", "About <think> in the middle", "Inline </think> in a line.", "", "<thin"],
 )
-def test_text_about_thoughts_is_none(text: str) -> None:
+def test_text_about_reasoning_is_not_reasoning(text: str) -> None:
     assert split_thought(text) is None
 
 
@@ -48,7 +48,7 @@ def test_the_beginning_of_a_mark_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("token_chars", [(), (7, 5, 8, 2)])
-def test_how_long_it_thought_follows_from_what_is_recorded(token_chars: tuple[int, ...]) -> None:
+def test_the_duration_of_reasoning_follows_from_the_record(token_chars: tuple[int, ...]) -> None:
     text = "<think>Well.</think>Ja"
     record = Record(token_chars=token_chars, figures=Figures(new_tokens=4, tokens_per_s=2.0))
     message = Message(id=1, parent_id=None, role="assistant", text=text, record=record)

@@ -1,4 +1,4 @@
-"""Names of conversations: what they are about, short, and never empty where something was said."""
+"""Names of conversations: short, about the topic, and never empty if anything was asked."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def test_the_question_gives_the_name(question: str, title: str) -> None:
         ("notes.md:\n\n````md\nSome ``` text.\n````", "", "notes.md"),
     ],
 )
-def test_where_the_question_says_little_the_answer_gives_the_name(question: str, answer: str, title: str) -> None:
+def test_if_the_question_says_little_the_answer_gives_the_name(question: str, answer: str, title: str) -> None:
     assert says_little(question)
     assert title_of(question, answer) == title
 
 
 @given(st.text(), st.text())
-def test_a_name_is_one_short_line_and_there_where_anything_was_asked(question: str, answer: str) -> None:
+def test_a_name_is_one_short_line_and_never_empty_after_a_question(question: str, answer: str) -> None:
     title = title_of(question, answer)
     assert len(title) <= 48
     assert title == " ".join(title.split())

@@ -1,4 +1,4 @@
-"""The trash: what lies there, what goes with each of it, and that nothing goes which something else reaches."""
+"""The trash: its contents, what is deleted with each entry, and what other conversations keep."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _listed(store: Store) -> list[Thrown]:
             return end.value
 
 
-def test_conversations_and_pruned_branches_lie_there_with_what_goes_with_them(store: Store) -> None:
+def test_conversations_and_pruned_branches_are_listed_with_all_that_belongs_to_them(store: Store) -> None:
     first = plant(store, "u1-a1-u2-a2 | a1-u3")
     second = plant(store, "u4-a4")
     fork = store.fork_conversation("fork", first.ids["a1"])
@@ -45,14 +45,14 @@ def test_conversations_and_pruned_branches_lie_there_with_what_goes_with_them(st
     assert listed[second.conversation_id, None].num_messages == 4
     branch = listed[first.conversation_id, first.ids["u2"]]
     assert (branch.text, branch.num_messages) == ("u2", 2)
-    # Of a conversation that others share a beginning with only the rest goes.
+    # Of a conversation that shares its beginning with others, only the rest is deleted.
     store.conversations.trash(first.conversation_id)
     listed = {(one.conversation_id, one.message_id): one for one in _listed(store)}
     assert listed[first.conversation_id, None].num_messages == 1
     assert listed[fork.id, first.ids["u2"]].num_messages == 2
 
 
-def test_one_conversation_is_deleted_for_good_and_the_others_stay_where_they_are(store: Store) -> None:
+def test_one_conversation_is_permanently_deleted_and_the_others_stay(store: Store) -> None:
     first, second, third = (plant(store, "u1-a1") for _ in range(3))
     store.conversations.trash(first.conversation_id)
     store.conversations.trash(second.conversation_id)
@@ -60,12 +60,12 @@ def test_one_conversation_is_deleted_for_good_and_the_others_stay_where_they_are
     assert trashed_ids(store) == [second.conversation_id]
     assert [one.id for one in store.conversations.all()] == [third.conversation_id]
     assert store.messages.shown_by(first.conversation_id) == []
-    # What is not in the trash is not deleted, whoever asks.
+    # A conversation that is not in the trash is never deleted.
     assert store.delete_permanently([third.conversation_id]) == 0
     assert drawn(store.messages.shown_by(third.conversation_id)) == "u1-a1"
 
 
-def test_a_branch_is_deleted_for_good_but_for_what_a_fork_of_it_shows(store: Store) -> None:
+def test_a_branch_is_permanently_deleted_except_for_messages_that_a_fork_shows(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u2-a3 | a1-u4")
     fork = store.fork_conversation("fork", planted.ids["a2"])
     store.messages.prune([planted.ids["u2"]])
@@ -74,7 +74,7 @@ def test_a_branch_is_deleted_for_good_but_for_what_a_fork_of_it_shows(store: Sto
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1-u4"
 
 
-def test_two_forks_of_a_conversation_that_is_gone_are_deleted_one_after_the_other(store: Store) -> None:
+def test_two_forks_of_a_deleted_conversation_are_deleted_one_after_the_other(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | a1-u3-a3")
     one = store.fork_conversation("one", planted.ids["a2"])
     other = store.fork_conversation("other", planted.ids["a3"])
@@ -87,7 +87,7 @@ def test_two_forks_of_a_conversation_that_is_gone_are_deleted_one_after_the_othe
     assert store.empty_trash() == 6
 
 
-# --- much of it ------------------------------------------------------------------------------------------------
+# --- large trash ---------------------------------------------------------------------------------------------
 
 
 def _num_stored(store: Store) -> int:
@@ -96,7 +96,7 @@ def _num_stored(store: Store) -> int:
 
 
 def _grown(store: Store, num_messages: int) -> int:
-    """A conversation of so many messages and four more; return it."""
+    """Return a conversation with this many messages and four more."""
     planted = plant(store, "u1-a1")
     parent = planted.ids["a1"]
     for number in range(num_messages):
@@ -104,7 +104,7 @@ def _grown(store: Store, num_messages: int) -> int:
     return planted.conversation_id
 
 
-def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
+def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_background(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 10)
@@ -117,10 +117,10 @@ def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
     assert store.messages.shown_by(thrown) == trashed_ids(store) == _listed(store) == []
     assert store.search.find("turn 39") == []
     assert store.empty_trash() == 0
-    # Nobody brings back what is on its way.
+    # Nothing that is being deleted can be restored.
     store.messages.prune([kept.ids["u2"]], is_pruned=False)
     assert drawn(store.messages.shown_by(kept.conversation_id)) == "u1-a1"
-    # The program ends in the midst of it.
+    # The program ends in the middle of it.
     answers = iter([False, False, True])
     with sql(store.path) as database:
         set_up(database)
@@ -134,7 +134,7 @@ def test_much_is_out_of_sight_at_once_and_deleted_behind_everywhere(
     assert b"turn 39 geheim" not in bytes_below(store.path.parent)
 
 
-def test_links_that_go_in_circles_are_deleted_all_the_same(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circular_links_are_deleted_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
     monkeypatch.setattr("app.model.erasing._SLICE", 1)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
@@ -149,7 +149,9 @@ def test_links_that_go_in_circles_are_deleted_all_the_same(store: Store, monkeyp
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a3"
 
 
-def test_what_another_program_began_there_meanwhile_stays(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conversation_that_another_program_started_there_meanwhile_stays(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     store.messages.prune([planted.ids["a1"]])
@@ -161,7 +163,7 @@ def test_what_another_program_began_there_meanwhile_stays(store: Store, monkeypa
     assert drawn(store.messages.shown_by(fork.id)) == "u1-a1-u2-a2"
 
 
-def test_an_import_is_taken_out_again_but_for_the_past_that_another_fork_shares(store: Store) -> None:
+def test_an_import_is_removed_again_except_for_the_past_that_another_fork_shares(store: Store) -> None:
     planted = plant(store, "u1-a1-u2-a2 | a1-u3-a3")
     one = store.fork_conversation("one", planted.ids["a2"])
     other = store.fork_conversation("other", planted.ids["a3"])

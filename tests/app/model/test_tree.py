@@ -1,4 +1,4 @@
-"""The tree: paths, siblings and lines of random trees, whole or broken, against dictionaries."""
+"""Paths, siblings and lines of random trees, intact or broken, compared with dictionaries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_tree_in_one_line_is_stored_and_read_back(tmp_path: Path, line: str) -
         ("u1-a1 | u2-a2", {}, "u2-a2"),
     ],
 )
-def test_a_path_takes_the_chosen_child_else_the_newest(
+def test_a_path_takes_the_chosen_child_or_else_the_newest(
     tmp_path: Path, line: str, choices: dict[str, str | None], path: str
 ) -> None:
     store = Store(tmp_path / "store.sqlite3")
@@ -56,7 +56,7 @@ def test_a_path_takes_the_chosen_child_else_the_newest(
     store.close()
 
 
-def test_what_lies_above_the_root_has_no_siblings(tmp_path: Path) -> None:
+def test_messages_above_the_root_have_no_siblings(tmp_path: Path) -> None:
     store = Store(tmp_path / "store.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3 | a1-u3 | u2-a4")
     tree = Tree(store.messages.shown_by(planted.conversation_id), planted.ids["u2"])
@@ -72,7 +72,7 @@ def test_every_walk_ends_and_agrees_with_a_plain_one_over_orphans_and_cycles(see
     for _ in range(300):
         num = draw.randint(1, 14)
         is_sound = draw.random() < 0.5
-        # Otherwise any parent at all: itself, one made later, one that is not there.
+        # Otherwise any parent at all: itself, a later message, a missing one.
         parents = {
             number: draw.choice([None, *range(1, number if is_sound else num + 3)]) for number in range(1, num + 1)
         }

@@ -1,4 +1,4 @@
-"""The layout of random trees: what holds of any drawing of a tree; growing is as good as making it anew."""
+"""The layout of random trees: the rules of every drawing, and that growing gives the same as a new layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.model.tree import Tree
 from app.model.tree_layout import MAX_BESIDE, Spot, TreeLayout
 
 _Segment = tuple[tuple[float, float], tuple[float, float]]
-"""A straight piece of a line, across or down: from one place (lane, row) to another."""
+"""A straight piece of a line, across or down, from one position (lane, row) to another."""
 
 
 def _cases() -> Iterator[tuple[random.Random, list[Message], dict[int, int | None]]]:
@@ -42,7 +42,10 @@ def _spots(layout: TreeLayout) -> list[Spot]:
 
 
 def _segments(spot: Spot) -> list[_Segment]:
-    """How a spot hangs from the one above: straight down, or across half a row above itself and down from there."""
+    """Return the pieces that connect a spot with its parent:
+
+    straight down, or half a row above it across, then down.
+    """
     if spot.from_lane < 0:
         return []
     if spot.from_lane == spot.lane:
@@ -60,7 +63,7 @@ def _meets(segment: _Segment, place: tuple[float, float]) -> bool:
     return min(x1, x2) <= place[0] <= max(x1, x2) and min(y1, y2) <= place[1] <= max(y1, y2)
 
 
-def test_every_message_stands_somewhere_or_is_folded_and_no_two_stand_at_one_place():
+def test_every_message_has_its_own_position_or_is_folded():
     for _, messages, choices in _cases():
         tree = Tree(messages, 1)
         layout = TreeLayout(tree, choices, unfolded=range(len(messages) + 1))
@@ -102,7 +105,7 @@ def test_the_chosen_path_goes_straight_down_in_the_first_lane():
         assert (layout.leaf.id if layout.leaf else None) == (path[-1] if path else None)
 
 
-def test_no_line_meets_a_dot_or_another_line_but_where_one_grows_out_of_the_other():
+def test_no_line_meets_a_dot_or_another_line_except_where_it_branches_off():
     for _, messages, choices in itertools.islice(_cases(), 0, 300, 4):
         layout = TreeLayout(Tree(messages, 1), choices)
         for row, spots in enumerate(layout.rows):
@@ -119,7 +122,7 @@ def test_no_line_meets_a_dot_or_another_line_but_where_one_grows_out_of_the_othe
 
 
 def _meets_segment(one: _Segment, other: _Segment) -> bool:
-    """Whether two pieces, each across or down, have a place in common."""
+    """Return whether two pieces share a position."""
     return all(
         max(min(one[0][axis], one[1][axis]), min(other[0][axis], other[1][axis]))
         <= min(max(one[0][axis], one[1][axis]), max(other[0][axis], other[1][axis]))
@@ -127,7 +130,7 @@ def _meets_segment(one: _Segment, other: _Segment) -> bool:
     )
 
 
-def test_more_than_six_siblings_beside_the_chosen_one_are_folded_into_their_number():
+def test_more_than_six_siblings_beside_the_chosen_one_are_folded_into_a_number():
     for _, messages, choices in _cases():
         tree = Tree(messages, 1)
         layout = TreeLayout(tree, choices)
@@ -138,14 +141,14 @@ def test_more_than_six_siblings_beside_the_chosen_one_are_folded_into_their_numb
             assert len(children) - len(shown) == (fold.num_folded if fold else 0)
             if children:
                 assert len(shown) == min(len(children), MAX_BESIDE + 1)
-                # The newest are shown, and the one that goes straight on.
+                # The newest are shown, and the one that continues straight down.
                 straight = layout.below(spot)
                 assert straight is not None
                 rest = sorted(children - {straight.id})
                 assert shown - {straight.id} == set(rest[-MAX_BESIDE:])
 
 
-def test_what_is_wanted_is_never_folded_away_nor_what_stands_below_an_unfolded_parent():
+def test_a_wanted_message_is_never_folded_nor_the_children_of_an_unfolded_parent():
     for draw, messages, choices in _cases():
         tree = Tree(messages, 1)
         ids = [message.id for message in messages if message.role != "root"]
@@ -164,7 +167,7 @@ def test_what_is_wanted_is_never_folded_away_nor_what_stands_below_an_unfolded_p
         assert all(child in layout for parent in parents for child in tree.children(parent))
 
 
-def test_arrows_walk_to_the_parent_to_what_goes_straight_on_and_along_the_row():
+def test_arrows_walk_to_the_parent_straight_down_and_along_the_row():
     for _, messages, choices in _cases():
         layout = TreeLayout(Tree(messages, 1), choices)
         for spot in _spots(layout):
@@ -180,7 +183,7 @@ def test_arrows_walk_to_the_parent_to_what_goes_straight_on_and_along_the_row():
             assert [spot.lane for spot in row] == sorted({spot.lane for spot in row})
 
 
-def test_what_lies_within_lanes_is_found_with_the_next_one_to_the_right():
+def test_the_spots_within_lanes_are_found_with_the_next_one_to_the_right():
     for draw, messages, choices in _cases():
         layout = TreeLayout(Tree(messages, 1), choices)
         for row, spots in enumerate(layout.rows):
@@ -191,7 +194,7 @@ def test_what_lies_within_lanes_is_found_with_the_next_one_to_the_right():
             assert list(layout.within(row, first, last)) == inside + beyond
 
 
-def test_a_layout_that_grew_at_the_visible_end_is_the_one_made_anew():
+def test_a_layout_that_grew_at_its_visible_end_equals_a_new_one():
     num_grown = 0
     for draw, messages, choices in _cases():
         tree = Tree(messages, 1)

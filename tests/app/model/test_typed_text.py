@@ -1,4 +1,4 @@
-"""What a person typed or pasted: nothing of it is lost on its way into the store."""
+"""Typed or pasted text: nothing is lost on its way into the store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.model.typed_text import clean, name_from
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\0b", "😀👩‍👩‍👧", "שלום עולם", "\u202ea", "\r\n\t", "e\u0301"])
-def test_text_stays_as_it_is(text: str) -> None:
+def test_text_is_stored_unchanged(text: str) -> None:
     assert clean(text) == text
 
 
@@ -16,7 +16,7 @@ def test_text_stays_as_it_is(text: str) -> None:
     ("pasted", "cleaned"),
     [("a\ud83db", "a\ufffdb"), ("\ude00", "\ufffd"), ("\ud83d\ude00", "😀"), ("\ud83d\ud83d\ude00", "\ufffd😀")],
 )
-def test_half_a_character_is_shown_as_such_and_two_halves_are_one(pasted: str, cleaned: str) -> None:
+def test_half_a_character_is_marked_and_two_halves_become_one(pasted: str, cleaned: str) -> None:
     assert clean(pasted) == cleaned
     cleaned.encode()
 

@@ -1,4 +1,4 @@
-"""Files that can't be used as a store: each is refused in words, and left as it is."""
+"""Files that can't be used as a store: each is refused with a sentence, and left unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _refusal(path: Path) -> str:
     return str(refused.value)
 
 
-def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(store: Store, path: Path) -> None:
+def test_a_store_of_a_newer_version_is_refused_and_left_unchanged(store: Store, path: Path) -> None:
     plant(store, "u1-a1")
     store.close()
     with sql(path) as database:
@@ -38,7 +38,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(store: Store, p
     assert path.read_bytes() == before
 
 
-def test_the_database_of_another_program_is_refused_and_left_as_it_is(path: Path) -> None:
+def test_the_database_of_another_program_is_refused_and_left_unchanged(path: Path) -> None:
     with sql(path) as database:
         database.execute("CREATE TABLE message (id INTEGER)")
     before = path.read_bytes()
@@ -47,7 +47,7 @@ def test_the_database_of_another_program_is_refused_and_left_as_it_is(path: Path
 
 
 @pytest.mark.parametrize("kind", ["no database", "zeros", "cut short", "a broken page"])
-def test_a_damaged_file_is_refused_and_left_as_it_is(store: Store, path: Path, kind: str) -> None:
+def test_a_damaged_file_is_refused_and_left_unchanged(store: Store, path: Path, kind: str) -> None:
     plant(store, "u1-a1")
     store.close()
     data = path.read_bytes()
@@ -73,7 +73,7 @@ def test_an_empty_file_is_a_new_store(path: Path) -> None:
 
 @pytest.fixture
 def read_only_folder() -> Iterator[Path]:
-    """A folder that may be read and not written, by whoever this is in the test."""
+    """A folder that can be read but not written, whoever runs the test."""
     folder = Path(tempfile.mkdtemp())
     with contextlib.closing(Store(folder / "store.sqlite3")) as store:
         plant(store, "u1-a1")
@@ -90,7 +90,7 @@ def read_only_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_a_read_only_folder_is_refused_and_left_as_it_is(read_only_folder: Path) -> None:
+def test_a_read_only_folder_is_refused_and_left_unchanged(read_only_folder: Path) -> None:
     path = read_only_folder / "store.sqlite3"
     before = path.read_bytes()
     for refused in (path, read_only_folder / "new.sqlite3", read_only_folder / "new" / "store.sqlite3"):
@@ -100,7 +100,7 @@ def test_a_read_only_folder_is_refused_and_left_as_it_is(read_only_folder: Path)
     assert path.read_bytes() == before
 
 
-def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
+def test_a_file_where_the_folder_should_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     assert "can't be opened or written" in _refusal(tmp_path / "data" / "store.sqlite3")
 
@@ -124,7 +124,7 @@ def test_a_database_that_is_locked_while_it_is_opened_says_so(path: Path) -> Non
         other.execute("ROLLBACK")
 
 
-def test_a_full_disk_is_told_and_leaves_no_half_change(store: Store, path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_half_change(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1")
     connection = connection_of(store)
     (num_pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -141,7 +141,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_change(store: Store, path: Path)
         database.execute(INTEGRITY_CHECK)
 
 
-def test_a_broken_migration_leaves_the_store_as_it_was(
+def test_a_failed_migration_leaves_the_store_unchanged(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(store, "u1-a1")
@@ -156,7 +156,7 @@ def test_a_broken_migration_leaves_the_store_as_it_was(
         assert database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
 
 
-def test_a_store_of_an_older_version_is_brought_up_to_date_with_everything_in_it(
+def test_a_store_of_an_older_version_is_migrated_with_all_its_contents(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted = plant(store, "u1-a1")
@@ -170,7 +170,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date_with_everything_in_it
         assert database.execute("SELECT colour FROM message").fetchone() == (None,)
 
 
-def test_programs_that_make_the_same_store_at_once_all_open_it(path: Path) -> None:
+def test_programs_that_create_the_same_store_at_once_all_open_it(path: Path) -> None:
     num = 6
     together = threading.Barrier(num)
     opened: list[list[object]] = []

@@ -1,4 +1,4 @@
-"""What is done for a store in the background: backups, checks, and erasing what was deleted everywhere."""
+"""Background work on a store: backups, checks, and erasing deleted messages everywhere."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def _look(path: Path, said: list[str] | None = None) -> None:
         assert upkeep.wait_for_round(_PATIENCE_S)
 
 
-# --- backups ---------------------------------------------------------------------------------------------------
+# --- backups -------------------------------------------------------------------------------------------------
 
 
-def test_a_day_has_one_backup_and_an_empty_store_none(store: Store, path: Path) -> None:
+def test_there_is_one_backup_a_day_and_none_of_an_empty_store(store: Store, path: Path) -> None:
     backups = Backups(path)
     _look(path)
     assert backups.files() == []
@@ -71,7 +71,7 @@ def test_a_backup_of_another_day_is_followed_by_a_new_one(store: Store, path: Pa
     backups.folder.mkdir()
     for name in ("store-20200101T000000000000.sqlite3", "store-20990101T000000000000.sqlite3"):
         shutil.copy(path, backups.folder / name)
-    # One that was made tomorrow, by a clock that was wrong, is no newer than now.
+    # A backup from the future, made with a wrong clock, does not count as newer than now.
     _look(path)
     _look(path)
     assert len(backups.files()) == 3
@@ -89,7 +89,7 @@ def test_a_few_backups_are_kept_and_those_of_older_versions_besides(store: Store
     assert kept == sorted(kept, reverse=True)
 
 
-def test_a_backup_is_whole_while_others_write(store: Store, path: Path) -> None:
+def test_a_backup_is_complete_while_others_write(store: Store, path: Path) -> None:
     planted = plant(store, "u1-a1")
     backups = Backups(path)
     num_looks = 0
@@ -111,7 +111,7 @@ def test_a_backup_is_whole_while_others_write(store: Store, path: Path) -> None:
     assert len(store.messages.shown_by(1)) == num_before + num_looks
 
 
-def test_a_backup_that_is_given_up_leaves_nothing(store: Store, path: Path) -> None:
+def test_a_cancelled_backup_leaves_nothing(store: Store, path: Path) -> None:
     plant(store, "u1-a1")
     backups = Backups(path)
     with sql(path) as database, pytest.raises(StoppedError):
@@ -120,7 +120,7 @@ def test_a_backup_that_is_given_up_leaves_nothing(store: Store, path: Path) -> N
 
 
 def _damage(path: Path) -> None:
-    """Break a page of the messages, behind what is read when the file is opened."""
+    """Damage a page of the messages, beyond those that are read when the file is opened."""
     with sql(path) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (page,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
@@ -129,7 +129,7 @@ def _damage(path: Path) -> None:
         file.write(b"\xa5" * 3000)
 
 
-def test_what_a_killed_program_left_unfinished_goes_a_day_later(store: Store, path: Path) -> None:
+def test_unfinished_files_of_a_killed_program_are_removed_a_day_later(store: Store, path: Path) -> None:
     plant(store, "u1-a1")
     folder = path.parent / "backups"
     folder.mkdir()
@@ -144,7 +144,7 @@ def test_what_a_killed_program_left_unfinished_goes_a_day_later(store: Store, pa
     assert {file.name for file in folder.iterdir()} == {young.name, other.name, made.name}
 
 
-def test_a_damaged_store_pushes_no_sound_backup_out_and_is_told(path: Path) -> None:
+def test_a_damaged_store_displaces_no_sound_backup_and_is_reported(path: Path) -> None:
     backups = Backups(path)
     with contextlib.closing(Store(path)) as store:
         plant(store, "u1-a1")
@@ -162,7 +162,7 @@ def test_a_damaged_store_pushes_no_sound_backup_out_and_is_told(path: Path) -> N
         backups.make(database)
 
 
-def test_a_search_index_that_does_not_fit_the_messages_is_made_again(store: Store, path: Path) -> None:
+def test_a_search_index_that_does_not_match_the_messages_is_rebuilt(store: Store, path: Path) -> None:
     plant(store, "u1-a1")
     with sql(path) as database:
         database.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
@@ -172,10 +172,10 @@ def test_a_search_index_that_does_not_fit_the_messages_is_made_again(store: Stor
     assert len(Backups(path).files()) == 1
 
 
-# --- older versions --------------------------------------------------------------------------------------------
+# --- older versions ------------------------------------------------------------------------------------------
 
 
-def test_a_store_of_the_first_version_is_migrated_with_a_backup_before(path: Path) -> None:
+def test_a_store_of_the_first_version_is_migrated_after_a_backup(path: Path) -> None:
     write_first_version(path)
     with contextlib.closing(Store(path)) as store:
         messages = store.messages.shown_by(1)
@@ -202,12 +202,12 @@ def test_a_store_of_the_first_version_is_migrated_with_a_backup_before(path: Pat
         assert Backups(path).files() == [backup]
 
 
-# --- erasing ---------------------------------------------------------------------------------------------------
+# --- erasing -------------------------------------------------------------------------------------------------
 
 _SECRET = "zqxjkvwpf"
 
 
-def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> None:
+def test_deleted_text_is_in_no_file_any_more(store: Store, path: Path) -> None:
     kept = path.parent / "kept" / ("0" * 32) / f"{0:08d}-{'0' * 24}-{'0' * 32}.safetensors"
     kept.parent.mkdir(parents=True)
     kept.write_text(_SECRET)
@@ -239,7 +239,7 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
     assert store.empty_trash() == 35
     _look(path)
     left = bytes_below(path.parent)
-    # The index leaves out how a word begins where the one before begins so, too.
+    # The index stores only the rest of a word that begins like the one before.
     assert _SECRET[2:].encode() not in left
     assert not kept.exists()
     with sql(path) as database:
@@ -254,7 +254,7 @@ def test_what_was_deleted_is_in_no_file_any_more(store: Store, path: Path) -> No
         assert [message.text for message in copy.messages.shown_by(2)][-2:] == ["u2", "a2"]
 
 
-def test_what_another_conversation_reaches_stays_everywhere(store: Store, path: Path) -> None:
+def test_messages_that_another_conversation_reaches_stay_everywhere(store: Store, path: Path) -> None:
     planted = plant(store, f"u{_SECRET}-a1 | u{_SECRET}-a2")
     store.fork_conversation("fork", planted.ids["a1"])
     with sql(path) as database:
@@ -267,7 +267,7 @@ def test_what_another_conversation_reaches_stays_everywhere(store: Store, path: 
         assert drawn(copy.messages.shown_by(2)) == f"u{_SECRET}-a1"
 
 
-def test_erasing_that_was_given_up_is_done_the_next_time(
+def test_interrupted_erasing_is_finished_the_next_time(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = plant(store, f"u1-a{_SECRET}").conversation_id
@@ -286,7 +286,7 @@ def test_erasing_that_was_given_up_is_done_the_next_time(
     assert _SECRET[2:].encode() not in bytes_below(path.parent)
 
 
-def test_upkeep_is_given_up_at_once_when_the_program_ends(store: Store, path: Path) -> None:
+def test_upkeep_stops_at_once_when_the_program_ends(store: Store, path: Path) -> None:
     plant(store, "u1-a1")
     for _ in range(20):
         with _upkeep(path):
