@@ -283,6 +283,14 @@ def all_entries() -> Iterator[Entry]:
                 yield entry
 
 
+def menu_texts() -> Iterator[str]:
+    """Yield every text of the menus, for translation."""
+    for title, entries in MENUS:
+        yield title
+        yield from (entry.title for entry in entries if isinstance(entry, Submenu))
+    yield from (entry.text for entry in all_entries())
+
+
 def label(action: QAction) -> str:
     """Return the text of an action without its letter and mnemonic."""
     return action.text().partition("\t")[0].replace("&", "")

@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application, Places
 from app.model.settings import Settings, save_settings
 from app.ui.languages import LANGUAGES, Language, language_in_use
-from app.ui.menus import MENUS, Submenu, all_entries
+from app.ui.menus import menu_texts
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS
 from tests.driver import ROOT
@@ -48,18 +48,11 @@ def _texts_of(file: Path) -> Iterator[str]:
                 yield text.value
 
 
-def _menu_texts() -> Iterator[str]:
-    for title, entries in MENUS:
-        yield title
-        yield from (entry.title for entry in entries if isinstance(entry, Submenu))
-    yield from (entry.text for entry in all_entries())
-
-
 @pytest.mark.parametrize("code", _CODES)
 def test_no_text_of_the_program_lacks_a_translation(code: str) -> None:
     translated = {text for _, text, forms in _messages(code) if forms and all(forms)}
     asked = {text: file.name for file in (ROOT / "app").rglob("*.py") for text in _texts_of(file)}
-    asked |= dict.fromkeys(_menu_texts(), "menus.py")
+    asked |= dict.fromkeys(menu_texts(), "menus.py")
     missing = {text: file for text, file in asked.items() if text and text not in translated}
     assert missing == {}, "`make translations` collects them; then translate them"
 
