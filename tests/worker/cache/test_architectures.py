@@ -1,4 +1,4 @@
-"""The small models: each one reads and goes on, and together they keep what they read in every way there is."""
+"""Small models of every architecture: each one works, and together they use every kind of cache that mlx-lm has."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def classes_of(caches: Iterable[Any]) -> set[str]:
 
 
 def classes_made_by_mlx_lm() -> set[str]:
-    """Look through the source of all its models: some can't be imported everywhere."""
+    """Read the source of all of mlx-lm's models, because some cannot be imported on every machine."""
     made = classes_of(make_prompt_cache(nn.Sequential(nn.Identity())))
     for file in Path(mlx_lm_cache.__file__).parent.glob("*.py"):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -58,7 +58,7 @@ def classes_made_by_mlx_lm() -> set[str]:
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_small_model_reads_a_prompt_in_chunks_and_goes_on_token_by_token(name: str):
+def test_a_small_model_reads_a_prompt_in_chunks_and_continues_token_by_token(name: str):
     model = built(name)
     caches = make_prompt_cache(model)
     token_ids = np.random.default_rng(1).integers(VOCAB_SIZE, size=73).tolist()
@@ -69,16 +69,16 @@ def test_a_small_model_reads_a_prompt_in_chunks_and_goes_on_token_by_token(name:
         assert (logits.max(axis=-1) > logits.min(axis=-1)).all()
 
 
-def test_every_way_in_which_models_keep_what_they_read_is_in_the_table():
+def test_the_table_covers_every_kind_of_cache_that_models_use():
     kept = set[str]().union(*(classes_of(make_prompt_cache(built(name))) for name in ARCHITECTURES))
     made = classes_made_by_mlx_lm()
     assert {"KVCache", "CacheList"} <= made
     assert made <= kept
 
 
-# Biases of some, and rates of forgetting of others, are drawn by their layers.
+# Some layers initialise biases or decay rates themselves.
 @pytest.mark.parametrize("name", ["qwen2", "kimi_linear"])
-def test_a_seed_says_all_weights(name: str):
+def test_a_seed_determines_all_weights(name: str):
     one, same = weights(built(name)), weights(built(name))
     other = weights(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE, seed=1))
     assert all(mx.array_equal(one[path], same[path]) for path in one)

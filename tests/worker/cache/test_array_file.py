@@ -1,4 +1,4 @@
-"""Nested arrays as bytes and back: the same bits, whatever their kind; and bytes that are something else are told."""
+"""Nested arrays as bytes and back: every bit of every kind of array returns, and other bytes raise an error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def is_same(one: Any, other: Any) -> bool:
             return type(one) is type(other) and one == other
 
 
-def some_array(rng: Random) -> mx.array:
+def random_array(rng: Random) -> mx.array:
     shape = [rng.choice([0, 1, 1, 2, 3, 7]) for _ in range(rng.randrange(5))]
     size = 1
     for each in shape:
@@ -64,25 +64,25 @@ def some_array(rng: Random) -> mx.array:
     return drawn.view(dtype).reshape(shape)
 
 
-def something(rng: Random, depth: int = 0) -> Any:
+def random_value(rng: Random, depth: int = 0) -> Any:
     kind = rng.choice(["array", "array", "leaf", "list", "tuple", "dict"] if depth < 4 else ["array", "leaf"])
     several = range(rng.randrange(4))
     match kind:
         case "array":
-            return some_array(rng)
+            return random_array(rng)
         case "list":
-            return [something(rng, depth + 1) for _ in several]
+            return [random_value(rng, depth + 1) for _ in several]
         case "tuple":
-            return tuple(something(rng, depth + 1) for _ in several)
+            return tuple(random_value(rng, depth + 1) for _ in several)
         case "dict":
-            return {rng.choice(["array", "tuple", "dict", "x", ""]): something(rng, depth + 1) for _ in several}
+            return {rng.choice(["array", "tuple", "dict", "x", ""]): random_value(rng, depth + 1) for _ in several}
         case _:
             return rng.choice([None, True, False, 0, -5, 2**40, 0.1, -1e300, float("inf"), "", "ä\n"])
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_what_is_stored_comes_back_bit_for_bit(seed: int):
-    value = something(Random(seed))
+def test_stored_values_come_back_bit_for_bit(seed: int):
+    value = random_value(Random(seed))
     data = as_bytes(value)
     assert is_same(value, from_bytes(data))
     header = read_header(data)
@@ -90,13 +90,13 @@ def test_what_is_stored_comes_back_bit_for_bit(seed: int):
     assert header.num_file_bytes == len(data)
 
 
-def test_views_and_transposed_arrays_are_stored_as_they_look():
+def test_views_and_transposed_arrays_are_stored_with_their_visible_values():
     grid = mx.arange(24).reshape(4, 6)
     value = [grid[1:3, 2:5], grid.T, mx.broadcast_to(grid[:1], (3, 6))]
     assert is_same(value, from_bytes(as_bytes(value)))
 
 
-def test_other_programs_can_read_it(tmp_path: Path):
+def test_other_programs_can_read_the_file(tmp_path: Path):
     value = {"a": mx.arange(5), "b": mx.ones((2, 3), mx.bfloat16)}
     (tmp_path / "file.safetensors").write_bytes(as_bytes(value))
     arrays = mx.load(str(tmp_path / "file.safetensors"))
@@ -105,16 +105,16 @@ def test_other_programs_can_read_it(tmp_path: Path):
 
 
 @pytest.mark.parametrize("value", [{1: 2}, object(), [{"a": {3, 4}}], 1j])
-def test_what_has_no_form_is_refused(value: Any):
+def test_values_that_cannot_be_stored_are_refused(value: Any):
     with pytest.raises(NotStorableError):
         to_buffers(value, {})
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_other_bytes_are_no_such_file_or_still_one(seed: int):
-    """Checksums are somebody else's business, but nothing here may break in another way."""
+def test_changed_bytes_are_read_or_raise_a_damaged_file_error(seed: int):
+    """Checksums are another module's job, but no other error may come from here."""
     rng = Random(seed)
-    data = bytearray(as_bytes([something(rng) for _ in range(3)]))
+    data = bytearray(as_bytes([random_value(rng) for _ in range(3)]))
     match rng.randrange(3):
         case 0:
             del data[rng.randrange(len(data)) :]

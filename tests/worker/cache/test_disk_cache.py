@@ -1,4 +1,4 @@
-"""The folder of files: what was written is found, whatever else lies there is not used, and the limit is kept."""
+"""The disk cache's folder: written files are found, everything else in it is ignored, and the limit holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def new_disk(folder: Path, key: str = "a model", limit_bytes: int = NO_LIMIT) ->
 
 
 def write(disk: DiskCache, after: StoredFile | None, start: int, num_numbers: int = 100) -> StoredFile | None:
-    """Store some numbers that tell of their place."""
+    """Store some numbers that identify their position."""
     stretch = Stretch(after.name if after else None, 10 if after else 0, start, range(start, start + 10), {"n": start})
     return disk.write(stretch, [mx.arange(num_numbers) + start])
 
@@ -40,7 +40,7 @@ def write_chain(disk: DiskCache, length: int, num_numbers: int = 100) -> list[St
 
 
 def found(folder: Path, key: str = "a model") -> list[int]:
-    """After how many tokens the files begin that somebody new finds and can read."""
+    """Return the start positions of the files that a new cache finds and can read."""
     disk = new_disk(folder, key)
     starts: list[int] = []
     for file, stretch in list(disk.find()):
@@ -61,28 +61,28 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in paths_in(folder))
 
 
-def test_what_was_written_is_found_each_behind_the_one_it_goes_on_from(tmp_path: Path):
+def test_written_files_are_found_each_after_the_one_it_continues(tmp_path: Path):
     disk = new_disk(tmp_path)
     write_chain(disk, 5)
     assert found(tmp_path) == [0, 10, 20, 30, 40]
     assert disk.num_bytes == size_of(tmp_path)
 
 
-def test_what_another_key_has_is_not_found(tmp_path: Path):
+def test_files_of_another_key_are_not_found(tmp_path: Path):
     write_chain(new_disk(tmp_path), 2)
     write_chain(new_disk(tmp_path, "another"), 3)
     assert len(found(tmp_path)) == 2
     assert len(found(tmp_path, "another")) == 3
 
 
-def test_the_same_again_is_the_same_file(tmp_path: Path):
+def test_writing_the_same_again_makes_the_same_file(tmp_path: Path):
     first = write_chain(new_disk(tmp_path), 3)
     again = write_chain(new_disk(tmp_path), 3)
     assert [file.name for file in first] == [file.name for file in again]
     assert len(paths_in(tmp_path)) == 3
 
 
-def test_only_its_owner_can_read_the_folder(tmp_path: Path):
+def test_only_the_owner_can_read_the_folder(tmp_path: Path):
     write_chain(new_disk(tmp_path / "cache"), 1)
     (path,) = paths_in(tmp_path)
     assert path.parent.stat().st_mode & 0o077 == 0
@@ -166,14 +166,14 @@ DAMAGES = (
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("seed", range(8))
-def test_a_damaged_file_is_never_used_and_goes(tmp_path: Path, damage: Callable[[Path, Random], None], seed: int):
+def test_a_damaged_file_is_never_used_and_is_removed(tmp_path: Path, damage: Callable[[Path, Random], None], seed: int):
     rng = Random(seed)
     disk = new_disk(tmp_path)
     files = write_chain(disk, 4)
     number = rng.randrange(4)
     paths = {file.name: path for file in files for path in paths_in(tmp_path) if path.name == file.name}
     damage(paths[files[number].name], rng)
-    # Who has known it finds out when it is read, and the others are as they were.
+    # The cache that wrote the file notices when it reads it, and the other files are unchanged.
     values = list(disk.read(files))
     assert [value is None for value in values] == [each == number for each in range(4)]
     assert files[number].is_gone
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_never_used_and_goes(tmp_path: Path, damage: Callable[
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 @pytest.mark.parametrize("seed", range(8))
-def test_who_comes_later_finds_what_lies_before_a_damaged_file(
+def test_a_new_cache_finds_the_files_before_a_damaged_one(
     tmp_path: Path, damage: Callable[[Path, Random], None], seed: int
 ):
     rng = Random(seed)
@@ -194,14 +194,14 @@ def test_who_comes_later_finds_what_lies_before_a_damaged_file(
     starts = found(tmp_path)
     assert starts[:number] == [10 * each for each in range(number)]
     assert 10 * number not in starts
-    # What lies behind it goes with the next look, at the latest.
+    # The files after it are removed by the next search at the latest.
     assert found(tmp_path) == [10 * each for each in range(number)]
     assert len([path for path in paths_in(tmp_path) if path.suffix == ".safetensors" and not path.is_symlink()]) == (
         number
     )
 
 
-def test_a_file_of_another_model_is_no_file_of_ours(tmp_path: Path):
+def test_a_file_of_another_model_is_not_used(tmp_path: Path):
     write_chain(new_disk(tmp_path), 2)
     ours = paths_in(tmp_path)[0].parent
     write_chain(new_disk(tmp_path, "another"), 3)
@@ -212,7 +212,7 @@ def test_a_file_of_another_model_is_no_file_of_ours(tmp_path: Path):
     assert len(list(ours.iterdir())) == 2
 
 
-def test_whatever_else_lies_there_goes(tmp_path: Path):
+def test_foreign_files_in_the_folder_are_removed(tmp_path: Path):
     write_chain(new_disk(tmp_path), 2)
     ours = paths_in(tmp_path)[0].parent
     (ours / "notes.txt").write_text("hello")
@@ -222,7 +222,7 @@ def test_whatever_else_lies_there_goes(tmp_path: Path):
     assert sorted(path.name for path in ours.iterdir() if path.suffix != ".safetensors") == ["a folder"]
 
 
-def test_what_a_dead_process_left_half_written_goes_and_what_a_living_one_writes_stays(tmp_path: Path):
+def test_half_written_files_of_dead_processes_are_removed_and_those_of_live_ones_stay(tmp_path: Path):
     write_chain(new_disk(tmp_path), 1)
     ours = paths_in(tmp_path)[0].parent
     dead = subprocess.Popen([sys.executable, "-c", ""])
@@ -240,10 +240,10 @@ def test_what_a_dead_process_left_half_written_goes_and_what_a_living_one_writes
         living.communicate(b"\n")
 
 
-# --- where nothing can be written ------------------------------------------------------------------------------
+# --- when nothing can be written -----------------------------------------------------------------------------
 
 
-def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_folder_that_cannot_be_made_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     (tmp_path / "file").write_text("no folder")
     disk = new_disk(tmp_path / "file" / "cache")
     assert list(disk.find()) == []
@@ -252,10 +252,10 @@ def test_a_folder_that_cannot_be_made_is_told_once(tmp_path: Path, caplog: pytes
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
 
-def test_a_full_disk_is_told_once_and_what_is_there_can_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_a_full_disk_is_logged_once_and_existing_files_can_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     disk = new_disk(tmp_path)
     files = write_chain(disk, 2)
-    # No file may be longer than that: as on a disk that has no more room, a write ends early, then fails.
+    # With this limit on a file's length, a write ends early and then fails, as on a full disk.
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, before[1]))
     try:
@@ -269,7 +269,7 @@ def test_a_full_disk_is_told_once_and_what_is_there_can_be_read(tmp_path: Path, 
     assert found(tmp_path) == [0, 10]
 
 
-def test_a_folder_that_is_taken_away_is_no_error(tmp_path: Path):
+def test_a_folder_that_is_removed_meanwhile_is_no_error(tmp_path: Path):
     disk = new_disk(tmp_path)
     files = write_chain(disk, 2)
     for path in paths_in(tmp_path):
@@ -278,7 +278,7 @@ def test_a_folder_that_is_taken_away_is_no_error(tmp_path: Path):
     paths[0].rmdir()
     disk.touch(files)
     assert list(disk.read(files)) == [None, None]
-    # One file is lost with it; then it is there again.
+    # One write fails because of it; then the folder exists again.
     assert write(disk, None, 0) is None
     assert write(disk, None, 0) is not None
     assert disk.num_bytes == size_of(tmp_path)
@@ -288,7 +288,7 @@ def test_a_folder_that_is_taken_away_is_no_error(tmp_path: Path):
 # --- the limit -------------------------------------------------------------------------------------------------
 
 
-def test_the_limit_holds_for_all_keys_together_and_what_was_used_longest_ago_goes_its_end_first(tmp_path: Path):
+def test_the_limit_holds_for_all_keys_together_and_the_oldest_chain_goes_first_from_its_end(tmp_path: Path):
     old, new = new_disk(tmp_path, "old"), new_disk(tmp_path, "new")
     one = write_chain(old, 4)
     size = size_of(tmp_path)
@@ -302,11 +302,11 @@ def test_the_limit_holds_for_all_keys_together_and_what_was_used_longest_ago_goe
     assert 0 < len(found(tmp_path, "old")) < 4
     assert found(tmp_path, "old") == [0, 10, 20, 30][: len(found(tmp_path, "old"))]
     assert not any(file.is_gone for file in two)
-    # Who had written it notices when it is read, at the latest.
+    # The cache that wrote it notices when it reads it, at the latest.
     assert list(old.read([one[-1]])) == [None]
 
 
-def test_what_is_in_use_does_not_make_room_for_itself(tmp_path: Path):
+def test_files_in_use_are_not_removed_to_make_room_for_their_continuation(tmp_path: Path):
     disk = new_disk(tmp_path)
     files = write_chain(disk, 3)
     disk.limit_bytes = disk.num_bytes + 10
@@ -315,13 +315,13 @@ def test_what_is_in_use_does_not_make_room_for_itself(tmp_path: Path):
     assert found(tmp_path) == [0, 10, 20]
 
 
-def test_with_a_limit_of_nothing_nothing_is_written(tmp_path: Path):
+def test_with_a_limit_of_zero_nothing_is_written(tmp_path: Path):
     disk = new_disk(tmp_path, limit_bytes=0)
     assert write(disk, None, 0) is None
     assert paths_in(tmp_path) == []
 
 
-def test_a_limit_that_has_become_smaller_is_kept_from_the_first_look_on(tmp_path: Path):
+def test_a_lower_limit_applies_from_the_first_search_on(tmp_path: Path):
     write_chain(new_disk(tmp_path), 10)
     disk = new_disk(tmp_path, limit_bytes=size_of(tmp_path) // 2)
     list(disk.find())
@@ -330,7 +330,7 @@ def test_a_limit_that_has_become_smaller_is_kept_from_the_first_look_on(tmp_path
     assert found(tmp_path) == [10 * number for number in range(len(paths_in(tmp_path)))]
 
 
-def test_a_use_is_remembered_by_those_who_come_later(tmp_path: Path):
+def test_later_caches_see_when_a_file_was_used(tmp_path: Path):
     disk = new_disk(tmp_path)
     first, second = write(disk, None, 0), write(disk, None, 0, num_numbers=101)
     assert first is not None
@@ -345,7 +345,7 @@ def test_a_use_is_remembered_by_those_who_come_later(tmp_path: Path):
     assert [path.name for path in paths_in(tmp_path)] == [first.name]
 
 
-def test_what_two_write_into_one_folder_is_found_by_a_third(tmp_path: Path):
+def test_files_that_two_caches_write_are_found_by_a_third(tmp_path: Path):
     one, other = new_disk(tmp_path), new_disk(tmp_path)
     write_chain(one, 3)
     write_chain(other, 2, num_numbers=50)

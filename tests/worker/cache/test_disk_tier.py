@@ -1,4 +1,4 @@
-"""The prompt cache through the disk: what left memory, or was left by another program, is as it was, bit for bit."""
+"""The prompt cache with a disk: evicted tokens and those of an earlier process come back bit for bit."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def files_in(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_what_was_evicted_or_left_by_another_program_is_as_it_was(model: nn.Module, tmp_path: Path, seed: int):
+def test_evicted_tokens_and_those_of_an_earlier_cache_come_back_unchanged(model: nn.Module, tmp_path: Path, seed: int):
     walk(model, tmp_path, seed, num_steps=40)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_that_holds_for_every_architecture(name: str, tmp_path: Path):
+def test_tokens_come_back_unchanged_for_every_architecture(name: str, tmp_path: Path):
     walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), tmp_path, seed=len(name), num_steps=8)
 
 
 def walk(model: nn.Module, folder: Path, seed: int, num_steps: int) -> None:
-    """Grow a tree of turns at random, with hardly any memory, and with new caches on the same folder."""
+    """Grow a random tree of turns with hardly any memory, and replace the cache now and then on the same folder."""
     rng = Random(seed)
     cache = new_cache(model, folder)
     first = new_turn(rng, None)
@@ -104,7 +104,7 @@ def walk(model: nn.Module, folder: Path, seed: int, num_steps: int) -> None:
 
 
 def stored_tokens(folder: Path) -> Counter[tuple[int, tuple[int, ...]]]:
-    """How many files have positions of each token, by stack and with all the tokens before it."""
+    """Count the files that hold each token, by stack and with all the tokens before it."""
     disk = DiskCache(folder, "a model", 1 << 40)
     ids_of: dict[str, list[int]] = {}
     found: Counter[tuple[int, tuple[int, ...]]] = Counter()
@@ -127,7 +127,7 @@ def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int):
     ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(80)]
     seen: set[tuple[Path, int]] = set()
     for _ in range(40):
-        # Branches leave one another anywhere, within runs and at their ends.
+        # Branches fork anywhere, within runs and at their ends.
         prompt = [*ids[: rng.randrange(1, 80)], *(rng.randrange(10, 14) for _ in range(rng.randrange(1, 6)))]
         read_on(model, cache, prompt[cache.rewind_to(prompt) :])
         if rng.random() < 0.5:
@@ -142,7 +142,7 @@ def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int):
     assert not cache.save_some()
 
 
-def test_a_long_run_is_written_in_several_files_that_are_found_as_one(llama: nn.Module, tmp_path: Path):
+def test_a_long_run_is_written_as_several_files_that_are_found_as_one(llama: nn.Module, tmp_path: Path):
     rng = Random(1)
     ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(2_500)]
     cache = new_cache(llama, tmp_path)
@@ -162,7 +162,7 @@ def after(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
     return read_on(model, cache, [7])
 
 
-def test_whether_something_has_to_be_read_from_disk_is_known(model: nn.Module, tmp_path: Path):
+def test_the_cache_knows_whether_tokens_must_be_read_from_disk(model: nn.Module, tmp_path: Path):
     cache = new_cache(model, tmp_path)
     one, other = list(range(50, 90)), list(range(150, 190))
     for ids in (one, other):
@@ -180,7 +180,7 @@ def test_whether_something_has_to_be_read_from_disk_is_known(model: nn.Module, t
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_said_to_be_held_is_what_the_arrays_and_the_files_hold(model: nn.Module, tmp_path: Path, seed: int):
+def test_reported_sizes_are_those_of_the_arrays_and_files(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path)
     ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(80)]
@@ -197,7 +197,7 @@ def test_what_is_said_to_be_held_is_what_the_arrays_and_the_files_hold(model: nn
         assert cache.num_disk_bytes == sum(path.stat().st_size for path in files_in(tmp_path))
 
 
-def test_what_a_dropped_cache_held_is_given_back(llama: nn.Module, tmp_path: Path):
+def test_a_dropped_cache_releases_its_memory(llama: nn.Module, tmp_path: Path):
     cache = new_cache(llama, tmp_path)
     for branch in range(5):
         ids = [10 + branch, *range(100, 400)]
@@ -209,10 +209,10 @@ def test_what_a_dropped_cache_held_is_given_back(llama: nn.Module, tmp_path: Pat
     assert mx.get_active_memory() <= held - num_bytes
 
 
-# --- without a disk, or with little of it ----------------------------------------------------------------------
+# --- without a disk, or with little space --------------------------------------------------------------------
 
 
-def test_a_small_disk_limit_is_kept_and_costs_no_more_than_reading_again(model: nn.Module, tmp_path: Path):
+def test_a_small_disk_limit_holds_and_the_logits_stay_right(model: nn.Module, tmp_path: Path):
     rng = Random(2)
     cache = new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=150_000)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -226,8 +226,8 @@ def test_a_small_disk_limit_is_kept_and_costs_no_more_than_reading_again(model: 
         assert mx.allclose(logits, read_alone(model, [prompt]), rtol=1e-3, atol=1e-3)
 
 
-def test_what_leaves_memory_may_take_the_place_on_disk_of_what_is_wanted_instead(llama: nn.Module, tmp_path: Path):
-    """Not both can be kept: what is wanted is read again, and that is all."""
+def test_evicted_tokens_may_replace_those_on_disk_that_are_requested_now(llama: nn.Module, tmp_path: Path):
+    """There is no room for both: the requested tokens are read again, and nothing else happens."""
     one, other = [20, *range(30, 70)], [21, *range(80, 120)]
     cache = new_cache(llama, tmp_path)
     cache.rewind_to([*one, 1])
@@ -246,7 +246,7 @@ def test_what_leaves_memory_may_take_the_place_on_disk_of_what_is_wanted_instead
     assert is_same(read_on(llama, cache, one), expected)
 
 
-def test_without_a_place_to_write_everything_else_goes_on(model: nn.Module, tmp_path: Path):
+def test_the_cache_works_when_nothing_can_be_written(model: nn.Module, tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
     cache = new_cache(model, tmp_path / "file", limit_bytes=1)
     one, other = list(range(50, 90)), list(range(150, 190))
@@ -261,7 +261,7 @@ def test_without_a_place_to_write_everything_else_goes_on(model: nn.Module, tmp_
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_happens_to_the_files_no_logits_are_wrong(model: nn.Module, tmp_path: Path, seed: int):
+def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -289,7 +289,7 @@ def test_whatever_happens_to_the_files_no_logits_are_wrong(model: nn.Module, tmp
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_two_caches_on_one_folder_are_each_right(model: nn.Module, tmp_path: Path, seed: int):
+def test_two_caches_on_one_folder_both_give_right_logits(model: nn.Module, tmp_path: Path, seed: int):
     rng = Random(seed)
     caches = [new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=400_000) for _ in range(2)]
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -304,13 +304,13 @@ def test_two_caches_on_one_folder_are_each_right(model: nn.Module, tmp_path: Pat
         save_all(caches[number])
 
 
-# --- exactness where tokens are read again ---------------------------------------------------------------------
+# --- exactness when tokens are read again --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit_bytes", [1, 1 << 40])
 @pytest.mark.parametrize("name", ["lfm2", "gemma3_text", "llama4", "falcon_h1"])
-def test_a_branch_stays_exact_whose_beginning_was_read_again_for_another(name: str, limit_bytes: int, tmp_path: Path):
-    """As an engine does it: where there is no state, up to the fork in a chunk of its own."""
+def test_a_branch_stays_exact_when_its_beginning_is_read_again_for_another(name: str, limit_bytes: int, tmp_path: Path):
+    """Like the engine, it reads up to the fork in a chunk of its own where no state is kept."""
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     rng = Random(7)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -326,15 +326,15 @@ def test_a_branch_stays_exact_whose_beginning_was_read_again_for_another(name: s
 
 
 def read_on_alone(model: nn.Module, cache: PromptCache, prompt: list[int]) -> mx.array:
-    """The same last tokens once more, from where the cache has been."""
+    """Read the same last tokens again, from the same fork."""
     assert cache.rewind_to(prompt[:38]) == 37
     return read_on(model, cache, prompt[37:])
 
 
-# --- what was computed elsewhere -------------------------------------------------------------------------------
+# --- layers computed elsewhere -------------------------------------------------------------------------------
 
 
-def test_a_branch_that_was_computed_elsewhere_is_entered_once(model: nn.Module, tmp_path: Path):
+def test_a_branch_computed_elsewhere_is_entered_once(model: nn.Module, tmp_path: Path):
     cache = new_cache(model, tmp_path, limit_bytes=1)
     shared, one, other = list(range(50, 60)), list(range(100, 130)), list(range(200, 230))
     read_on(model, cache, shared)
@@ -350,7 +350,7 @@ def test_a_branch_that_was_computed_elsewhere_is_entered_once(model: nn.Module, 
 
 
 @pytest.mark.parametrize("num_layers", [0, 1, 2])
-def test_what_was_there_before_a_step_that_broke_is_kept(llama: nn.Module, tmp_path: Path, num_layers: int):
+def test_tokens_read_before_a_failed_step_are_kept(llama: nn.Module, tmp_path: Path, num_layers: int):
     cache = new_cache(llama, tmp_path)
     ids = list(range(50, 90))
     read_on(llama, cache, ids)
@@ -361,7 +361,7 @@ def test_what_was_there_before_a_step_that_broke_is_kept(llama: nn.Module, tmp_p
     assert is_same(after(llama, cache, ids), read_alone(llama, [ids, [7]]))
 
 
-def test_a_cache_folder_that_is_cleared_away_is_filled_again(llama: nn.Module, tmp_path: Path):
+def test_a_deleted_cache_folder_is_filled_again(llama: nn.Module, tmp_path: Path):
     cache = new_cache(llama, tmp_path / "cache", limit_bytes=1)
     one, other = list(range(50, 90)), list(range(150, 190))
 
@@ -395,24 +395,27 @@ TWINS = (
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_with_hardly_any_memory_all_is_as_with_all_of_it(name: str, tmp_path: Path):
-    """Branches that part anywhere, read as an engine reads them: as much is kept, and the logits are the same."""
+def test_hardly_any_memory_gives_the_same_logits_as_plenty(name: str, tmp_path: Path):
+    """Branches fork anywhere and are read as the engine reads them:
+
+    as many tokens are kept, and the logits are equal.
+    """
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     rng = Random(len(name))
     cache, twin = new_cache(model, tmp_path, limit_bytes=1), PromptCache(partial(make_prompt_cache, model), 1 << 60)
     known: list[list[int]] = [[rng.randrange(10, VOCAB_SIZE) for _ in range(70)]]
     for _ in range(25):
-        begun = rng.choice(known)
-        prompt = [*begun[: rng.randrange(len(begun) + 1)], *(rng.randrange(10, 16) for _ in range(rng.randrange(1, 9)))]
-        told: list[tuple[int, int]] = []
+        base = rng.choice(known)
+        prompt = [*base[: rng.randrange(len(base) + 1)], *(rng.randrange(10, 16) for _ in range(rng.randrange(1, 9)))]
+        results: list[tuple[int, int]] = []
         logits: list[mx.array] = []
         for each in (cache, twin):
             fork, num_kept = each.fork(prompt), each.rewind_to(prompt)
-            told.append((fork, num_kept))
+            results.append((fork, num_kept))
             if num_kept < fork:
                 read_on(model, each, prompt[num_kept:fork])
             logits.append(read_on(model, each, prompt[len(each.branch.token_ids) :]))
-        assert told[0] == told[1]
+        assert results[0] == results[1]
         assert is_same(logits[0], logits[1])
         known.append(prompt)
         if rng.random() < 0.3:

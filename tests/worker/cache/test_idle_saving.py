@@ -1,4 +1,4 @@
-"""What is not on disk is written when the worker has nothing to do, before it ends, and before another model comes."""
+"""Tokens are saved to disk when the worker is idle, before it ends, and before another model is loaded."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from worker.server import EndOfInput, Incoming, Server
 PROMPT: dict[str, Any] = {"token_ids": list(range(40, 140))}
 
 
-class Quiet(queue.SimpleQueue[Incoming]):
-    """An inbox where whoever waits for a while has waited: the next commands come only when nobody waits any more."""
+class IdleInbox(queue.SimpleQueue[Incoming]):
+    """An inbox whose next command only comes when the server has nothing else to do and waits without a limit."""
 
     def __init__(self, commands: list[Command]) -> None:
         super().__init__()
@@ -45,8 +45,8 @@ class Quiet(queue.SimpleQueue[Incoming]):
         return True
 
 
-def test_what_was_read_is_on_disk_once_it_has_been_quiet(random_llama: Path, tmp_path: Path):
-    inbox = Quiet(
+def test_tokens_are_on_disk_after_an_idle_moment(random_llama: Path, tmp_path: Path):
+    inbox = IdleInbox(
         [
             LoadModel(request_id="load", model=str(random_llama)),
             Generate(request_id="asked", max_tokens=5, **PROMPT),
@@ -59,7 +59,7 @@ def test_what_was_read_is_on_disk_once_it_has_been_quiet(random_llama: Path, tmp
     Server(inbox, events.append, tmp_path).run()
     first, second = (event for event in events if isinstance(event, CacheStatsReport))
     assert first.disk_tokens == first.tokens > 100
-    # The branch goes on: only what is new is written.
+    # The branch grows: only the new part is written.
     assert second.disk_tokens == second.tokens == first.tokens + 4
     files = [path.stat().st_size for path in tmp_path.rglob("*.safetensors")]
     assert len(files) == 2
@@ -67,8 +67,8 @@ def test_what_was_read_is_on_disk_once_it_has_been_quiet(random_llama: Path, tmp
     assert inbox.num_waits > 0
 
 
-class Asking(Quiet):
-    """An inbox where somebody asks something whenever nobody else has said anything for a moment."""
+class BusyInbox(IdleInbox):
+    """An inbox that sends a request whenever the server waits with a limit."""
 
     def __init__(self, commands: list[Command]) -> None:
         super().__init__(commands)
@@ -82,8 +82,8 @@ class Asking(Quiet):
         return super().get(block, timeout)
 
 
-def test_who_asks_all_the_time_does_not_keep_it_from_being_written(random_llama: Path, tmp_path: Path):
-    inbox = Asking(
+def test_steady_requests_do_not_prevent_saving(random_llama: Path, tmp_path: Path):
+    inbox = BusyInbox(
         [
             LoadModel(request_id="load", model=str(random_llama)),
             Generate(request_id="asked", max_tokens=5, **PROMPT),
@@ -97,14 +97,14 @@ def test_who_asks_all_the_time_does_not_keep_it_from_being_written(random_llama:
     assert inbox.num_asked > 0
 
 
-def test_what_can_not_be_saved_keeps_nobody_from_going_on(
+def test_a_failed_save_does_not_stop_the_worker(
     random_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def broken(_: Saving) -> bool:
         raise RuntimeError("[malloc] on purpose")
 
     monkeypatch.setattr(Saving, "save_some", broken)
-    inbox = Quiet(
+    inbox = IdleInbox(
         [
             LoadModel(request_id="load", model=str(random_llama)),
             Generate(request_id="asked", max_tokens=2, **PROMPT),
@@ -121,7 +121,7 @@ def test_what_can_not_be_saved_keeps_nobody_from_going_on(
     caplog.clear()
 
 
-def test_after_an_orderly_end_all_is_found_again(random_llama: Path, tmp_path: Path):
+def test_all_tokens_are_found_again_after_an_orderly_end(random_llama: Path, tmp_path: Path):
     with StdioWorker(tmp_path) as worker:
         worker.load(random_llama)
         asked = worker.result("generate", max_tokens=8, **PROMPT)
@@ -136,7 +136,7 @@ def test_after_an_orderly_end_all_is_found_again(random_llama: Path, tmp_path: P
         assert worker.process.wait() == 0
 
 
-def test_what_one_model_has_read_is_there_after_another_one_was_loaded(random_llama: Path, tmp_path: Path):
+def test_the_tokens_of_a_model_are_kept_while_another_one_is_loaded(random_llama: Path, tmp_path: Path):
     commands: list[Command] = [
         LoadModel(request_id=1, model=str(random_llama)),
         Generate(request_id=2, max_tokens=5, **PROMPT),
@@ -145,8 +145,8 @@ def test_what_one_model_has_read_is_there_after_another_one_was_loaded(random_ll
         Generate(request_id=5, max_tokens=5, **PROMPT),
     ]
     events: list[Event] = []
-    # One after another: a load right behind another one would take its place.
-    Server(Quiet(commands), events.append, tmp_path).run()
+    # One at a time: a load that directly follows another replaces it.
+    Server(IdleInbox(commands), events.append, tmp_path).run()
     finished = [event for event in events if isinstance(event, Finished)]
     assert [event.usage.prefilled_tokens for event in finished] == [100, 1]
     assert finished[0].choices[0].token_ids == finished[1].choices[0].token_ids

@@ -1,4 +1,4 @@
-"""Keys and values in 4 and 8 bits, as a setting of `load_model`: less memory, the same sharing, a clear word else."""
+"""Keys and values in 4 and 8 bits, a setting of `load_model`: less memory, the same sharing, clear errors."""
 
 from __future__ import annotations
 
@@ -44,15 +44,13 @@ def test_kept_tokens_take_less_memory_and_are_not_read_again(
     assert stats["tokens"] * loaded["kv_bytes_per_token"] <= stats["bytes"]
 
 
-def test_heads_that_are_narrow_share_a_scale_among_fewer(
-    shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
-):
+def test_narrow_heads_use_smaller_groups(shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer):
     folder = written(small_llama(0) | {"head_dim": 32, "hidden_size": 128}, tmp_path, byte_level)
     assert shared_worker.result("load_model", model=str(folder), cache={"kv_bits": 8})["type"] == "model_loaded"
     assert ask(shared_worker)["type"] == "finished"
 
 
-def test_windows_stay_as_they_are_beside_layers_of_fewer_bits(
+def test_windows_stay_unquantized_beside_quantized_layers(
     shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
 ):
     folder = written(small_gemma3(window=24) | WIDE, tmp_path, byte_level)
@@ -69,7 +67,7 @@ def test_windows_stay_as_they_are_beside_layers_of_fewer_bits(
     [(small_mamba(), "windows or states alone"), (small_llama(0), "can't keep its keys and values in 4 bits")],
     ids=["states alone", "heads of 16"],
 )
-def test_a_model_that_has_no_such_form_is_refused_with_a_clear_word(
+def test_a_model_that_cannot_be_quantized_is_refused_with_a_clear_message(
     shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer, config: dict[str, Any], words: str
 ):
     folder = str(written(config, tmp_path, byte_level))
@@ -80,7 +78,7 @@ def test_a_model_that_has_no_such_form_is_refused_with_a_clear_word(
     assert shared_worker.result("load_model", model=folder)["type"] == "model_loaded"
 
 
-def test_other_bits_are_a_bad_request(shared_worker: StdioWorker):
+def test_other_numbers_of_bits_are_a_bad_request(shared_worker: StdioWorker):
     failed = shared_worker.result("load_model", model="guide", cache={"kv_bits": 3})
     assert failed["kind"] == "bad_request"
     assert "kv_bits" in failed["message"]

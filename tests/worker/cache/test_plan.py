@@ -1,4 +1,4 @@
-"""What a click would cost, asked for all nodes of a conversation's tree at once."""
+"""The `plan` command: the cost of answering at each message of a conversation, in one request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def worker(random_llama: Path) -> Iterator[StdioWorker]:
 
 
 def tree(dice: Random) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """Messages, and the way to each of them."""
+    """Return random messages and the path to each of them."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": "Be brief."}]
     paths = [[0]]
     while len(paths) < 25:
@@ -32,10 +32,10 @@ def tree(dice: Random) -> tuple[list[dict[str, Any]], list[list[int]]]:
     return messages, paths
 
 
-def test_each_message_said_once_gives_the_same_plan_as_each_prompt_written_out(worker: StdioWorker):
+def test_messages_with_paths_give_the_same_plan_as_complete_prompts(worker: StdioWorker):
     dice = Random(3)
     messages, paths = tree(dice)
-    prompts = [{"messages": [messages[place] for place in path]} for path in paths]
+    prompts = [{"messages": [messages[index] for index in path]} for path in paths]
     for asked in (None, 7, 20):
         if asked is not None:
             assert worker.result("generate", **prompts[asked], max_tokens=3)["type"] == "finished"
@@ -48,7 +48,7 @@ def test_each_message_said_once_gives_the_same_plan_as_each_prompt_written_out(w
             assert planned["plans"][asked]["tier"] == "warm"
 
 
-def test_template_options_count_for_all_paths(worker: StdioWorker):
+def test_template_options_apply_to_all_paths(worker: StdioWorker):
     fields = {"messages": [{"role": "user", "content": "Hello"}], "paths": [[0]]}
     with_options = worker.result("plan", **fields, template_options={"unknown_to_the_template": True})
     assert with_options["plans"] == worker.result("plan", **fields)["plans"]
@@ -59,7 +59,7 @@ HELLO = {"role": "user", "content": "Hello"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "expected"),
     [
         ({}, "`prompts`, `paths`"),
         ({"prompts": [], "messages": [HELLO], "paths": []}, "`prompts`, `paths`"),
@@ -74,13 +74,13 @@ HELLO = {"role": "user", "content": "Hello"}
         ({"messages": [HELLO], "paths": [[]]}, "`messages` is empty"),
     ],
 )
-def test_a_plan_of_another_form_is_a_bad_request(worker: StdioWorker, fields: dict[str, Any], told: str):
+def test_a_malformed_plan_is_a_bad_request(worker: StdioWorker, fields: dict[str, Any], expected: str):
     failed: Event = worker.result("plan", **fields)
     assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
-    assert told in failed["message"]
+    assert expected in failed["message"]
 
 
-def test_a_raw_prompt_that_is_planned_again_costs_the_same(worker: StdioWorker):
+def test_a_raw_prompt_costs_the_same_when_planned_again(worker: StdioWorker):
     prompts = [{"text": "The quick brown fox"}, {"token_ids": [5, 6, 7]}]
     plans = worker.result("plan", prompts=prompts)["plans"]
     assert worker.result("plan", prompts=prompts)["plans"] == plans
@@ -90,7 +90,7 @@ def test_a_raw_prompt_that_is_planned_again_costs_the_same(worker: StdioWorker):
     assert worker.result("plan", prompts=prompts)["plans"][0]["tier"] == "warm"
 
 
-def test_an_answer_that_goes_on_costs_what_its_plan_says(worker: StdioWorker):
+def test_a_continued_answer_costs_what_its_plan_promises(worker: StdioWorker):
     prompt = {"messages": [HELLO, {"role": "assistant", "content": "Hi"}, {"role": "user", "content": "And now?"}]}
     for going_on in ({"text": "The quick brown fo"}, {"text": "x"}, {"token_ids": [5, 6, 7]}, {"text": "東京"}):
         for is_known in (False, True):
@@ -102,7 +102,7 @@ def test_an_answer_that_goes_on_costs_what_its_plan_says(worker: StdioWorker):
             assert not is_known or num_read == 1
 
 
-def test_a_count_is_the_number_of_ids_and_no_more(worker: StdioWorker):
+def test_counts_only_returns_the_number_of_ids_and_nothing_else(worker: StdioWorker):
     for prompt in ({"text": "The quick brown fox"}, {"messages": [HELLO]}, {"token_ids": [5, 6, 7]}):
         whole = worker.result("tokenize", **prompt)
         counted = worker.result("tokenize", counts_only=True, **prompt)
@@ -111,7 +111,7 @@ def test_a_count_is_the_number_of_ids_and_no_more(worker: StdioWorker):
     assert "empty" in worker.result("tokenize", text="", counts_only=True)["message"]
 
 
-def test_how_fast_prompts_are_read_is_known_once_one_was(random_llama: Path):
+def test_the_prefill_rate_is_known_after_the_first_prompt(random_llama: Path):
     with StdioWorker() as worker:
         worker.load(random_llama, disk_limit_bytes=0)
         prompt = {"text": "The quick brown fox " * 20}
@@ -121,6 +121,6 @@ def test_how_fast_prompts_are_read_is_known_once_one_was(random_llama: Path):
         rate = worker.result("plan", prompts=[prompt])["prefill_tokens_per_s"]
         assert rate > 0
         assert worker.result("cache_stats")["prefill_tokens_per_s"] == rate
-        # What is kept says nothing of how fast the rest is read.
+        # Cached tokens do not change the rate of reading.
         assert worker.result("generate", **prompt, max_tokens=1)["usage"]["prefilled_tokens"] == 1
         assert worker.result("plan", prompts=[prompt])["prefill_tokens_per_s"] == rate

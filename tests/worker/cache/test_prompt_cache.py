@@ -1,7 +1,7 @@
 """The prompt cache against layers that never left their branch: the same logits, bit for bit, and nothing read twice.
 
-A tree of turns grows at random while a walk goes over it. The oracle reads each branch alone, from its beginning, in
-the same chunks; the cache has to come by the same with what it kept.
+A tree of turns grows at random while the test moves around in it. The oracle reads each branch alone, from its
+beginning and in the same chunks; the cache must reach the same logits with the tokens that it kept.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from worker.layers import Layers, arrays_in, quantized, stacks_of
 
 VOCAB_SIZE = 500
 KINDS = ("llama", "gemma3_text", "llama4", "lfm2", "mamba", "falcon_h1")
-"""Positions; windows, chunks and states beside them; states alone; both in one layer."""
+"""Positions; windows, chunks and states beside them; states only; both in one layer."""
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -43,7 +43,7 @@ def new_cache(model: nn.Module) -> PromptCache:
 
 @dataclass
 class Turn:
-    """A place in the oracle's tree: the tokens that lead on from its parent, read at once."""
+    """A node of the oracle's tree: the tokens that follow its parent's, read as one chunk."""
 
     parent: Turn | None
     ids: list[int]
@@ -66,7 +66,7 @@ def read(model: nn.Module, layers: Layers, ids: list[int]) -> mx.array:
 
 
 def read_alone(model: nn.Module, turns: list[list[int]], new_layers: Callable[[], Layers] | None = None) -> mx.array:
-    """The logits after the last of several turns, for one who has never read anything else."""
+    """Return the logits after the last of several turns, read with new layers."""
     layers = make_prompt_cache(model) if new_layers is None else new_layers()
     return [read(model, layers, ids) for ids in turns][-1]
 
@@ -84,19 +84,19 @@ def is_same(one: mx.array, other: mx.array) -> bool:
 
 
 def new_turn(rng: Random, parent: Turn | None) -> list[int]:
-    """Ids that differ from those of the parent's other children at once."""
+    """Return ids whose first one differs from those of the parent's other children."""
     taken = {child.ids[0] for child in parent.children} if parent else set[int]()
     first = rng.choice([token_id for token_id in range(10, 99) if token_id not in taken])
     return [first, *(rng.randrange(10, VOCAB_SIZE) for _ in range(rng.choice([0, 1, 2, 5, 9, 30])))]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_whoever_leaves_a_branch_and_comes_back_finds_all_as_it_was(model: nn.Module, seed: int):
+def test_a_branch_is_unchanged_after_leaving_it_and_coming_back(model: nn.Module, seed: int):
     walk(model, seed, num_steps=40)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_that_holds_for_every_architecture(name: str):
+def test_branches_are_unchanged_for_every_architecture(name: str):
     walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), seed=len(name), num_steps=10)
 
 
@@ -121,7 +121,7 @@ def walk(model: nn.Module, seed: int, num_steps: int, new_layers: Callable[[], L
     assert cache.num_tokens == sum(len(turn.ids) for turn in turns)
 
 
-def test_the_bytes_held_are_those_of_the_distinct_tokens(llama: nn.Module):
+def test_the_cache_holds_the_bytes_of_the_distinct_tokens_only(llama: nn.Module):
     cache = new_cache(llama)
     beginning = [rng_id % 400 + 50 for rng_id in range(600)]
     for branch in range(30):
@@ -133,12 +133,12 @@ def test_the_bytes_held_are_those_of_the_distinct_tokens(llama: nn.Module):
     one = make_prompt_cache(llama)
     read(llama, one, [1] * 256)
     bytes_a_token = sum(layer.nbytes for layer in one) // 256
-    most_room = 255 * bytes_a_token  # behind the working layers' positions
+    max_room = 255 * bytes_a_token  # after the working layers' positions
     distinct = cache.num_tokens * bytes_a_token
-    assert distinct <= cache.num_bytes <= distinct + most_room
+    assert distinct <= cache.num_bytes <= distinct + max_room
 
 
-def test_the_limit_is_kept_and_the_branch_in_use_stays(model: nn.Module):
+def test_the_limit_holds_and_the_branch_in_use_stays(model: nn.Module):
     rng = Random(5)
     cache = new_cache(model)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -155,7 +155,7 @@ def test_the_limit_is_kept_and_the_branch_in_use_stays(model: nn.Module):
         assert mx.allclose(logits, fresh, rtol=1e-3, atol=1e-3)
 
 
-def test_what_was_used_longest_ago_goes_first(llama: nn.Module):
+def test_the_least_recently_used_branch_is_evicted_first(llama: nn.Module):
     cache = new_cache(llama)
     prompts = [[10 + branch, *range(100, 399)] for branch in range(4)]
     for ids in prompts:
@@ -168,7 +168,7 @@ def test_what_was_used_longest_ago_goes_first(llama: nn.Module):
     assert [cache.num_kept([*ids, 1]) for ids in prompts] == [300, 0, 300, 300]
 
 
-def test_of_what_was_evicted_no_run_is_left(model: nn.Module):
+def test_no_run_of_evicted_tokens_remains(model: nn.Module):
     rng = Random(6)
     cache = new_cache(model)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
@@ -185,7 +185,7 @@ def test_of_what_was_evicted_no_run_is_left(model: nn.Module):
     assert set(runs) == in_use
 
 
-def test_a_path_that_broke_is_forgotten_and_the_others_are_not(model: nn.Module):
+def test_a_failed_path_is_forgotten_and_the_others_are_kept(model: nn.Module):
     cache = new_cache(model)
     one, other = list(range(50, 90)), list(range(150, 190))
     for ids in (one, other):
@@ -201,7 +201,7 @@ def _after(model: nn.Module, cache: PromptCache, ids: list[int]) -> mx.array:
     return read_on(model, cache, [7])
 
 
-def test_asking_while_tokens_come_makes_no_run_for_each(llama: nn.Module):
+def test_queries_between_tokens_do_not_split_the_run(llama: nn.Module):
     cache = new_cache(llama)
     cache.rewind_to([1, 2, 3, 4])
     read_on(llama, cache, [1, 2, 3])
@@ -213,7 +213,7 @@ def test_asking_while_tokens_come_makes_no_run_for_each(llama: nn.Module):
 
 
 @pytest.mark.parametrize("name", ["lfm2", "gemma3_text", "mamba"])
-def test_a_long_conversation_does_not_drive_out_a_short_one(name: str):
+def test_a_long_conversation_does_not_evict_a_short_one(name: str):
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     rng = Random(3)
     cache = new_cache(model)
@@ -237,7 +237,7 @@ def test_a_long_conversation_does_not_drive_out_a_short_one(name: str):
 
 
 @pytest.mark.parametrize("name", ["llama", "recurrent_gemma"])
-def test_no_more_memory_is_held_than_is_counted(name: str):
+def test_the_cache_holds_no_more_memory_than_it_counts(name: str):
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     mx.eval(model.parameters())
     rng = Random(4)
@@ -250,16 +250,16 @@ def test_no_more_memory_is_held_than_is_counted(name: str):
         read_on(model, cache, ids[cache.rewind_to([*ids, 1]) :])
     held = mx.get_active_memory() - before
     num_arrays = sum(len(arrays_in([run.kept.parts, run.kept.states])) for run in cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
-    # Small arrays are held in whole blocks.
+    # Small arrays take up whole blocks.
     assert held <= cache.num_bytes + 512 * num_arrays + 100_000
 
 
-# --- what is noted of tokens -----------------------------------------------------------------------------------
+# --- notes about tokens --------------------------------------------------------------------------------------
 
 TABLE = [str(token_id).encode() for token_id in range(VOCAB_SIZE)]
 
 
-def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(model: nn.Module):
+def test_notes_about_tokens_are_found_inside_and_outside_the_working_layers(model: nn.Module):
     cache = new_cache(model)
     prompt, answer, other = list(range(50, 60)), [100, 101, 102], [200, 201]
     cache.rewind_to(prompt)
@@ -272,7 +272,7 @@ def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(
         Written(100, b"100", -1.0, Provenance.SAMPLED),
         Written(101, b"101", None, Provenance.FORCED),
     ]
-    # The last token of an answer is not read before another one follows it.
+    # The last token of an answer is only read when another one follows it.
     assert cache.tokens(sequence, TABLE) == written
     for branch in (prompt + other, sequence):
         read_on(model, cache, branch[cache.rewind_to([*branch, 1]) :])
@@ -282,7 +282,7 @@ def test_what_is_noted_of_tokens_is_found_in_the_working_layers_and_out_of_them(
         )
 
 
-def test_what_is_noted_goes_with_what_is_kept(llama: nn.Module):
+def test_notes_are_evicted_together_with_their_tokens(llama: nn.Module):
     cache = new_cache(llama)
     one, other = list(range(50, 90)), list(range(150, 190))
     for ids in (one, other):
@@ -295,13 +295,13 @@ def test_what_is_noted_goes_with_what_is_kept(llama: nn.Module):
     assert [token.logprob for token in cache.tokens(other, TABLE)] == [-1.0] * 40
 
 
-# --- fewer bits ------------------------------------------------------------------------------------------------
+# --- quantized layers ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bits", [4, 8])
 @pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2"])
-def test_keys_and_values_of_fewer_bits_come_back_bit_for_bit(name: str, bits: int):
-    """Those layers that have such a form; windows and states beside them keep theirs."""
+def test_quantized_keys_and_values_come_back_bit_for_bit(name: str, bits: int):
+    """Only layers with positions are quantized; windows and states beside them are not."""
     wide = {"head_dim": 32, "hidden_size": 128, "block_dim": 128}
     model = build_random_model(ARCHITECTURES[name] | wide, vocab_size=VOCAB_SIZE)
 

@@ -1,4 +1,4 @@
-"""Real workers that end and begin again on one folder: orderly or killed in the middle, they answer the same."""
+"""Real workers that restart on one folder: after an orderly end or a kill, they give the same answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def load(worker: StdioWorker, model: Path, **cache: Any) -> None:
 
 
 def prompts(rng: Random, number: int) -> list[list[int]]:
-    """Branches that leave one another in the middle of what was said."""
+    """Return prompts that fork in the middle."""
     ids = [rng.randrange(50, 400) for _ in range(300)]
     return [[*ids[: rng.randrange(20, 300)], 10 + each, *ids[:20]] for each in range(number)]
 
@@ -42,8 +42,8 @@ def answer(worker: StdioWorker, prompt: list[int]) -> Event:
     return event
 
 
-def said(worker: StdioWorker, prompt: list[int]) -> tuple[int, list[Any]]:
-    """How many tokens were kept, and all that was said of the answer's tokens, log-probabilities included."""
+def kept_and_tokens(worker: StdioWorker, prompt: list[int]) -> tuple[int, list[Any]]:
+    """Return the number of cached tokens, and all data of the answer's tokens including log-probabilities."""
     events = worker.ask("generate", token_ids=prompt, max_tokens=8, top_logprobs=3)
     assert events[-1]["type"] == "finished", events[-1]
     tokens = [token for event in events if event["type"] == "chunk" for token in event["tokens"]]
@@ -53,13 +53,13 @@ def said(worker: StdioWorker, prompt: list[int]) -> tuple[int, list[Any]]:
 def size_of(folder: Path) -> int:
     total = 0
     for path in folder.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # it has its final name now
+        with contextlib.suppress(FileNotFoundError):  # renamed meanwhile
             total += path.stat().st_size if path.is_file() else 0
     return total
 
 
 def stats_and_size(worker: StdioWorker, folder: Path) -> tuple[Event, int]:
-    """What the worker says, and how large the folder was at that time: it writes when it has nothing to do."""
+    """Return the worker's figures and the folder's size at the same moment: the worker writes when it is idle."""
     while True:
         before, size, after = worker.result("cache_stats"), size_of(folder), worker.result("cache_stats")
         if before["disk_bytes"] == after["disk_bytes"]:
@@ -71,19 +71,19 @@ def tier(worker: StdioWorker, prompt: list[int]) -> str:
     return plan["tier"]
 
 
-def test_what_was_evicted_comes_back_after_a_restart_to_the_last_bit(model: Path, tmp_path: Path):
+def test_evicted_tokens_come_back_bit_for_bit_after_a_restart(model: Path, tmp_path: Path):
     asked = prompts(Random(1), 12)
     with StdioWorker(tmp_path) as worker:
         load(worker, model, limit_bytes=0)
         for prompt in asked:
-            said(worker, prompt)
+            kept_and_tokens(worker, prompt)
         stats, size = stats_and_size(worker, tmp_path)
         assert stats["disk_bytes"] == size
         assert stats["disk_tokens"] > stats["tokens"]
         assert stats["limit_bytes"] == 0
         assert tier(worker, asked[0]) == "disk"
         assert tier(worker, [*asked[0], 7, 8]) == "cold"
-        first = [said(worker, prompt) for prompt in asked]
+        first = [kept_and_tokens(worker, prompt) for prompt in asked]
         assert [num_kept for num_kept, _ in first] == [len(prompt) - 1 for prompt in asked]
         assert worker.close_input() == 0
     with StdioWorker(tmp_path) as worker:
@@ -91,12 +91,12 @@ def test_what_was_evicted_comes_back_after_a_restart_to_the_last_bit(model: Path
         assert worker.result("cache_stats")["tokens"] == 0
         for prompt, (_, expected) in zip(asked, first, strict=True):
             assert tier(worker, prompt) == "disk"
-            assert said(worker, prompt) == (len(prompt) - 1, expected)
+            assert kept_and_tokens(worker, prompt) == (len(prompt) - 1, expected)
             assert tier(worker, [*prompt, *(token["id"] for token in expected)]) == "warm"
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_wrong(model: Path, tmp_path: Path, seed: int):
+def test_a_worker_killed_while_it_writes_leaves_nothing_wrong_behind(model: Path, tmp_path: Path, seed: int):
     rng = Random(seed)
     asked = prompts(rng, 10)
     with StdioWorker(tmp_path / "none") as worker:
@@ -111,7 +111,7 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_wrong(model: Pat
                 finished = answer(worker, asked[number])
                 assert finished["choices"][0]["token_ids"] == expected[number]
                 num_kept += finished["usage"]["cached_tokens"]
-            # Each of these leaves a branch, which is written; the end comes in the middle of one.
+            # Each request leaves a branch, which is then written; the kill comes in the middle of one.
             for prompt in rng.sample(asked, 4):
                 worker.send("generate", token_ids=prompt, max_tokens=2)
             for _ in range(rng.randrange(1, 12)):
@@ -128,7 +128,7 @@ def test_a_worker_that_is_killed_while_it_writes_leaves_nothing_wrong(model: Pat
         assert not [line for line in worker.errors if "Traceback" in line]
 
 
-def test_switched_off_nothing_is_written(model: Path, tmp_path: Path):
+def test_nothing_is_written_when_the_disk_cache_is_off(model: Path, tmp_path: Path):
     with StdioWorker(tmp_path) as worker:
         load(worker, model, limit_bytes=0, disk_limit_bytes=0)
         for prompt in prompts(Random(2), 4):
@@ -138,7 +138,7 @@ def test_switched_off_nothing_is_written(model: Path, tmp_path: Path):
     assert size_of(tmp_path) == 0
 
 
-def test_other_weights_have_nothing_of_what_was_read(model: Path, tmp_path: Path, byte_level: Tokenizer):
+def test_other_weights_do_not_find_the_tokens(model: Path, tmp_path: Path, byte_level: Tokenizer):
     prompt = prompts(Random(3), 1)[0]
     size = byte_level.get_vocab_size(with_added_tokens=True)
     other = write_random_model(tmp_path / "other", byte_level, CONFIGS[model.name](size), seed=1)

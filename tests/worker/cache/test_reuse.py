@@ -1,7 +1,7 @@
-"""What is read again and what is not, by the figures that the worker gives, for layers of all kinds.
+"""How many tokens are read again and how many are reused, by the worker's figures, for layers of all kinds.
 
-What is expected is worked out here from ids alone: the tokens that the model holds, and how many of them the next
-prompt begins with.
+The expected numbers are computed from ids alone: the tokens that the model holds, and how many of them the next prompt
+begins with.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Messages = list[dict[str, Any]]
 
 @dataclass
 class Talk:
-    """One model in a worker."""
+    """A worker with one model."""
 
     worker: StdioWorker
     folder: Path
@@ -40,7 +40,7 @@ class Talk:
     """The id of `<|im_start|>`."""
 
     def fresh(self) -> Talk:
-        """Load the model anew: nothing is kept."""
+        """Load the model again, so that nothing is cached."""
         self.worker.load(self.folder, disk_limit_bytes=0)
         return self
 
@@ -48,11 +48,13 @@ class Talk:
         return self.worker.result("tokenize", messages=messages)["token_ids"]
 
     def kept_before(self, ids: list[int], fork: int) -> int:
-        """How much of `ids` is kept where another prompt leaves it at `fork`.
+        """Return how much of `ids` is kept when another prompt forks from it at `fork`.
 
-        Layers that have a state go back to the last message's first token, at which one was kept.
+        Layers with a state go back to the first token of the last message, where one was kept.
         """
-        return fork if self.is_trimmable else max(place for place in range(1, fork + 1) if ids[place - 1] == self.start)
+        if self.is_trimmable:
+            return fork
+        return max(position for position in range(1, fork + 1) if ids[position - 1] == self.start)
 
     def ask(self, messages: Messages, **fields: Any) -> Event:
         finished = self.worker.result("generate", messages=messages, **{"max_tokens": NUM_NEW, **fields})
@@ -61,7 +63,7 @@ class Talk:
         return finished
 
     def cost(self, messages: Messages) -> tuple[int, int]:
-        """Ask; return how many tokens of the prompt were kept and how many were read."""
+        """Generate an answer; return how many of the prompt's tokens were kept and how many were read."""
         plan = self.worker.result("plan", prompts=[{"messages": messages}])["plans"][0]
         usage = self.ask(messages)["usage"]
         assert usage["prompt_tokens"] == usage["cached_tokens"] + usage["prefilled_tokens"] == len(self.ids(messages))
@@ -97,7 +99,7 @@ def common(a: list[int], b: list[int]) -> int:
 SYSTEM = {"role": "system", "content": "Answer briefly, and only about trees. The quick brown fox is no tree."}
 
 
-def test_asking_reads_all_and_asking_again_reads_one_token(talk: Talk):
+def test_a_first_request_reads_all_tokens_and_a_repeated_one_reads_one(talk: Talk):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch of the tree that grows into the sky?")]
     length = len(talk.ids(messages))
@@ -106,7 +108,7 @@ def test_asking_reads_all_and_asking_again_reads_one_token(talk: Talk):
         assert talk.cost(messages) == (length - 1, 1)
 
 
-def test_another_question_reads_only_what_is_new(talk: Talk):
+def test_another_question_reads_only_the_new_tokens(talk: Talk):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch?")]
     held: list[int] = []
@@ -116,7 +118,7 @@ def test_another_question_reads_only_what_is_new(talk: Talk):
         finished = talk.ask(messages)
         held = first + finished["choices"][0]["token_ids"][:-1]
         messages = [*messages, turn(finished), user(question)]
-        # All of the answer but its last token, which nothing was asked behind yet.
+        # The whole answer except its last token, which nothing has followed yet.
         assert talk.ids(messages)[: len(held)] == held
         assert talk.worker.result("plan", prompts=[{"messages": messages}])["plans"][0]["cached_tokens"] == len(held)
 
@@ -126,14 +128,14 @@ def test_an_edited_question_reads_only_itself(talk: Talk):
     first = [SYSTEM, user("What is a branch?")]
     answer = talk.ask(first)
     held = talk.ids(first) + answer["choices"][0]["token_ids"][:-1]
-    told = [*first, turn(answer), user("And a leaf?")]
+    original = [*first, turn(answer), user("And a leaf?")]
     edited = [*first, turn(answer), user("Or else the sky of Tokyo?")]
-    fork = common(talk.ids(told), talk.ids(edited))
-    talk.ask(told)
+    fork = common(talk.ids(original), talk.ids(edited))
+    talk.ask(original)
     assert 0 < fork - len(held) < 12
-    assert len(held) <= talk.kept_before(talk.ids(told), fork) <= fork
-    assert talk.cost(edited)[0] == talk.kept_before(talk.ids(told), fork)
-    # What was forked once can be forked again without reading even the header again.
+    assert len(held) <= talk.kept_before(talk.ids(original), fork) <= fork
+    assert talk.cost(edited)[0] == talk.kept_before(talk.ids(original), fork)
+    # The second fork at the same position does not even read the header again.
     again = [*first, turn(answer), user("Still another wording?")]
     assert common(talk.ids(again), talk.ids(edited)) == fork
     assert talk.cost(again)[0] == fork
@@ -149,7 +151,7 @@ def test_an_edited_first_question_keeps_the_system_prompt(talk: Talk):
     assert talk.cost(third)[0] == fork
 
 
-def test_a_fork_of_an_earlier_message_reads_from_there(talk: Talk):
+def test_a_fork_at_an_earlier_message_reads_from_there(talk: Talk):
     talk.fresh()
     first = [SYSTEM, user("What is a branch?")]
     one = talk.ask(first)
@@ -161,21 +163,21 @@ def test_a_fork_of_an_earlier_message_reads_from_there(talk: Talk):
     assert talk.cost(forked)[0] == talk.kept_before(ids, common(ids, talk.ids(forked)))
 
 
-def test_going_on_with_an_answer_reads_one_token(talk: Talk):
+def test_continuing_an_answer_reads_one_token(talk: Talk):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch?")]
     ids = talk.ids(messages)
-    begun = talk.ask(messages)["choices"][0]
-    finished = talk.ask(messages, continuation={"token_ids": begun["token_ids"]})
+    first_part = talk.ask(messages)["choices"][0]
+    finished = talk.ask(messages, continuation={"token_ids": first_part["token_ids"]})
     usage = finished["usage"]
     assert usage["prompt_tokens"] == len(ids) + NUM_NEW
     assert (usage["cached_tokens"], usage["prefilled_tokens"]) == (len(ids) + NUM_NEW - 1, 1)
     whole = talk.fresh().ask(messages, max_tokens=2 * NUM_NEW)["choices"][0]
-    assert begun["token_ids"] + finished["choices"][0]["token_ids"] == whole["token_ids"]
+    assert first_part["token_ids"] + finished["choices"][0]["token_ids"] == whole["token_ids"]
     assert finished["choices"][0]["turn_token_ids"] == whole["token_ids"]
 
 
-def test_an_edit_in_the_middle_of_a_long_prompt_goes_back_no_further_than_it_must(talk: Talk):
+def test_an_edit_in_a_long_prompt_goes_back_no_further_than_necessary(talk: Talk):
     talk.fresh()
     prompt = list(range(3, 103)) * 25
     talk.worker.result("generate", token_ids=prompt, max_tokens=1)
@@ -185,7 +187,7 @@ def test_an_edit_in_the_middle_of_a_long_prompt_goes_back_no_further_than_it_mus
 
 
 @pytest.mark.parametrize("at", [3, 6, 9])
-def test_an_answer_that_a_stop_string_cuts_is_not_read_again(talk: Talk, at: int):
+def test_an_answer_cut_by_a_stop_string_is_not_read_again(talk: Talk, at: int):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch?")]
     length = len(talk.ids(messages))
@@ -202,13 +204,13 @@ def test_an_answer_that_a_stop_string_cuts_is_not_read_again(talk: Talk, at: int
     assert plan["cached_tokens"] == length + at
 
 
-def test_nor_is_any_of_several_that_are_cut(talk: Talk):
+def test_several_answers_cut_by_a_stop_string_are_not_read_again(talk: Talk):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch?")]
     length = len(talk.ids(messages))
     sampling = {"temperature": 1, "seed": 4}
     whole = talk.worker.result("generate", messages=messages, max_tokens=30, n=3, sampling=sampling)["choices"]
-    # A letter that all of them say early, and not at once.
+    # A letter that all answers contain early, but not at the start.
     letters = [letter for letter in "aeinorst" if all(0 < answer["text"].find(letter) < 30 for answer in whole)]
     assert letters
     cut = talk.fresh().worker.result(
@@ -222,7 +224,7 @@ def test_nor_is_any_of_several_that_are_cut(talk: Talk):
         assert plan["cached_tokens"] >= length + num_whole
 
 
-def test_what_was_read_of_a_cancelled_prompt_is_kept(talk: Talk):
+def test_the_tokens_read_of_a_cancelled_prompt_are_kept(talk: Talk):
     talk.fresh()
     prompt = list(range(3, 103)) * 30
     request_id = talk.worker.send("generate", token_ids=prompt, max_tokens=1)
@@ -264,7 +266,7 @@ def test_the_text_is_the_same_with_and_without_reuse(talk: Talk, sampling: dict[
     assert reused == afresh
 
 
-def test_a_fork_and_a_return_leave_no_trace_in_sampled_text(talk: Talk):
+def test_a_fork_and_a_return_do_not_change_sampled_text(talk: Talk):
     talk.fresh()
     messages = [SYSTEM, user("What is a branch?")]
     sampling = {"temperature": 1.0, "seed": 11}
@@ -273,13 +275,13 @@ def test_a_fork_and_a_return_leave_no_trace_in_sampled_text(talk: Talk):
     talk.ask([*messages, turn(once), user("And then?")], sampling={"temperature": 2.0})
     again = talk.ask(messages, sampling=sampling)
     assert again["choices"][0]["token_ids"] == once["choices"][0]["token_ids"]
-    # Nor do the prompt's ids depend on what is kept.
+    # The prompt's ids do not depend on cached tokens either.
     longer = [*messages, turn(once), user("And then?")]
     assert talk.ids(longer) == talk.fresh().ids(longer)
     assert again["choices"][0]["seed"] == 11
 
 
-def test_cache_stats_count_the_tokens_that_are_held(talk: Talk):
+def test_cache_stats_count_the_held_tokens(talk: Talk):
     talk.fresh()
     empty = talk.worker.result("cache_stats")
     assert (empty["tokens"], empty["bytes"]) == (0, 0)

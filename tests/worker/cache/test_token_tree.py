@@ -1,4 +1,4 @@
-"""The token tree against a plain list of the sequences that were put into it, and a plain table of what was noted."""
+"""The token tree against a plain list of the inserted sequences and a plain table of the notes about tokens."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from hypothesis import strategies as st
 from worker.cache.token_tree import Provenance, Run, TokenTree, Written, as_ids, num_common
 
 
-class Told(NamedTuple):
-    """What lies at a run here: the name of each of its tokens."""
+class Names(NamedTuple):
+    """The data kept with a run in these tests: the name of each of its tokens."""
 
     names: tuple[str, ...]
 
-    def cut(self, num_tokens: int) -> tuple[Told, Told]:
-        return Told(self.names[:num_tokens]), Told(self.names[num_tokens:])
+    def cut(self, num_tokens: int) -> tuple[Names, Names]:
+        return Names(self.names[:num_tokens]), Names(self.names[num_tokens:])
 
 
-def name(ids: list[int], place: int) -> str:
-    """Tells a token with all that comes before it."""
-    return " ".join(map(str, ids[: place + 1]))
+def name(ids: list[int], position: int) -> str:
+    """Return a name that identifies a token together with all tokens before it."""
+    return " ".join(map(str, ids[: position + 1]))
 
 
-def new_tree() -> TokenTree[Told]:
-    return TokenTree(Told(()))
+def new_tree() -> TokenTree[Names]:
+    return TokenTree(Names(()))
 
 
-def insert(tree: TokenTree[Told], ids: list[int]) -> list[Run[Told]]:
+def insert(tree: TokenTree[Names], ids: list[int]) -> list[Run[Names]]:
     _, num_known = tree.path(ids)
-    return tree.insert(ids, Told(tuple(name(ids, place) for place in range(num_known, len(ids)))))
+    return tree.insert(ids, Names(tuple(name(ids, position) for position in range(num_known, len(ids)))))
 
 
-def spelled(runs: list[Run[Told]]) -> list[int]:
+def spelled(runs: list[Run[Names]]) -> list[int]:
     return [token_id for run in runs for token_id in run.ids]
 
 
@@ -47,8 +47,8 @@ def longest_known(sequences: list[list[int]], ids: list[int]) -> int:
     return max((length for length in range(len(ids) + 1) if tuple(ids[:length]) in known), default=0)
 
 
-def check(tree: TokenTree[Told], sequences: list[list[int]]) -> None:
-    """Each run stands where it says, under its first token, and holds what belongs to its tokens."""
+def check(tree: TokenTree[Names], sequences: list[list[int]]) -> None:
+    """Check that each run is at its position, under its first token, and holds the data of its tokens."""
     assert sum(len(run.ids) for run in tree.runs()) == len(
         {tuple(s[: n + 1]) for s in sequences for n in range(len(s))}
     )
@@ -58,20 +58,20 @@ def check(tree: TokenTree[Told], sequences: list[list[int]]) -> None:
         assert run.start == run.parent.end
         assert run.parent.children[run.ids[0]] is run
         assert len(run.kept.names) == len(run.ids)
-        way: list[Run[Told]] = [run]
-        while way[-1].parent is not tree.root:
-            above = way[-1].parent
+        upwards: list[Run[Names]] = [run]
+        while upwards[-1].parent is not tree.root:
+            above = upwards[-1].parent
             assert above is not None
-            way.append(above)
-        ids = spelled(way[::-1])
-        assert run.kept.names == tuple(name(ids, place) for place in range(run.start, run.end))
+            upwards.append(above)
+        ids = spelled(upwards[::-1])
+        assert run.kept.names == tuple(name(ids, position) for position in range(run.start, run.end))
 
 
 _sequences = st.lists(st.lists(st.integers(0, 2), max_size=8), max_size=12)
 
 
 @given(sequences=_sequences, asked=st.lists(st.integers(0, 2), max_size=10))
-def test_a_path_follows_the_longest_known_beginning(sequences: list[list[int]], asked: list[int]):
+def test_a_path_follows_the_longest_known_prefix(sequences: list[list[int]], asked: list[int]):
     tree = new_tree()
     for done, sequence in enumerate(sequences):
         assert spelled(insert(tree, sequence)) == sequence
@@ -85,7 +85,7 @@ def test_a_path_follows_the_longest_known_beginning(sequences: list[list[int]], 
 
 
 @given(sequences=_sequences.filter(lambda sequences: any(len(sequence) > 1 for sequence in sequences)), data=st.data())
-def test_a_cut_leaves_every_path_as_it_was(sequences: list[list[int]], data: st.DataObject):
+def test_a_cut_leaves_every_path_unchanged(sequences: list[list[int]], data: st.DataObject):
     tree = new_tree()
     for sequence in sequences:
         insert(tree, sequence)
@@ -102,7 +102,7 @@ def test_a_cut_leaves_every_path_as_it_was(sequences: list[list[int]], data: st.
         assert tree.path(sequence)[1] == len(sequence)
 
 
-def test_what_is_removed_is_not_known():
+def test_removed_tokens_are_not_known():
     tree = new_tree()
     insert(tree, [1, 2, 3])
     insert(tree, [1, 2, 4, 5])
@@ -111,33 +111,33 @@ def test_what_is_removed_is_not_known():
     assert tree.path([1, 2, 3])[1] == 3
 
 
-# --- what is noted of tokens ------------------------------------------------------------------------------------
+# --- notes about tokens --------------------------------------------------------------------------------------
 
 TABLE = [b"zero", b"", b"\xff"]
-"""What the ids spell."""
+"""The bytes of each token id."""
 
-Noted = dict[tuple[int, ...], tuple[float | None, Provenance]]
-"""By a token and all that comes before it."""
+Notes = dict[tuple[int, ...], tuple[float | None, Provenance]]
+"""Keyed by a token and all tokens before it."""
 
 
 class Oracle:
-    """Every token that is known, each with what was said of it."""
+    """A table of all known tokens and the notes about them."""
 
     def __init__(self) -> None:
-        self.noted: Noted = {}
+        self.noted: Notes = {}
 
     def insert(self, ids: list[int]) -> None:
         for length in range(1, len(ids) + 1):
             self.noted.setdefault(tuple(ids[:length]), (None, Provenance.PROMPT))
 
     def note(self, ids: list[int], start: int, logprobs: list[float | None], origins: list[Provenance]) -> None:
-        for place in range(start, len(ids)):
-            token = tuple(ids[: place + 1])
+        for position in range(start, len(ids)):
+            token = tuple(ids[: position + 1])
             if token in self.noted:
                 logprob, origin = self.noted[token]
                 self.noted[token] = (
-                    logprobs[place - start] if logprob is None else logprob,
-                    origins[place - start] if origin == Provenance.PROMPT else origin,
+                    logprobs[position - start] if logprob is None else logprob,
+                    origins[position - start] if origin == Provenance.PROMPT else origin,
                 )
 
     def tokens(self, ids: list[int], start: int) -> list[Written]:
@@ -145,24 +145,24 @@ class Oracle:
         return [Written(token[-1], TABLE[token[-1]], *self.noted[token]) for token in known if token in self.noted]
 
 
-def drawn(rng: Random, most: int) -> list[int]:
-    return [rng.randrange(len(TABLE)) for _ in range(rng.randrange(most + 1))]
+def random_ids(rng: Random, max_length: int) -> list[int]:
+    return [rng.randrange(len(TABLE)) for _ in range(rng.randrange(max_length + 1))]
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_each_token_has_what_was_first_said_of_it_for_as_long_as_it_is_there(seed: int):
+def test_each_token_keeps_its_first_note_while_it_is_in_the_tree(seed: int):
     rng = Random(seed)
     tree, oracle = new_tree(), Oracle()
     for _ in range(60):
-        ids = drawn(rng, 9)
+        ids = random_ids(rng, 9)
         match rng.choice(["insert", "insert_below", "cut", "grow", "note", "note", "note", "remove"]):
             case "insert":
                 insert(tree, ids)
                 oracle.insert(ids)
             case "insert_below":
                 above = rng.choice([tree.root, *tree.runs()])
-                tree.insert_below(above, ids, Told(("",) * len(ids)))
-                oracle.insert(way_to(above) + ids)
+                tree.insert_below(above, ids, Names(("",) * len(ids)))
+                oracle.insert(ids_to(above) + ids)
             case "cut":
                 long = [run for run in tree.runs() if len(run.ids) > 1]
                 if long:
@@ -173,34 +173,34 @@ def test_each_token_has_what_was_first_said_of_it_for_as_long_as_it_is_there(see
                 if leaves:
                     run = rng.choice(leaves)
                     tree.grow(run, as_ids(ids))
-                    oracle.insert(way_to(run))
+                    oracle.insert(ids_to(run))
             case "remove":
                 leaves = [run for run in tree.runs() if not run.children]
                 if leaves:
                     run = rng.choice(leaves)
                     for length in range(run.start + 1, run.end + 1):
-                        del oracle.noted[tuple(way_to(run)[:length])]
+                        del oracle.noted[tuple(ids_to(run)[:length])]
                     tree.remove(run)
             case _:
-                # Of a path that is known, mostly: as far as there is one, and beyond.
-                ids = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
+                # Mostly along a known path: up to its end, or beyond it.
+                ids = ids_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + random_ids(rng, 2)
                 start = rng.randrange(len(ids) + 1)
                 logprobs = [rng.choice([None, -inf, 0.0, -rng.randrange(100) / 8]) for _ in ids[start:]]
                 origins = [rng.choice(list(Provenance)) for _ in ids[start:]]
                 tree.note(ids, start, logprobs, origins)
                 oracle.note(ids, start, logprobs, origins)
-        asked = way_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + drawn(rng, 2)
+        asked = ids_to(rng.choice([tree.root, *tree.runs()]))[: rng.randrange(20)] + random_ids(rng, 2)
         start = rng.randrange(len(asked) + 1)
         assert tree.tokens(asked, TABLE, start) == oracle.tokens(asked, start)
     for run in tree.runs():
-        ids = way_to(run)
+        ids = ids_to(run)
         assert tree.tokens(ids, TABLE) == oracle.tokens(ids, 0)
         assert len(tree.tokens(ids, TABLE)) == len(ids)
 
 
-def way_to(run: Run[Told]) -> list[int]:
-    """The ids from the beginning to a run's end."""
-    return [*way_to(run.parent), *run.ids] if run.parent is not None else []
+def ids_to(run: Run[Names]) -> list[int]:
+    """Return the ids from the root to the end of a run."""
+    return [*ids_to(run.parent), *run.ids] if run.parent is not None else []
 
 
 def test_a_log_probability_comes_back_in_32_bits():
@@ -210,7 +210,7 @@ def test_a_log_probability_comes_back_in_32_bits():
     assert tree.tokens([0, 1], TABLE, 1) == [Written(1, b"", array("f", [-0.1])[0], Provenance.FORCED)]
 
 
-def test_what_is_put_in_again_after_it_was_removed_is_read_like_new():
+def test_tokens_inserted_again_after_removal_have_no_note():
     tree = new_tree()
     (run,) = insert(tree, [0, 1])
     tree.note([0, 1], 0, [-1.0, -2.0], [Provenance.SAMPLED, Provenance.DRAFT])
@@ -222,14 +222,14 @@ def test_what_is_put_in_again_after_it_was_removed_is_read_like_new():
 
 @pytest.mark.parametrize("length", [0, 1, 511, 512, 513, 5_000])
 @pytest.mark.parametrize("start", [0, 3])
-def test_common_beginnings_of_any_length_are_counted(length: int, start: int):
+def test_the_length_of_a_common_prefix_is_counted_for_any_length(length: int, start: int):
     rng = Random(length)
     run = as_ids([rng.randrange(2**32) for _ in range(length)])
     before = as_ids([7] * start)
     assert num_common(run, before + run, start) == length
     assert num_common(run, before + run + as_ids([1]), start) == length
-    for place in {0, length // 2, length - 1} & set(range(length)):
+    for position in {0, length // 2, length - 1} & set(range(length)):
         other = run[:]
-        other[place] ^= 1
-        assert num_common(run, before + other, start) == place
-        assert num_common(run, before + run[:place], start) == place
+        other[position] ^= 1
+        assert num_common(run, before + other, start) == position
+        assert num_common(run, before + run[:position], start) == position
