@@ -318,7 +318,7 @@ class Announcements(QObject):
                 text = error or self.tr("Answer stopped")
             case "cut":
                 text = self.tr("Answer cut at the maximum of tokens")
-            case _:
+            case "failed" | "streaming":
                 text = self.tr("The answer failed. {}").format(error).strip()
         self._announce(text)
 

@@ -36,7 +36,8 @@ class ProgramCommands(QObject):
         models.aboutToShow.connect(self._drafts.check_models)
         models.aboutToShow.connect(self._fill_models_menu)
         models.aboutToShow.connect(partial(menus.draw_icons, models))
-        menus[f"theme_{program.settings.theme}"].setChecked(True)
+        program.settings_changed.connect(self._check_theme)
+        self._check_theme()
         self._fill_models_menu()
 
     def slots(self) -> dict[str, Callable[[], object]]:
@@ -90,6 +91,9 @@ class ProgramCommands(QObject):
     def _change_text_size(self, percent: int) -> None:
         changed = self._program.settings.text_percent + percent
         self._program.preferences.change(text_percent=min(max(changed, SMALLEST_TEXT), LARGEST_TEXT))
+
+    def _check_theme(self) -> None:
+        self._menus[f"theme_{self._program.settings.theme}"].setChecked(True)
 
     def _fill_models_menu(self) -> None:
         """List the recent models; the loaded one is checked."""

@@ -21,14 +21,14 @@ _ICON_PX = 32
 
 
 class DropPage(QWidget):
-    """Covers its parent while files are dragged over it, except the widget `but`, which accepts files itself."""
+    """Covers its parent while files are dragged over it, except the widget `excluded`, which accepts files itself."""
 
     dropped = Signal(object)
     """The paths of the files that can be imported."""
 
-    def __init__(self, theme: Theme, parent: QWidget, but: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, parent: QWidget, excluded: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._but = but
+        self._excluded = excluded
         self._icon = QLabel()
         self._icon.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.headline = _label("heading")
@@ -115,8 +115,8 @@ class DropPage(QWidget):
         if window is None:
             return
         room = window.rect()
-        if self._but is not None and self._but.isVisible():
-            room = QRect(room.topLeft(), QPoint(room.right(), self._but.mapTo(window, QPoint(0, 0)).y()))
+        if self._excluded is not None and self._excluded.isVisible():
+            room = QRect(room.topLeft(), QPoint(room.right(), self._excluded.mapTo(window, QPoint(0, 0)).y()))
         self.setGeometry(room)
         width = min(_WIDTH_PX, room.width() - 2 * _MARGIN_PX)
         height = min(_HEIGHT_PX, room.height() - 2 * _MARGIN_PX)

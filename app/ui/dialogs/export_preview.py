@@ -92,5 +92,5 @@ class _Page(QWidget):
         # QImage averages pixels when it scales down, so letters stay legible; QPainter does not.
         width_px = round(self.width() * self.devicePixelRatioF())
         if self._picture.width():
-            scaled = self._picture.scaledToWidth(width_px, Qt.TransformationMode.SmoothTransformation)
-            painter.drawImage(QRectF(0, 0, self.width(), self.heightForWidth(self.width())), scaled)
+            picture = self._picture.scaledToWidth(width_px, Qt.TransformationMode.SmoothTransformation)
+            painter.drawImage(QRectF(0, 0, self.width(), self.heightForWidth(self.width())), picture)

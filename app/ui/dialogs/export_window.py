@@ -46,7 +46,7 @@ from app.ui.theme import scaled
 _SIZE_PX = (900, 660)
 _FORM_PX = 360
 _SCHEMES: tuple[Literal["both", "light", "dark"], ...] = ("both", "light", "dark")
-_PAGE_SHARPNESS = 1.5
+_PAGE_SCALE = 1.5
 _COMPLETE: frozenset[Format] = frozenset({"bough"})
 """Formats that always contain everything."""
 _WITH_STATISTICS: frozenset[Format] = frozenset({"md", "html", "pdf", "txt", "odt"})
@@ -74,8 +74,8 @@ class ExportWindow(Sheet):
         self._archive = archive
         self._offers = offers
         self._folder = folder
-        self._preview_work: Task | None = None
-        self._is_named = False
+        self._preview_task: Task | None = None
+        self._is_name_edited = False
         self.scopes = RadioGroup(self.tr("What"))
         for offer in offers:
             self.scopes.add(offer.text, offer.explanation)
@@ -100,8 +100,8 @@ class ExportWindow(Sheet):
         self.name_field = QLineEdit()
         self.name_field.setAccessibleName(self.tr("Name of the file"))
         self._suffix = QLabel()
-        self._place = ElidedLabel()
-        self._place.setObjectName("quiet")
+        self._folder_label = ElidedLabel()
+        self._folder_label.setObjectName("quiet")
         self.folder_button = QPushButton(self.tr("Choose folder…"))
         self.folder_button.setAutoDefault(False)
         self.preview = ExportPreview()
@@ -112,7 +112,7 @@ class ExportWindow(Sheet):
         self.colours.currentIndexChanged.connect(self._on_changed)
         for box in (self.reasoning, self.system_prompts, self.statistics):
             box.toggled.connect(self._on_changed)
-        self.name_field.textEdited.connect(self._on_named)
+        self.name_field.textEdited.connect(self._on_name_edited)
         self.folder_button.clicked.connect(self._choose_folder)
         self._on_changed()
         self.open_at(*_SIZE_PX)
@@ -134,16 +134,16 @@ class ExportWindow(Sheet):
             column.addWidget(box)
         column.addSpacing(4)
         column.addWidget(_heading(self.tr("Where to")))
-        name = QHBoxLayout()
-        name.setSpacing(4)
-        name.addWidget(self.name_field, 1)
-        name.addWidget(self._suffix)
-        column.addLayout(name)
-        place = QHBoxLayout()
-        place.setSpacing(8)
-        place.addWidget(self._place, 1)
-        place.addWidget(self.folder_button)
-        column.addLayout(place)
+        name_row = QHBoxLayout()
+        name_row.setSpacing(4)
+        name_row.addWidget(self.name_field, 1)
+        name_row.addWidget(self._suffix)
+        column.addLayout(name_row)
+        folder_row = QHBoxLayout()
+        folder_row.setSpacing(8)
+        folder_row.addWidget(self._folder_label, 1)
+        folder_row.addWidget(self.folder_button)
+        column.addLayout(folder_row)
         column.addStretch(1)
         form = scrolled(self._form)
         form.setFixedWidth(scaled(_FORM_PX))
@@ -189,20 +189,20 @@ class ExportWindow(Sheet):
         self.reasoning.setEnabled(not keeps_all)
         self.system_prompts.setEnabled(not keeps_all)
         self.statistics.setEnabled(request.format in _WITH_STATISTICS)
-        if not self._is_named:
+        if not self._is_name_edited:
             name = self._offers[self.scopes.chosen].name
-            shown = proposed_name(name, request)
-            self.name_field.setText(shown if request.is_folder else shown.removesuffix(suffix(request.format)))
+            proposed = proposed_name(name, request)
+            self.name_field.setText(proposed if request.is_folder else proposed.removesuffix(suffix(request.format)))
         self._suffix.setText(self.tr("a folder") if request.is_folder else suffix(request.format))
-        self._show_place()
+        self._show_folder()
         self._show_preview()
 
-    def _on_named(self) -> None:
-        self._is_named = True
-        self._show_place()
+    def _on_name_edited(self) -> None:
+        self._is_name_edited = True
+        self._show_folder()
 
-    def _show_place(self) -> None:
-        self._place.show_text(self.tr("in {folder}").format(folder=self._folder))
+    def _show_folder(self) -> None:
+        self._folder_label.show_text(self.tr("in {folder}").format(folder=self._folder))
         self.export_button.setEnabled(bool(self.name_field.text().strip()))
         if not self.path.exists():
             self.show_message("")
@@ -214,7 +214,7 @@ class ExportWindow(Sheet):
     def set_folder(self, folder: Path) -> None:
         """Choose the folder of the export."""
         self._folder = folder
-        self._show_place()
+        self._show_folder()
 
     def _choose_folder(self) -> None:
         folder = QFileDialog.getExistingDirectory(self, self.tr("Export to"), str(self._folder))
@@ -224,23 +224,23 @@ class ExportWindow(Sheet):
     # --- the preview -------------------------------------------------------------------------------------
 
     def _show_preview(self) -> None:
-        if self._preview_work is not None:
-            self._preview_work.cancel()
-        sharpness = _PAGE_SHARPNESS * self.devicePixelRatioF()
+        if self._preview_task is not None:
+            self._preview_task.cancel()
+        scale = _PAGE_SCALE * self.devicePixelRatioF()
         request = self.request
-        work = self._preview_work = self._archive.read(lambda store: make_preview(store, request, sharpness))
-        work.done.connect(self._on_preview)
-        work.failed.connect(self._on_no_preview)
+        task = self._preview_task = self._archive.read(lambda store: make_preview(store, request, scale))
+        task.done.connect(self._on_preview)
+        task.failed.connect(self._on_preview_failed)
 
     def _on_preview(self, preview: Preview) -> None:
         # The user may have changed the choices meanwhile.
-        if self.sender() is self._preview_work:
-            self._preview_work = None
+        if self.sender() is self._preview_task:
+            self._preview_task = None
             self.preview.show_preview(preview)
 
-    def _on_no_preview(self, why: str) -> None:
-        if self.sender() is self._preview_work:
-            self._preview_work = None
+    def _on_preview_failed(self, why: str) -> None:
+        if self.sender() is self._preview_task:
+            self._preview_task = None
             self.preview.show_problem(worded(why))
 
     # --- the export --------------------------------------------------------------------------------------
@@ -249,13 +249,13 @@ class ExportWindow(Sheet):
         if self.is_working:
             return
         request, path = self.request, self.path
-        work = self._archive.read(lambda store: run_export(store, request, path))
-        work.progressed.connect(self._on_progress)
-        work.done.connect(self._on_written)
-        work.failed.connect(self.fail)
-        work.cancelled.connect(self._on_cancelled)
-        work.ended.connect(self._on_export_ended)
-        self.follow(work, self.tr("Exporting …"))
+        task = self._archive.read(lambda store: run_export(store, request, path))
+        task.progressed.connect(self._on_progress)
+        task.done.connect(self._on_written)
+        task.failed.connect(self.fail)
+        task.cancelled.connect(self._on_cancelled)
+        task.ended.connect(self._on_export_ended)
+        self.follow(task, self.tr("Exporting …"))
         self._set_working(is_working=True)
 
     def _on_export_ended(self) -> None:
@@ -275,8 +275,8 @@ class ExportWindow(Sheet):
             text.format(done=counted(progress.done), total=counted(progress.total)), progress.done, progress.total
         )
 
-    def _on_written(self, written: ExportResult) -> None:
-        self.exported.emit(written)
+    def _on_written(self, result: ExportResult) -> None:
+        self.exported.emit(result)
         self.accept()
 
     def _on_cancelled(self) -> None:

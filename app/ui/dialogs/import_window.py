@@ -76,13 +76,13 @@ class ImportWindow(Sheet):
 
     def _plan(self) -> None:
         self.headline.setText(self.tr("Looking at what is in there …"))
-        work = self._archive.read(partial(plan_import, paths=self._files))
-        work.progressed.connect(self._on_progress)
-        work.done.connect(self._on_planned)
-        work.failed.connect(self._on_failed)
+        task = self._archive.read(partial(plan_import, paths=self._files))
+        task.progressed.connect(self._on_progress)
+        task.done.connect(self._on_planned)
+        task.failed.connect(self._on_failed)
         # Before an import has begun, Cancel closes the window.
-        work.cancelled.connect(self.accept)
-        self.follow(work, self.tr("Nothing is imported yet."))
+        task.cancelled.connect(self.accept)
+        self.follow(task, self.tr("Nothing is imported yet."))
 
     def _on_planned(self, summary: Summary) -> None:
         self.show_summary(summary)
@@ -148,12 +148,12 @@ class ImportWindow(Sheet):
         if self.is_working:
             return
         self.import_button.setEnabled(False)
-        work = self._archive.write(partial(import_files, paths=self._files))
-        work.progressed.connect(self._on_progress)
-        work.done.connect(self._on_imported)
-        work.failed.connect(self._on_failed)
-        work.cancelled.connect(self._on_cancelled)
-        self.follow(work, self.tr("Importing …"))
+        task = self._archive.write(partial(import_files, paths=self._files))
+        task.progressed.connect(self._on_progress)
+        task.done.connect(self._on_imported)
+        task.failed.connect(self._on_failed)
+        task.cancelled.connect(self._on_cancelled)
+        self.follow(task, self.tr("Importing …"))
 
     def _on_progress(self, progress: Progress) -> None:
         text = self.tr("{conversations} conversations, {messages} messages").format(

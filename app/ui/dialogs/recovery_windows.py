@@ -87,7 +87,7 @@ class TrashWindow(_ListWindow):
         )
         self._archive = archive
         self._thrown: list[Thrown] = []
-        self._asked: tuple[str, list[Thrown]] = ("", [])
+        self._pending: tuple[str, list[Thrown]] = ("", [])
         """The pending question, and the items that it is about."""
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._update_buttons)
@@ -101,9 +101,9 @@ class TrashWindow(_ListWindow):
 
     def refresh(self) -> None:
         """Read the trash again."""
-        work = self._archive.read(lambda store: store.trash.listed())
-        work.done.connect(self._show)
-        work.failed.connect(self.fail)
+        task = self._archive.read(lambda store: store.trash.listed())
+        task.done.connect(self._show)
+        task.failed.connect(self.fail)
 
     def choose(self, conversation_id: int, message_id: MessageId | None = None) -> None:
         """Select one item: a conversation, or (with `message_id`) a branch."""
@@ -157,13 +157,13 @@ class TrashWindow(_ListWindow):
     def _ask(self, question: str, thrown: list[Thrown]) -> None:
         """Count the messages that would be deleted, then ask."""
         conversations, branches = _ids(thrown)
-        self._asked = (question, thrown)
-        work = self._archive.read(lambda store: store.trash.counted(conversations, branches))
-        work.done.connect(self._show_question)
-        work.failed.connect(self.fail)
+        self._pending = (question, thrown)
+        task = self._archive.read(lambda store: store.trash.counted(conversations, branches))
+        task.done.connect(self._show_question)
+        task.failed.connect(self.fail)
 
     def _show_question(self, num_messages: int) -> None:
-        question, thrown = self._asked
+        question, thrown = self._pending
         details = self.tr(
             "{goes}: from your conversations, from their backups and from what models have read. "
             "What another conversation shares stays. Models read again what they need."
@@ -204,11 +204,11 @@ class BackupsWindow(_ListWindow):
         self.restore_button = self.add_button(self.tr("Restore…"), self._ask, is_primary=True)
         self._update_buttons()
         self.open_at(*_BACKUPS_SIZE_PX)
-        work = archive.run(lambda: listed(archive.path))
-        work.progressed.connect(self._show)
-        work.done.connect(self._show)
-        work.failed.connect(self.fail)
-        self.finished.connect(work.cancel)
+        task = archive.run(lambda: listed(archive.path))
+        task.progressed.connect(self._show)
+        task.done.connect(self._show)
+        task.failed.connect(self.fail)
+        self.finished.connect(task.cancel)
 
     @property
     def chosen(self) -> Backup | None:

@@ -113,7 +113,7 @@ class ReplayWindow(Sheet):
 
 
 def _cell(text: str, font: QFont | None = None) -> QLabel:
-    """Return a label with a token's text (if a font is given, with visible spaces and line breaks) or other text."""
+    """Return a label; with a font, it shows a token's text with visible spaces and line breaks."""
     shown = text.replace("\n", "⏎").replace(" ", "␣") if font is not None else text
     label = QLabel(shown)
     label.setTextFormat(Qt.TextFormat.PlainText)

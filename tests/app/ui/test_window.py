@@ -434,3 +434,9 @@ def test_a_text_that_could_not_be_stored_is_given_back(person: Person) -> None:
     person.type("later words")
     person.controller.unsent.emit("first words")
     assert person.window.composer.text.toPlainText() == "first words\nlater words"
+
+
+def test_the_menu_checks_a_theme_that_was_chosen_elsewhere(person: Person) -> None:
+    person.controller.program.set_theme("dark")
+    assert person.window.action("theme_dark").isChecked()
+    assert not person.window.action("theme_system").isChecked()
