@@ -1,4 +1,4 @@
-"""How a test has answers drawn."""
+"""Sampling settings for tests."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from app.program import Program
 
 
 def set_sampling(program: Program, sampling: Sampling) -> None:
-    """Say how conversations draw that say nothing else."""
+    """Set the sampling of conversations that have no settings of their own."""
     program.set_asking(msgspec.structs.replace(program.settings.asking, sampling=sampling))

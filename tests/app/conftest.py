@@ -1,4 +1,4 @@
-"""What the tests of the front end share."""
+"""Fixtures for the tests of the front end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.leaks import Leaks
 
 @pytest.fixture
 def nothing_leaks(qapp: QApplication) -> Iterator[None]:
-    """Threads, processes and windows that a test leaves behind fail it."""
+    """Fails a test that leaves threads, processes or windows behind."""
     leaks = Leaks()
     yield
     leaks.check()

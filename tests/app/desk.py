@@ -37,7 +37,7 @@ from worker.protocol import (
 
 
 class ScriptedLink(WorkerLink):
-    """Keeps the commands; the test says what comes of them."""
+    """Records the commands; the test sends the events."""
 
     def __init__(self) -> None:
         super().__init__(_no_client)
@@ -78,7 +78,7 @@ class ScriptedLink(WorkerLink):
         self._is_up = False
         self.exited.emit(exit_code)
 
-    # --- what was asked ------------------------------------------------------------------------------------
+    # --- commands --------------------------------------------------------------------------------------------
 
     @property
     def asked(self) -> list[Generate]:
@@ -92,10 +92,10 @@ class ScriptedLink(WorkerLink):
     def loads(self) -> list[LoadModel]:
         return [command for command in self.commands if isinstance(command, LoadModel)]
 
-    # --- what a worker says --------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------------------
 
     def loaded(self, draft_refused: str = "", thinking_option: str | None = None) -> None:
-        """The model that was last asked for is there; its draft model, too, where nothing is said against it."""
+        """Report that the last requested model is loaded, with its draft model unless another is given."""
         load = self.loads[-1]
         self.say(
             ModelLoaded(
@@ -140,7 +140,7 @@ class ScriptedLink(WorkerLink):
         self.say(Finished(request_id=request.request_id, choices=[choice], usage=usage, timing=Timing()))
 
     def finished_all(self, request: Generate, texts: Sequence[str], reason: FinishReason) -> None:
-        """Several answers, each with its text, for one reason."""
+        """End several answers, each with its text, for one reason."""
         choices = [
             Choice(text=text, token_ids=[], num_recut=0, seed=5 + number, reason=reason, turn_token_ids=[1, 2, 3])
             for number, text in enumerate(texts)
@@ -182,12 +182,12 @@ class Desk:
         self.store.close()
 
     def ask(self, text: str, answer: str) -> Message:
-        """Send a question and let it be answered; return the answer."""
+        """Send a question and answer it. Return the answer."""
         self.controller.send(text)
         return self.answer(answer)
 
     def answer(self, text: str) -> Message:
-        """Let the last request be answered, in two pieces; return the message at the end of the visible branch."""
+        """Answer the last request, in two pieces. Return the last message of the visible branch."""
         request = self.link.asked[-1]
         self.link.chunk(request, text[:2])
         self.link.chunk(request, text[2:])
@@ -195,7 +195,7 @@ class Desk:
         return self.controller.shown.path[-1]
 
     def stored(self, message: Message) -> Message:
-        """A message as the store has it now."""
+        """Return a message as the store has it now."""
         assert self.controller.shown.conversation is not None
         return next(
             stored

@@ -1,4 +1,4 @@
-"""Run as a program: opens the window in a folder and tells, as JSON, what is there when it is first painted.
+"""A program that opens the window in a folder and prints, as JSON, what exists when it is first painted.
 
 It imports as little as the program itself.
 """
@@ -18,7 +18,7 @@ from app.application import Application, Places, make_qt_application
 
 
 class _Watch(QObject):
-    """Tells, and ends the program before anything else happens."""
+    """Prints, and ends the program before anything else happens."""
 
     def __init__(self, application: Application) -> None:
         super().__init__(application.window)

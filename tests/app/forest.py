@@ -1,4 +1,4 @@
-"""The conversations as plain dictionaries: what the store and the controller are compared with."""
+"""Conversations as plain dictionaries, with which the store and the controller are compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Talk:
 
 
 class Forest:
-    """Messages and conversations; both are numbered from 1 in the order of their making."""
+    """Messages and conversations, each numbered from 1 in order of creation."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, Node] = {}
@@ -32,13 +32,13 @@ class Forest:
         self._num_nodes = 0
         self._num_talks = 0
 
-    # --- what there is -------------------------------------------------------------------------------------
+    # --- reading ---------------------------------------------------------------------------------------------
 
     def children(self, node: int) -> list[int]:
         return [other for other in self.nodes if self.nodes[other].parent == node]
 
     def line(self, node: int | None) -> list[int]:
-        """A node and all above it, the topmost first."""
+        """Return a node and all its ancestors, the topmost first."""
         return [] if node is None else [*self.line(self.nodes[node].parent), node]
 
     def below(self, node: int) -> set[int]:
@@ -76,7 +76,7 @@ class Forest:
     def pruned(self) -> set[int]:
         return {number for number, node in self.nodes.items() if node.is_pruned}
 
-    # --- what happens --------------------------------------------------------------------------------------
+    # --- changing --------------------------------------------------------------------------------------------
 
     def create(self, name: str, system_prompt: str, question: str) -> int:
         root = self._node(None, "root", "")
@@ -92,7 +92,7 @@ class Forest:
         return talk
 
     def add(self, talk: int, parent: int, role: str, text: str, *, is_growing: bool = False) -> int:
-        """Add a node to a conversation that may branch there; the others go on showing what they showed."""
+        """Add a node to a conversation that may branch there. The others continue to show what they showed."""
         children = self.shown_children(parent)
         for number, other in self.talks.items():
             if number != talk and other.root in self.line(parent):

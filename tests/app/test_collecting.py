@@ -1,4 +1,4 @@
-"""Garbage is collected in the GUI thread, whichever thread makes it."""
+"""Garbage is collected in the GUI thread, whichever thread creates it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 
 class _Widget:
-    """Stands for one in a cycle: only the collector ends it."""
+    """Stands for a widget in a cycle, which only the collector destroys."""
 
     def __init__(self, ended_in: list[int]) -> None:
         self._ended_in = ended_in
@@ -23,14 +23,14 @@ def _make_garbage() -> None:
     assert len([[[number]] for number in range(100_000)]) == 100_000
 
 
-def test_what_lies_in_a_cycle_ends_in_the_gui_thread(qapp: QApplication, qtbot: QtBot) -> None:
+def test_an_object_in_a_cycle_is_destroyed_in_the_gui_thread(qapp: QApplication, qtbot: QtBot) -> None:
     ended_in: list[int] = []
     _Widget(ended_in)
     thread = threading.Thread(target=_make_garbage)
     thread.start()
     thread.join()
     assert ended_in == []
-    # Another reason to collect: what the thread has made is gone again.
+    # Another reason to collect: everything that the thread has made is unreachable.
     kept = [[number] for number in range(2_000)]
     qtbot.waitUntil(lambda: bool(ended_in), timeout=30_000)
     assert ended_in == [threading.get_ident()]

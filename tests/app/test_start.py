@@ -1,4 +1,4 @@
-"""The window's start: what is there when it is painted for the first time, and what waits until then."""
+"""The window's start: what exists when it is first painted, and what waits until then."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
         "markdown_it",
         "pygments",
     ),
-    # What opens when somebody asks for it.
+    # Windows that open on request.
     *(
         "app.ui.settings.settings_window",
         "app.ui.palette",
@@ -50,7 +50,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
         "app.ui.dialogs.replay_window",
         "app.ui.composer.system_prompt_popover",
     ),
-    # Files in and out, and what runs beside the window.
+    # Import, export and everything that runs in the background.
     *("app.export.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),
     *("ijson", "importlib.resources"),
     *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
@@ -70,20 +70,22 @@ def test_the_first_picture_is_the_whole_window(picture: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("module", _NOT_ON_THE_FIRST_PICTURE)
-def test_what_is_not_on_the_first_picture_is_not_imported_for_it(module: str, picture: dict[str, Any]) -> None:
+def test_modules_that_the_first_picture_does_not_need_are_not_imported_for_it(
+    module: str, picture: dict[str, Any]
+) -> None:
     assert module not in picture["modules"]
 
 
-def test_no_source_is_read_for_what_is_imported(picture: dict[str, Any]) -> None:
+def test_imports_read_no_source(picture: dict[str, Any]) -> None:
     assert picture["import"] != "__feature_import__"
     assert picture["sources_read"] == []
 
 
-def test_the_worker_starts_behind_the_first_picture(picture: dict[str, Any]) -> None:
+def test_the_worker_starts_after_the_first_picture(picture: dict[str, Any]) -> None:
     assert not picture["has_worker"]
 
 
-def test_what_waits_for_the_first_paint_comes_after_it(qtbot: QtBot) -> None:
+def test_deferred_work_comes_after_the_first_paint(qtbot: QtBot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     came: list[str] = []
@@ -100,7 +102,7 @@ def test_what_waits_for_the_first_paint_comes_after_it(qtbot: QtBot) -> None:
     window.removeEventFilter(paints)
 
 
-def test_where_nobody_shows_the_window_nothing_waits_for_long(qtbot: QtBot) -> None:
+def test_without_a_shown_window_deferred_work_does_not_wait_long(qtbot: QtBot) -> None:
     window = QWidget()
     qtbot.addWidget(window)
     with qtbot.waitSignal(FirstPaint(window).over, timeout=PATIENCE_MS):
@@ -108,7 +110,7 @@ def test_where_nobody_shows_the_window_nothing_waits_for_long(qtbot: QtBot) -> N
     assert not window.isVisible()
 
 
-def test_a_late_part_is_made_once_and_only_when_it_is_wanted() -> None:
+def test_a_lazy_part_is_made_once_and_only_when_it_is_wanted() -> None:
     made: list[object] = []
 
     def make() -> object:
@@ -123,25 +125,25 @@ def test_a_late_part_is_made_once_and_only_when_it_is_wanted() -> None:
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5, 2.0])
-def test_an_icon_is_drawn_as_sharp_as_the_screen_is(scale: float, qapp: QApplication) -> None:
+def test_an_icon_is_drawn_at_the_screens_resolution(scale: float, qapp: QApplication) -> None:
     drawn = icon("plus", "#123456").pixmap(QSize(20, 20), scale)
     assert (drawn.width(), drawn.devicePixelRatio()) == (20 * scale, scale)
     assert _strongest(drawn) == 255
 
 
-def test_an_icon_of_what_cannot_be_used_is_fainter(qapp: QApplication) -> None:
+def test_the_icon_of_a_disabled_action_is_fainter(qapp: QApplication) -> None:
     faint = icon("plus", "#123456").pixmap(QSize(20, 20), 1.0, QIcon.Mode.Disabled)
     assert 0 < _strongest(faint) < 255
 
 
-def test_a_changed_copy_of_an_icon_leaves_it_as_it_was(qapp: QApplication) -> None:
+def test_changing_a_copy_of_an_icon_leaves_the_original_unchanged(qapp: QApplication) -> None:
     copy = QIcon(icon("plus", "#123456"))
     copy.addPixmap(QPixmap(3, 3))
     for one in (icon("plus", "#123456"), copy):
         assert _strongest(one.pixmap(QSize(20, 20), 1.0)) == 255
 
 
-def test_a_new_store_is_as_safe_as_an_old_one_once_it_is_there(tmp_path: Path) -> None:
+def test_a_new_store_is_as_safe_as_an_old_one_once_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     said: list[object] = []
     for _ in range(2):
@@ -152,7 +154,7 @@ def test_a_new_store_is_as_safe_as_an_old_one_once_it_is_there(tmp_path: Path) -
 
 
 class _Paints(QObject):
-    """Notes each painting of a window."""
+    """Counts each painting of a window."""
 
     def __init__(self, window: QWidget, came: list[str]) -> None:
         super().__init__(window)

@@ -1,7 +1,7 @@
 """Trees in one line: `"u1-a1-u2 | a1-u3"`, where a1 has two children; u is a question, a an answer, s a system prompt.
 
-A branch that begins with a label seen before goes on from there, any other stands below the system prompt. The root
-and the first system prompt are not written.
+A branch that begins with a known label continues from there; any other begins below the system prompt. The root and the
+first system prompt are not written.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _ROLES: dict[str, Role] = {"u": "user", "a": "assistant", "s": "system"}
 
 @dataclass(frozen=True)
 class Planted:
-    """A conversation that was written down as a line; a message's text is its label."""
+    """A conversation from such a line; a message's text is its label."""
 
     conversation_id: int
     ids: dict[str, MessageId]
 
 
 def plant(store: Store, line: str) -> Planted:
-    """Store a conversation with this tree; the branch written last is the chosen one."""
+    """Store a conversation with this tree. The branch written last is the chosen one."""
     branches = [branch.strip().split("-") for branch in line.split("|")]
     first = branches[0][0]
     conversation, question = store.create_conversation("planted", "", first)
@@ -42,7 +42,7 @@ def plant(store: Store, line: str) -> Planted:
 
 
 def drawn(messages: Iterable[Message]) -> str:
-    """Write messages down as a line, the oldest branch first; texts are the labels."""
+    """Return messages as such a line, the oldest branch first; texts are the labels."""
     known = {message.id: message for message in messages if message.role != "root" and message.text}
     children: dict[MessageId | None, list[Message]] = {}
     for message in sorted(known.values(), key=lambda message: message.id):
@@ -60,5 +60,5 @@ def drawn(messages: Iterable[Message]) -> str:
 
 
 def labels(path: Iterable[Message]) -> str:
-    """Write one branch down, without root and empty system prompt."""
+    """Return one branch as such a line, without root and empty system prompt."""
     return "-".join(message.text for message in path if message.role != "root" and message.text)

@@ -1,4 +1,4 @@
-"""Answers of the guide with their records, as the app has a real worker write them; no window and no store."""
+"""Answers of the guide with their records, as the app has a real worker write them, without window and store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, Forked
 
 
 class Writer:
-    """A real worker with the guide, and answers written as the app has them written."""
+    """A real worker with the guide, and answers written as the app would request them."""
 
     def __init__(self, hooks_folder: Path | None = None) -> None:
         self.client = WorkerClient(hooks_folder=hooks_folder)
@@ -28,7 +28,7 @@ class Writer:
         ]
 
     def write(self, record: Record, before: Message | None = None) -> Message:
-        """Write an answer, or go on with one."""
+        """Write an answer, or continue one."""
         return self.write_forked(record, before)[0]
 
     def write_forked(self, record: Record, before: Message | None = None) -> list[Message]:

@@ -1,4 +1,4 @@
-"""Answers as they stream: each piece in its own message and soon in the store, whatever stands in the way."""
+"""Streaming answers: each piece goes into its own message and soon into the store, whatever happens."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
 def _connection(desk: Desk) -> sqlite3.Connection:
-    """The store's own, to fill its disk."""
+    """The store's own connection, to fill its disk."""
     return desk.store._database._connection  # pyright: ignore[reportPrivateUsage]
 
 
 def _pass_the_time(desk: Desk) -> None:
-    """The time between two batches has passed."""
+    """Let the time between two batches pass."""
     timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
     assert timer.isActive()
     timer.timeout.emit()
 
 
 def _read_again(desk: Desk, message: Message) -> Message:
-    """What another program finds, or this one after it was killed."""
+    """Return what another program finds, or this one after a kill."""
     other = Store(desk.path)
     assert desk.controller.shown.conversation is not None
     messages = {found.id: found for found in other.messages.shown_by(desk.controller.shown.conversation.id)}
@@ -43,7 +43,7 @@ def _read_again(desk: Desk, message: Message) -> Message:
     return messages[message.id]
 
 
-# --- into the store --------------------------------------------------------------------------------------------
+# --- into the store ------------------------------------------------------------------------------------------
 
 
 def test_streamed_text_is_stored_in_batches_at_most_a_quarter_of_a_second_apart(desk: Desk) -> None:
@@ -51,7 +51,7 @@ def test_streamed_text_is_stored_in_batches_at_most_a_quarter_of_a_second_apart(
     assert not timer.isActive()
     desk.controller.send("u1")
     answer = desk.controller.shown.path[-1]
-    # Qt's coarse timers come within a twentieth of their time.
+    # Qt's coarse timers are exact within five percent.
     assert timer.interval() == SAVE_INTERVAL_MS
     assert SAVE_INTERVAL_MS * 1.05 < 250
     said: list[str] = []
@@ -71,7 +71,7 @@ def test_streamed_text_is_stored_in_batches_at_most_a_quarter_of_a_second_apart(
     assert not timer.isActive()
 
 
-def test_another_question_does_not_put_off_the_next_batch(desk: Desk) -> None:
+def test_another_question_does_not_delay_the_next_batch(desk: Desk) -> None:
     timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
     desk.controller.send("u1")
     timer_id = timer.timerId()
@@ -80,7 +80,7 @@ def test_another_question_does_not_put_off_the_next_batch(desk: Desk) -> None:
     assert timer.timerId() == timer_id
 
 
-def test_a_killed_program_leaves_what_was_stored_and_nothing_streaming(desk: Desk) -> None:
+def test_a_killed_program_leaves_the_stored_text_and_nothing_streaming(desk: Desk) -> None:
     desk.controller.send("u1")
     answer = desk.controller.shown.path[-1]
     desk.link.chunk(desk.link.asked[-1], "half ")
@@ -109,7 +109,7 @@ def test_a_second_program_leaves_the_answers_of_the_first_alone(desk: Desk) -> N
     assert (stored.text, stored.state, stored.record and stored.record.error) == ("half and whole", "complete", None)
 
 
-# --- a store that can't be written -----------------------------------------------------------------------------
+# --- a store that can't be written ---------------------------------------------------------------------------
 
 
 def _fill_disk(desk: Desk) -> None:
@@ -124,7 +124,7 @@ def _free_disk(desk: Desk) -> None:
 _LONG = "many words " * 2000
 
 
-def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothing(desk: Desk) -> None:
+def test_a_disk_that_fills_while_an_answer_streams_is_reported_once_and_nothing_is_lost(desk: Desk) -> None:
     desk.controller.send("u1")
     answer = desk.controller.shown.path[-1]
     _fill_disk(desk)
@@ -155,7 +155,7 @@ def test_a_disk_that_fills_while_an_answer_streams_is_told_once_and_loses_nothin
     assert desk.stored(desk.controller.shown.path[-1]).text == "a2"
 
 
-def test_an_answer_that_goes_on_before_its_end_was_stored_is_stored_as_it_goes_on(desk: Desk) -> None:
+def test_an_answer_continued_before_its_end_was_stored_is_stored_with_its_continuation(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], _LONG)
     _fill_disk(desk)
@@ -173,7 +173,7 @@ def test_an_answer_that_goes_on_before_its_end_was_stored_is_stored_as_it_goes_o
 
 
 @pytest.mark.parametrize("text", ["u1 " * 10_000])
-def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(desk: Desk, text: str) -> None:
+def test_a_message_that_cannot_be_stored_is_given_back_and_nothing_is_asked(desk: Desk, text: str) -> None:
     _fill_disk(desk)
     desk.controller.send(text)
     assert (desk.unsent, desk.link.asked) == ([text], [])
@@ -191,7 +191,7 @@ def test_a_message_that_can_not_be_stored_is_given_back_and_nothing_is_asked(des
     assert labels(desk.controller.shown.path) == f"u1-a1-{text}-a2"
 
 
-def test_another_program_that_writes_for_long_is_told_and_everything_works_afterwards(desk: Desk) -> None:
+def test_another_program_that_writes_for_long_is_reported_and_everything_works_afterwards(desk: Desk) -> None:
     desk.ask("u1", "a0")
     desk.controller.regenerate(desk.by_text("u1").id)
     desk.answer("a1")
@@ -218,7 +218,7 @@ def test_another_program_that_writes_for_long_is_told_and_everything_works_after
     assert labels(desk.controller.shown.path) == "u1-a1-u2-a2"
 
 
-# --- several at once -------------------------------------------------------------------------------------------
+# --- several at once -----------------------------------------------------------------------------------------
 
 
 def test_each_answer_lands_in_its_own_message_whatever_is_on_screen(desk: Desk) -> None:
@@ -244,7 +244,7 @@ def test_each_answer_lands_in_its_own_message_whatever_is_on_screen(desk: Desk) 
     assert desk.controller.shown.streaming_message is None
 
 
-def test_a_question_below_an_answer_that_still_grows_waits_for_its_end(desk: Desk) -> None:
+def test_a_question_below_a_growing_answer_waits_for_its_end(desk: Desk) -> None:
     desk.controller.send("u1")
     first = desk.link.asked[-1]
     desk.link.chunk(first, "half")
@@ -263,7 +263,7 @@ def test_a_question_below_an_answer_that_still_grows_waits_for_its_end(desk: Des
     assert labels(desk.controller.shown.path) == "u1-half and whole-u2-a2"
 
 
-def test_an_answer_that_waits_is_stopped_at_once_and_never_asked_for(desk: Desk) -> None:
+def test_a_waiting_answer_is_stopped_at_once_and_never_requested(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.controller.send("u2")
     waiting = desk.controller.shown.path[-1]
@@ -285,7 +285,7 @@ def test_stopping_everything_sends_nothing_that_waited(desk: Desk) -> None:
     assert [message.state for message in desk.controller.shown.path if message.role == "assistant"] == ["stopped"] * 3
 
 
-def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(desk: Desk) -> None:
+def test_deleting_a_conversation_stops_only_its_answers_on_every_branch(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.controller.regenerate(desk.by_text("u1").id)
     mine = [request.request_id for request in desk.link.asked]
@@ -301,7 +301,7 @@ def test_deleting_a_conversation_stops_its_answers_on_every_branch_and_no_other(
     assert desk.controller.shown.path[-1].state == "stopped"
 
 
-def test_an_answer_that_was_stopped_while_its_prompt_was_read_had_no_first_word(desk: Desk) -> None:
+def test_an_answer_stopped_while_its_prompt_was_read_has_no_time_of_a_first_word(desk: Desk) -> None:
     desk.controller.send("u1")
     timing = Timing(queue_ms=290.0, prefill_ms=8_000.0)
     choice = Choice(text="", token_ids=[], num_recut=0, seed=3, reason="cancelled", turn_token_ids=[])
@@ -313,7 +313,7 @@ def test_an_answer_that_was_stopped_while_its_prompt_was_read_had_no_first_word(
     assert (record.figures.queue_ms, record.figures.first_word_ms) == (290.0, 0.0)
 
 
-def test_a_deleted_conversation_that_comes_back_while_its_answer_ends_has_all_of_it(desk: Desk) -> None:
+def test_a_deleted_conversation_restored_while_its_answer_ends_has_all_of_it(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")
     desk.program.conversations.delete(1)
@@ -341,10 +341,10 @@ def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
     assert answer.record.model == "/another"
 
 
-# --- ends ------------------------------------------------------------------------------------------------------
+# --- ends ----------------------------------------------------------------------------------------------------
 
 
-def test_what_comes_after_the_end_of_an_answer_changes_nothing(desk: Desk) -> None:
+def test_events_after_the_end_of_an_answer_change_nothing(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
     request = desk.link.asked[-1]
     desk.link.chunk(request, "late")
@@ -372,7 +372,7 @@ def test_the_late_end_of_a_dead_worker_changes_nothing(desk: Desk) -> None:
     assert desk.stored(ended) == ended
 
 
-def test_an_answer_that_failed_keeps_what_there_is_and_says_why(desk: Desk) -> None:
+def test_a_failed_answer_keeps_its_text_and_says_why(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "half")
     desk.link.failed(desk.link.asked[-1], "There is not enough memory for this.")
@@ -395,7 +395,7 @@ def test_without_a_worker_a_question_is_kept_and_the_answer_says_so(desk: Desk) 
         assert str(answer.record.error).startswith("No model is running")
 
 
-def test_text_as_it_grows_is_put_together_only_when_somebody_looks(desk: Desk) -> None:
+def test_growing_text_is_joined_only_when_it_is_read(desk: Desk) -> None:
     desk.controller.send("u1")
     answer = desk.controller.shown.path[-1]
     pieces = desk.answers._streams[answer.id]._new  # pyright: ignore[reportPrivateUsage]
@@ -409,7 +409,7 @@ def test_text_as_it_grows_is_put_together_only_when_somebody_looks(desk: Desk) -
     assert desk.controller.shown.path[-1].text == text
 
 
-def test_signals_say_what_happens_to_which_message(desk: Desk) -> None:
+def test_signals_report_what_happens_to_which_message(desk: Desk) -> None:
     heard: list[tuple[object, ...]] = []
 
     def hear(*what: object) -> None:
@@ -428,7 +428,7 @@ def test_signals_say_what_happens_to_which_message(desk: Desk) -> None:
     assert heard == [(answer.id, 5, 10, 4), (answer.id, "a"), (answer.id,)]
 
 
-def test_turns_leave_out_what_was_never_said() -> None:
+def test_turns_leave_out_empty_answers() -> None:
     path = [
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="system", text=" \n"),
@@ -443,10 +443,10 @@ def test_turns_leave_out_what_was_never_said() -> None:
     ]
 
 
-# --- longer than the context -----------------------------------------------------------------------------------
+# --- longer than the context ---------------------------------------------------------------------------------
 
 
-def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does_not_fit(desk: Desk) -> None:
+def test_each_request_and_record_says_what_to_do_when_the_context_is_full(desk: Desk) -> None:
     first = desk.ask("u1", "a1")
     desk.program.set_overflow("drop_oldest")
     second = desk.ask("u2", "a2")
@@ -456,12 +456,12 @@ def test_each_answer_is_asked_for_and_remembered_with_what_is_done_where_it_does
     assert desk.link.asked[-1].overflow == "drop_oldest"
 
 
-def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk: Desk) -> None:
+def test_dropped_messages_are_counted_as_the_user_sees_them(desk: Desk) -> None:
     desk.controller.preparation.keep(Unsent(system_prompt="Be brief."))
     desk.ask("u1", "a1")
     desk.controller.send("u2")
     desk.link.failed(desk.link.asked[-1])
-    # The model reads u2 and u3 as one turn, and nothing of the answer that never came.
+    # The model reads u2 and u3 as one turn, without the answer that never came.
     desk.ask("u3", "a3")
     desk.controller.send("u4")
     request = desk.link.asked[-1]
@@ -479,10 +479,10 @@ def test_the_messages_that_were_left_out_are_counted_as_a_person_sees_them(desk:
         request = desk.link.asked[-1]
 
 
-# --- the record ------------------------------------------------------------------------------------------------
+# --- the record ----------------------------------------------------------------------------------------------
 
 
-def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk: Desk) -> None:
+def test_the_record_names_the_model_and_the_facts_about_each_token(desk: Desk) -> None:
     desk.controller.send("u1")
     (request,) = desk.link.asked
     drawn = [
@@ -493,11 +493,11 @@ def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk:
         ),
         Token(id=8, logprob=-0.25, origin="forced"),
         Token(id=9, logprob=-1.0),
-        # The end of the turn is no text.
+        # The end of the turn is not text.
         Token(id=2, logprob=-2.0),
     ]
     desk.link.say(Chunk(request_id=request.request_id, choice=0, text="one two", tokens=drawn))
-    # The last of them was cut.
+    # The last token was cut.
     choice = Choice(
         text="one tw", token_ids=[7, 8, 5], num_recut=1, seed=3, reason="stop", stop="o", turn_token_ids=[7, 8, 5]
     )
@@ -523,7 +523,7 @@ def test_the_record_says_which_model_wrote_and_what_is_known_of_each_token(desk:
     assert desk.stored(answer) == answer
 
 
-def test_what_was_there_before_an_answer_went_on_keeps_what_is_known_of_it(desk: Desk) -> None:
+def test_the_part_before_a_continuation_keeps_its_facts(desk: Desk) -> None:
     desk.controller.send("u1")
     first = desk.link.asked[-1]
     desk.link.say(Chunk(request_id=first.request_id, choice=0, text="ab", tokens=[Token(id=1), Token(id=2)]))
@@ -537,7 +537,7 @@ def test_what_was_there_before_an_answer_went_on_keeps_what_is_known_of_it(desk:
     assert (record.token_ids, record.origins) == ((1, 2, 3), "ssf")
 
 
-def test_what_an_answer_was_asked_for_is_asked_of_the_worker(desk: Desk) -> None:
+def test_the_settings_of_an_answer_reach_the_worker(desk: Desk) -> None:
     constraint = Constraint(kind="regex", value="[ab]+")
     record = Record(
         constraint=constraint,

@@ -1,4 +1,4 @@
-"""The tokens of an answer are in the store as soon as its text is, so that one that was cut goes on exactly."""
+"""The tokens of an answer are stored with its text, so that an answer that was cut continues exactly."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SECOND = Token(id=8, logprob=-1.5, origin="forced", num_chars=4)
 
 
 def _saved(answers: Answers) -> None:
-    """The time between two batches has passed."""
+    """Let the time between two batches pass."""
     answers._timer.timeout.emit()  # pyright: ignore[reportPrivateUsage]
 
 
 def _after_a_kill(desk: Desk) -> Message:
-    """What the next program finds in the store."""
+    """Return what the next program finds in the store."""
     other = Store(desk.path)
     other.interrupt_streaming("It was killed.")
     assert desk.controller.shown.conversation is not None
@@ -40,14 +40,14 @@ def _say(desk: Desk, request: Generate, text: str, *tokens: Token) -> None:
     desk.link.say(Chunk(request_id=request.request_id, choice=0, text=text, tokens=list(tokens)))
 
 
-def test_after_a_kill_the_tokens_of_what_was_written_are_known(desk: Desk) -> None:
+def test_after_a_kill_the_tokens_of_the_stored_text_are_known(desk: Desk) -> None:
     desk.controller.send("u1")
     (request,) = desk.link.asked
     _say(desk, request, "one ", _FIRST)
     _saved(desk.answers)
     _say(desk, request, "two ", _SECOND)
     _saved(desk.answers)
-    # Of this nothing is in the store yet.
+    # This part is not in the store yet.
     _say(desk, request, "three", Token(id=9))
     found = _after_a_kill(desk)
     assert (found.text, found.state) == ("one two ", "stopped")
@@ -59,7 +59,7 @@ def test_after_a_kill_the_tokens_of_what_was_written_are_known(desk: Desk) -> No
     assert (record.error, record.reason) == ("It was killed.", None)
 
 
-def test_when_the_worker_dies_the_tokens_are_known_and_handed_back(desk: Desk) -> None:
+def test_when_the_worker_dies_the_tokens_are_known_and_sent_to_the_next_one(desk: Desk) -> None:
     desk.controller.send("u1")
     _say(desk, desk.link.asked[-1], "one ", _FIRST, _SECOND)
     desk.link.die()
@@ -89,14 +89,14 @@ def test_tokens_that_were_taken_back_are_not_kept(desk: Desk) -> None:
     assert found.record.token_ids == (7, 9)
 
 
-def test_behind_a_healed_seam_it_is_known_how_each_token_came(desk: Desk) -> None:
+def test_after_a_healed_join_the_origin_of_each_token_is_known(desk: Desk) -> None:
     desk.controller.send("u1")
     _say(desk, desk.link.asked[-1], "one tw", Token(id=7), Token(id=6))
     desk.link.die()
     desk.link.loaded()
     desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     request = desk.link.asked[-1]
-    # The token at the seam is another one now.
+    # The token at the join is another one now.
     _say(desk, request, "o three", Token(id=8, origin="healed"), Token(id=9, logprob=-0.5))
     choice = Choice(
         text="o three",
@@ -114,7 +114,7 @@ def test_behind_a_healed_seam_it_is_known_how_each_token_came(desk: Desk) -> Non
     assert record.logprobs == (None, None, -0.5)
 
 
-def test_of_text_some_tokens_of_which_are_not_known_none_are(tmp_path: Path) -> None:
+def test_if_some_tokens_of_a_text_are_unknown_none_are_stored(tmp_path: Path) -> None:
     store = Store(tmp_path / "store.sqlite3")
     planted = plant(store, "u1")
     conversation_id, question = planted.conversation_id, planted.ids["u1"]
@@ -142,7 +142,7 @@ def test_the_seed_of_an_answer_is_known_before_it_ends(desk: Desk) -> None:
         assert record.seed == seed + number
 
 
-def test_of_an_answer_that_went_on_it_is_known_how_each_part_was_drawn(desk: Desk) -> None:
+def test_of_a_continued_answer_the_sampling_of_each_part_is_known(desk: Desk) -> None:
     set_sampling(desk.program, Sampling(temperature=0.25, seed=1))
     desk.controller.send("u1")
     request = desk.link.asked[-1]

@@ -1,4 +1,4 @@
-"""The model that is kept loaded: progress, failures, workers that die, workers that can't even be started."""
+"""Keeping a model loaded: progress, failures, workers that die, workers that can't be started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
-def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
+def test_a_load_reports_its_progress_and_its_end(desk: Desk) -> None:
     heard: list[tuple[str, float, str]] = []
     session = desk.session
     session.changed.connect(lambda: heard.append((session.state, session.fraction, session.stage)))
@@ -31,7 +31,7 @@ def test_a_load_tells_its_progress_and_its_end(desk: Desk) -> None:
     assert session.info.model == "/another"
 
 
-def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_it(desk: Desk) -> None:
+def test_the_next_start_loads_the_last_model_and_knows_those_before_it(desk: Desk) -> None:
     settings = desk.preferences
     for number in range(10):
         desk.program.load_model(f"/{number}")
@@ -52,12 +52,12 @@ def test_the_next_start_loads_the_model_that_loaded_last_and_knows_those_before_
     assert "guide" not in settings.settings.recent_models
 
 
-def test_a_name_with_half_a_character_is_asked_for_as_far_as_it_can_be_said(desk: Desk) -> None:
+def test_a_name_with_half_a_character_is_requested_as_far_as_possible(desk: Desk) -> None:
     desk.program.load_model("/models/\udcff")
     assert desk.link.loads[-1].model == "/models/\ufffd"
 
 
-def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
+def test_events_of_an_earlier_load_change_nothing(desk: Desk) -> None:
     desk.program.load_model("/one")
     first = desk.link.loads[-1].request_id
     desk.program.load_model("/two")
@@ -65,7 +65,7 @@ def test_what_is_said_of_an_earlier_load_changes_nothing(desk: Desk) -> None:
     assert (desk.session.name, desk.session.state, desk.session.fraction) == ("/two", "loading", 0.0)
 
 
-def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -> None:
+def test_if_a_model_does_not_load_the_one_before_it_is_loaded(desk: Desk) -> None:
     desk.program.load_model("/broken")
     desk.link.load_failed("There is no config.json. Choose another folder.")
     assert desk.notices[-1].text == (
@@ -80,7 +80,7 @@ def test_a_model_that_does_not_load_gives_way_to_the_one_before_it(desk: Desk) -
     assert answer.record.model == "guide"
 
 
-def test_a_model_that_loaded_once_and_does_not_again_is_not_tried_for_ever(desk: Desk) -> None:
+def test_a_model_that_loaded_once_and_fails_now_is_not_tried_forever(desk: Desk) -> None:
     desk.program.load_model("/broken")
     desk.link.load_failed()
     desk.link.load_failed()
@@ -88,7 +88,7 @@ def test_a_model_that_loaded_once_and_does_not_again_is_not_tried_for_ever(desk:
     assert len(desk.link.loads) == 3
 
 
-def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) -> None:
+def test_a_dead_worker_is_reported_and_a_fresh_one_loads_the_same_model(desk: Desk) -> None:
     for _ in range(50):
         desk.link.die()
         assert desk.session.state == "loading"
@@ -104,7 +104,7 @@ def test_a_dead_worker_is_told_and_a_fresh_one_loads_the_same_model(desk: Desk) 
     )
 
 
-def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model_is_chosen(desk: Desk) -> None:
+def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_model_is_chosen(desk: Desk) -> None:
     desk.program.load_model("/deadly")
     desk.link.die()
     desk.link.die()
@@ -124,7 +124,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_left_dead_until_a_model
     desk.ask("u2", "a2")
 
 
-def test_a_worker_that_dies_again_and_again_before_it_is_of_use_is_left_dead(desk: Desk) -> None:
+def test_a_worker_that_keeps_dying_before_it_is_useful_is_not_restarted(desk: Desk) -> None:
     for _ in range(2):
         desk.link.die()
         desk.link.loaded()
@@ -138,7 +138,7 @@ def test_a_worker_that_dies_again_and_again_before_it_is_of_use_is_left_dead(des
     assert "died 3 times in a row" in desk.notices[-1].text
 
 
-def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:
+def test_deaths_with_another_model_do_not_count(desk: Desk) -> None:
     desk.program.load_model("/deadly")
     desk.link.die()
     desk.link.die()
@@ -149,7 +149,7 @@ def test_deaths_of_another_model_do_not_count(desk: Desk) -> None:
     assert desk.session.state == "ready"
 
 
-def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
+def test_a_worker_that_cannot_be_started_is_reported(desk: Desk) -> None:
     desk.link.cannot_start = True
     desk.link.die()
     assert desk.session.state == "failed"
@@ -173,11 +173,11 @@ def test_a_worker_that_can_not_be_started_is_told(desk: Desk) -> None:
         (-250, "by signal 250"),
     ],
 )
-def test_a_death_is_told_in_words(exit_code: int, words: str) -> None:
+def test_a_death_is_described_in_words(exit_code: int, words: str) -> None:
     assert death_in_words(exit_code) == words
 
 
-def test_where_the_model_before_is_still_loaded_it_is_not_loaded_again(desk: Desk) -> None:
+def test_a_previous_model_that_is_still_loaded_is_not_loaded_again(desk: Desk) -> None:
     info = desk.session.info
     desk.program.load_model("/broken")
     desk.link.load_failed("There is no config.json. What was loaded before still is.", still_loaded=True)
@@ -194,12 +194,12 @@ def _asked(desk: Desk) -> tuple[str, str | None]:
     return desk.link.loads[-1].model, desk.link.loads[-1].draft_model
 
 
-def test_each_model_is_loaded_with_the_draft_model_that_guessed_for_it(desk: Desk) -> None:
+def test_each_model_is_loaded_with_its_own_draft_model(desk: Desk) -> None:
     desk.program.load_model("/large")
     desk.link.loaded()
     desk.program.set_draft_model("/small")
     assert _asked(desk) == ("/large", "/small")
-    # Only what has loaded is remembered.
+    # Only models that have loaded are remembered.
     assert desk.preferences.settings.draft_models == {}
     desk.link.loaded()
     assert desk.preferences.settings.draft_models == {"/large": "/small"}
@@ -224,11 +224,11 @@ def test_each_model_is_loaded_with_the_draft_model_that_guessed_for_it(desk: Des
     assert desk.preferences.settings.draft_models == {}
     assert desk.preferences.settings.possible_drafts("/large") == ("/small",)
     assert desk.preferences.settings.possible_drafts("guide") == ("/small", "/large")
-    # Of the death, and of nothing else.
+    # The notice of the death, and no other.
     assert len(desk.notices) == 1
 
 
-def test_the_draft_model_that_guesses_already_is_not_loaded_again(desk: Desk) -> None:
+def test_the_current_draft_model_is_not_loaded_again(desk: Desk) -> None:
     desk.program.set_draft_model("/small")
     desk.link.loaded()
     num_loads = len(desk.link.loads)
@@ -237,7 +237,7 @@ def test_the_draft_model_that_guesses_already_is_not_loaded_again(desk: Desk) ->
 
 
 @pytest.mark.parametrize("still_loaded", [True, False])
-def test_a_draft_model_that_is_refused_leaves_everything_as_it_was(desk: Desk, *, still_loaded: bool) -> None:
+def test_a_refused_draft_model_changes_nothing(desk: Desk, *, still_loaded: bool) -> None:
     desk.program.set_draft_model("/small")
     desk.link.loaded()
     num_loads = len(desk.link.loads)
@@ -256,7 +256,7 @@ def test_a_draft_model_that_is_refused_leaves_everything_as_it_was(desk: Desk, *
     assert (settings.draft_models, settings.recent_drafts) == ({"guide": "/small"}, ("/small",))
 
 
-def test_a_model_that_can_not_be_guessed_for_is_loaded_without(desk: Desk) -> None:
+def test_a_model_without_draft_support_is_loaded_without_one(desk: Desk) -> None:
     desk.program.set_draft_model("/small")
     desk.link.loaded(draft_refused="It keeps windows; it answers without a draft model.")
     assert (desk.session.state, desk.session.draft) == ("ready", "")
@@ -265,7 +265,7 @@ def test_a_model_that_can_not_be_guessed_for_is_loaded_without(desk: Desk) -> No
 
 
 @pytest.mark.parametrize("how", ["gone", "deadly"])
-def test_where_a_remembered_draft_model_is_of_no_use_the_model_is_loaded_without(desk: Desk, how: str) -> None:
+def test_if_a_remembered_draft_model_is_unusable_the_model_is_loaded_without_it(desk: Desk, how: str) -> None:
     desk.program.load_model("/large")
     desk.link.loaded()
     desk.program.set_draft_model("/small")
@@ -288,7 +288,7 @@ def test_where_a_remembered_draft_model_is_of_no_use_the_model_is_loaded_without
     assert desk.preferences.settings.draft_models == {}
 
 
-def test_where_the_model_itself_is_at_fault_that_is_told_and_not_its_draft_model(desk: Desk) -> None:
+def test_if_the_model_itself_fails_the_notice_names_it_and_not_its_draft_model(desk: Desk) -> None:
     desk.program.load_model("/large")
     desk.link.loaded()
     desk.program.set_draft_model("/small")
@@ -302,10 +302,10 @@ def test_where_the_model_itself_is_at_fault_that_is_told_and_not_its_draft_model
     assert _asked(desk) == ("guide", None)
 
 
-# --- how what is read is kept --------------------------------------------------------------------------------
+# --- cache settings ------------------------------------------------------------------------------------------
 
 
-def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
+def test_every_load_has_the_cache_settings(desk: Desk) -> None:
     desk.program.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
     desk.link.loaded()
     desk.program.load_model("/another")
@@ -317,7 +317,7 @@ def test_every_load_says_how_what_is_read_is_kept(desk: Desk) -> None:
     assert {load.cache for load in loads[1:]} == {CacheOptions(limit_bytes=5, disk_limit_bytes=6, kv_bits=8)}
 
 
-def test_the_model_is_loaded_anew_only_where_something_changed(desk: Desk) -> None:
+def test_the_model_is_loaded_again_only_if_a_setting_changed(desk: Desk) -> None:
     desk.program.set_keeping(Keeping())
     desk.program.set_overflow("drop_oldest")
     assert len(desk.link.loads) == 1
@@ -331,7 +331,7 @@ def _refuse_bits(desk: Desk) -> None:
     desk.link.say(Failed(request_id=desk.link.loads[-1].request_id, kind="bad_request", message=message))
 
 
-def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once(desk: Desk) -> None:
+def test_a_model_that_refuses_fewer_bits_is_loaded_without_them_and_this_is_reported_once(desk: Desk) -> None:
     desk.program.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
     _refuse_bits(desk)
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
@@ -342,20 +342,20 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_and_that_is_told_once
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
     assert sum("4 bits" in notice.text for notice in desk.notices) == 1
-    # Another model may do what this one can't.
+    # Another model may support them.
     desk.program.load_model("/another")
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5, kv_bits=4)
     assert not desk.session.is_precision_refused
 
 
-def test_a_model_that_fails_otherwise_is_not_tried_with_other_bits(desk: Desk) -> None:
+def test_a_model_that_fails_for_another_reason_is_not_tried_with_other_bits(desk: Desk) -> None:
     desk.program.set_keeping(Keeping(kv_bits=4))
     desk.link.load_failed()
     assert len(desk.link.loads) == 2
     assert desk.session.state == "failed"
 
 
-def test_what_is_on_disk_is_removed_while_the_worker_does_not_use_it(desk: Desk) -> None:
+def test_files_on_disk_are_removed_while_the_worker_does_not_use_them(desk: Desk) -> None:
     removed: list[int] = []
     desk.session.forget(lambda: removed.append(len(desk.link.loads)))
     assert desk.link.loads[-1].cache.disk_limit_bytes == 0
@@ -369,7 +369,7 @@ def test_what_is_on_disk_is_removed_while_the_worker_does_not_use_it(desk: Desk)
 
 
 @pytest.mark.parametrize("how", ["death", "failure", "another"])
-def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: Desk, how: str) -> None:
+def test_files_on_disk_are_removed_whatever_happened_to_the_load_before(desk: Desk, how: str) -> None:
     removed: list[bool] = []
     desk.session.forget(lambda: removed.append(True))
     if how == "death":
@@ -388,7 +388,7 @@ def test_what_is_on_disk_is_removed_whatever_becomes_of_the_load_before(desk: De
     assert removed == [True]
 
 
-def test_where_nothing_is_kept_on_disk_emptying_it_loads_nothing(desk: Desk) -> None:
+def test_with_the_disk_switched_off_emptying_it_loads_nothing(desk: Desk) -> None:
     desk.program.set_keeping(Keeping(disk_limit_bytes=0))
     desk.link.loaded()
     num_loads = len(desk.link.loads)
@@ -397,7 +397,7 @@ def test_where_nothing_is_kept_on_disk_emptying_it_loads_nothing(desk: Desk) -> 
     assert "removed from disk" in desk.notices[-1].text
 
 
-def test_what_is_kept_is_known_once_the_worker_has_said_it_and_no_longer_when_another_model_loads(desk: Desk) -> None:
+def test_cache_statistics_are_known_once_reported_and_forgotten_when_another_model_loads(desk: Desk) -> None:
     session = desk.session
     session.ask_what_is_kept()
     asked = desk.link.commands[-1]
@@ -414,7 +414,7 @@ def test_what_is_kept_is_known_once_the_worker_has_said_it_and_no_longer_when_an
     assert session.state == "loading"
 
 
-def test_a_worker_that_can_only_say_what_it_keeps_is_of_no_use(desk: Desk) -> None:
+def test_a_worker_that_reports_only_statistics_has_no_model(desk: Desk) -> None:
     for _ in range(3):
         desk.session.ask_what_is_kept()
         desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))

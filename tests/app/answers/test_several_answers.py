@@ -1,4 +1,4 @@
-"""Several answers of one request, and what hooks do to answers: taken back, gone on with in two ways."""
+"""Several answers of one request, and effects of hooks: text taken back, and forks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_three_answers_are_one_request_and_stream_into_siblings(desk: Desk) -> N
     assert seeds == [5, 6, 7]
 
 
-def test_one_of_several_is_stopped_alone_and_rests_while_the_others_go_on(desk: Desk) -> None:
+def test_one_of_several_is_stopped_alone_while_the_others_go_on(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.controller.regenerate(desk.controller.shown.path[-1].id, 2)
     request = desk.link.asked[-1]
@@ -52,7 +52,7 @@ def test_one_of_several_is_stopped_alone_and_rests_while_the_others_go_on(desk: 
     desk.link.say(Answered(request_id=request.request_id, choice=1, reason="cancelled"))
     assert desk.controller.shown.is_streaming(first)
     assert not desk.controller.shown.is_streaming(second)
-    # What it is in the end is told with the others; until then nothing says that it was interrupted.
+    # Its final state is reported with the others; until then nothing says that it was interrupted.
     assert desk.controller.shown.message(second).state == "complete"
     assert not desk.controller.shown.can_continue(desk.controller.shown.message(second))
     desk.controller.stop()
@@ -60,7 +60,7 @@ def test_one_of_several_is_stopped_alone_and_rests_while_the_others_go_on(desk: 
     assert len(desk.link.cancelled) == 2
 
 
-def test_what_is_taken_back_is_gone_from_screen_and_store(desk: Desk) -> None:
+def test_text_that_is_taken_back_disappears_from_screen_and_store(desk: Desk) -> None:
     desk.controller.send("u1")
     request = desk.link.asked[-1]
     changed: list[int] = []
@@ -78,7 +78,7 @@ def test_what_is_taken_back_is_gone_from_screen_and_store(desk: Desk) -> None:
     assert _texts(desk) == _stored(desk) == ["abXY"]
 
 
-def test_a_hook_may_take_back_what_the_answer_was_to_go_on_from(desk: Desk) -> None:
+def test_a_hook_may_take_back_the_text_that_the_answer_continues(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "one two")
     desk.link.die()
@@ -111,7 +111,7 @@ def test_a_fork_is_a_sibling_that_shares_the_beginning(desk: Desk) -> None:
     assert not any(desk.controller.shown.is_streaming(found) for found in _ids(desk))
 
 
-def test_a_fork_goes_with_the_answer_that_it_stands_beside_where_that_is_undone(desk: Desk) -> None:
+def test_a_fork_is_undone_with_the_answer_beside_it(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.controller.regenerate(desk.controller.shown.path[-1].id)
     request = desk.link.asked[-1]
@@ -123,7 +123,7 @@ def test_a_fork_goes_with_the_answer_that_it_stands_beside_where_that_is_undone(
     assert _texts(desk) == _stored(desk) == ["a1", "x", "y"]
 
 
-def test_a_fork_of_another_conversation_comes_to_light_when_that_is_opened(desk: Desk) -> None:
+def test_a_fork_in_another_conversation_is_shown_when_that_is_opened(desk: Desk) -> None:
     desk.controller.send("u1")
     request = desk.link.asked[-1]
     assert desk.controller.shown.conversation is not None
@@ -137,7 +137,7 @@ def test_a_fork_of_another_conversation_comes_to_light_when_that_is_opened(desk:
     assert desk.controller.shown.path[-1].text == "shared"
 
 
-def test_all_of_several_are_kept_where_the_worker_dies(desk: Desk) -> None:
+def test_all_of_several_answers_are_kept_when_the_worker_dies(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.controller.regenerate(desk.controller.shown.path[-1].id, 2)
     request = desk.link.asked[-1]

@@ -1,4 +1,4 @@
-"""The link: events and the end of a worker reach the GUI thread, in order, whatever the worker does."""
+"""The link: events and the end of a worker reach the GUI thread in order, whatever the worker does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PATIENCE_MS = 30_000
 
 
 class _Client:
-    """A worker without a process: what is put into `said` it says; an exception ends it."""
+    """A worker without a process: it sends what is put into `said`; an exception ends it."""
 
     def __init__(self) -> None:
         self.said: SimpleQueue[Event | Exception] = SimpleQueue()
@@ -45,7 +45,7 @@ class _Client:
 
 
 class _Ear:
-    """Hears a link, in order, and in which thread."""
+    """Records what a link emits, in order, and in which thread."""
 
     def __init__(self, link: WorkerLink) -> None:
         self.heard: list[object] = []
@@ -60,7 +60,7 @@ class _Ear:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("end", [WorkerExitedError(), ValueError("what it said is no event")])
-def test_all_that_a_worker_said_is_heard_before_its_end_in_the_gui_thread(qtbot: QtBot, end: Exception) -> None:
+def test_all_events_of_a_worker_arrive_before_its_end_in_the_gui_thread(qtbot: QtBot, end: Exception) -> None:
     clients: list[_Client] = []
 
     def start() -> _Client:
@@ -87,7 +87,7 @@ def test_all_that_a_worker_said_is_heard_before_its_end_in_the_gui_thread(qtbot:
     link.stop()
 
 
-def test_a_worker_that_was_asked_to_end_is_no_dead_one(qtbot: QtBot) -> None:
+def test_a_worker_that_was_asked_to_end_does_not_count_as_dead(qtbot: QtBot) -> None:
     client = _Client()
     link = WorkerLink(lambda: client)
     ear = _Ear(link)

@@ -1,4 +1,4 @@
-"""What a person can do with conversations, with a real store and a scripted worker."""
+"""Everything that a user can do with conversations, with a real store and a scripted worker."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _prompt(request: Generate) -> list[tuple[str, str]]:
     return [(message.role, message.content) for message in request.messages]
 
 
-# --- sending ---------------------------------------------------------------------------------------------------
+# --- sending -------------------------------------------------------------------------------------------------
 
 
 def test_a_question_and_its_answer_are_stored_before_the_model_is_asked(desk: Desk) -> None:
@@ -69,7 +69,7 @@ def test_the_model_reads_the_visible_branch(desk: Desk) -> None:
     assert _tree(desk) == "Be brief.-u1-a1-u2-a2"
 
 
-def test_questions_in_a_row_are_one_turn_and_an_answer_without_a_word_is_none(desk: Desk) -> None:
+def test_consecutive_questions_are_one_turn_and_an_empty_answer_is_none(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.failed(desk.link.asked[-1])
     desk.controller.send("u2")
@@ -89,7 +89,7 @@ def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t ", "\u3000"])
-def test_whitespace_alone_is_no_message(desk: Desk, text: str) -> None:
+def test_whitespace_alone_is_not_sent(desk: Desk, text: str) -> None:
     desk.controller.send(text)
     assert desk.controller.shown.conversation is None
     assert desk.link.asked == []
@@ -100,7 +100,7 @@ def test_whitespace_alone_is_no_message(desk: Desk, text: str) -> None:
     ["a\0b", "\0", "😀👍🏽 🏴", "שלום \u202eעולם\u202c", "  two spaces around  ", "a\r\nb", "x" * 10_000_000],
     ids=["NUL", "NUL alone", "emoji", "right to left", "spaces", "carriage return", "10 MB"],
 )
-def test_any_text_is_stored_and_sent_as_it_was_written(desk: Desk, text: str) -> None:
+def test_any_text_is_stored_and_sent_unchanged(desk: Desk, text: str) -> None:
     answer = desk.ask(text, text)
     assert _prompt(desk.link.asked[-1]) == [("user", text)]
     assert [message.text for message in desk.controller.shown.path] == ["", text, text]
@@ -111,16 +111,16 @@ def test_any_text_is_stored_and_sent_as_it_was_written(desk: Desk, text: str) ->
     reopened.close()
 
 
-def test_half_a_character_from_a_broken_paste_is_shown_as_such(desk: Desk) -> None:
+def test_half_a_character_from_a_broken_paste_is_marked(desk: Desk) -> None:
     desk.controller.send("a\ud83db")
     assert _prompt(desk.link.asked[-1]) == [("user", "a\ufffdb")]
     assert desk.stored(desk.controller.shown.path[1]).text == "a\ufffdb"
 
 
-# --- branches --------------------------------------------------------------------------------------------------
+# --- branches ------------------------------------------------------------------------------------------------
 
 
-def test_an_edited_question_is_a_sibling_that_is_asked_anew_and_the_old_one_stays(desk: Desk) -> None:
+def test_an_edited_question_is_a_new_sibling_and_the_old_one_stays(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
     desk.controller.edit(desk.by_text("u1").id, "u3")
@@ -141,7 +141,7 @@ def test_an_edited_answer_is_a_sibling_that_the_model_reads_from_then_on(desk: D
     assert _prompt(desk.link.asked[-1])[1] == ("assistant", "a2")
 
 
-def test_another_system_prompt_asks_the_first_question_anew(desk: Desk) -> None:
+def test_another_system_prompt_asks_the_first_question_again(desk: Desk) -> None:
     desk.controller.preparation.keep(Unsent(system_prompt="s1"))
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
@@ -153,13 +153,13 @@ def test_another_system_prompt_asks_the_first_question_anew(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("text", ["u1", "", "  \n"])
-def test_an_edit_that_changes_nothing_or_leaves_nothing_is_none(desk: Desk, text: str) -> None:
+def test_an_edit_that_changes_or_leaves_nothing_is_ignored(desk: Desk, text: str) -> None:
     desk.ask("u1", "a1")
     desk.controller.edit(desk.by_text("u1").id, text)
     assert _tree(desk) == "u1-a1"
 
 
-def test_a_regenerated_answer_stands_beside_the_old_one(desk: Desk) -> None:
+def test_a_regenerated_answer_is_a_sibling_of_the_old_one(desk: Desk) -> None:
     old = desk.ask("u1", "a1")
     desk.controller.regenerate(old.id)
     new = desk.answer("a2")
@@ -205,7 +205,7 @@ def test_a_fork_at_the_end_of_a_branch_does_not_lengthen_that_branch(desk: Desk)
     assert labels(desk.controller.shown.path) == "u1-a1"
 
 
-def test_what_is_changed_above_the_root_of_a_fork_is_the_forks_own(desk: Desk) -> None:
+def test_changes_above_the_root_of_a_fork_are_the_forks_own(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
     original = _open_id(desk)
     desk.controller.fork(answer.id)
@@ -221,7 +221,7 @@ def test_what_is_changed_above_the_root_of_a_fork_is_the_forks_own(desk: Desk) -
     assert labels(desk.controller.shown.path) == "u1-a1"
 
 
-# --- going on --------------------------------------------------------------------------------------------------
+# --- continuing ----------------------------------------------------------------------------------------------
 
 
 def _stopped(desk: Desk, text: str) -> Message:
@@ -234,7 +234,7 @@ def _stopped(desk: Desk, text: str) -> Message:
     return desk.controller.shown.path[-1]
 
 
-def test_a_stopped_answer_keeps_what_is_there_and_goes_on_exactly(desk: Desk) -> None:
+def test_a_stopped_answer_keeps_its_text_and_continues_exactly(desk: Desk) -> None:
     answer = _stopped(desk, "half an ")
     assert (answer.text, answer.state) == ("half an ", "stopped")
     assert desk.stored(answer) == answer
@@ -252,7 +252,7 @@ def test_a_stopped_answer_keeps_what_is_there_and_goes_on_exactly(desk: Desk) ->
     assert desk.stored(whole) == whole
 
 
-def test_after_a_crash_an_answer_goes_on_from_its_text(desk: Desk) -> None:
+def test_after_a_crash_an_answer_continues_from_its_text(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "half an ")
     desk.link.die()
@@ -263,7 +263,7 @@ def test_after_a_crash_an_answer_goes_on_from_its_text(desk: Desk) -> None:
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")
 
 
-def test_a_crash_before_the_first_new_word_leaves_the_ids_as_exact_as_they_were(desk: Desk) -> None:
+def test_a_crash_before_the_first_new_word_leaves_the_ids_exact(desk: Desk) -> None:
     answer = _stopped(desk, "half an ")
     desk.controller.continue_answer(answer.id)
     desk.link.die()
@@ -280,7 +280,7 @@ def test_a_crash_before_the_first_new_word_leaves_the_ids_as_exact_as_they_were(
     assert desk.link.asked[-1].continuation == Continuation(text="half an answ", known_ids=[7, 8])
 
 
-def test_another_model_goes_on_from_the_text_for_its_ids_are_others(desk: Desk) -> None:
+def test_another_model_continues_from_the_text_because_its_ids_differ(desk: Desk) -> None:
     answer = _stopped(desk, "half an ")
     desk.program.load_model("/another")
     desk.link.loaded()
@@ -288,7 +288,7 @@ def test_another_model_goes_on_from_the_text_for_its_ids_are_others(desk: Desk) 
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")
 
 
-def test_an_answer_that_was_gone_on_from_goes_on_beside_itself(desk: Desk) -> None:
+def test_a_continued_answer_continues_again_as_a_sibling(desk: Desk) -> None:
     answer = _stopped(desk, "half")
     desk.ask("u2", "a2")
     desk.controller.continue_answer(answer.id)
@@ -300,7 +300,7 @@ def test_an_answer_that_was_gone_on_from_goes_on_beside_itself(desk: Desk) -> No
     assert labels(desk.controller.shown.path) == "u1-half and whole"
 
 
-def test_a_forks_last_shared_answer_goes_on_in_the_fork_alone(desk: Desk) -> None:
+def test_the_last_shared_answer_of_a_fork_continues_in_the_fork_alone(desk: Desk) -> None:
     answer = _stopped(desk, "half")
     original = _open_id(desk)
     desk.controller.fork(answer.id)
@@ -312,7 +312,7 @@ def test_a_forks_last_shared_answer_goes_on_in_the_fork_alone(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("ending", ["complete", "streaming", "empty", "question"])
-def test_only_an_answer_that_was_broken_off_goes_on(desk: Desk, ending: str) -> None:
+def test_only_an_unfinished_answer_continues(desk: Desk, ending: str) -> None:
     message_id: MessageId
     if ending == "complete":
         message_id = desk.ask("u1", "a1").id
@@ -328,7 +328,7 @@ def test_only_an_answer_that_was_broken_off_goes_on(desk: Desk, ending: str) -> 
     assert len(desk.link.asked) == num_asked
 
 
-# --- the list of conversations ---------------------------------------------------------------------------------
+# --- the list of conversations -------------------------------------------------------------------------------
 
 
 def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> None:
@@ -344,7 +344,7 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
     assert labels(desk.controller.shown.path) == "u1-a1"
 
 
-def test_a_conversation_that_is_gone_opens_as_an_empty_page(desk: Desk) -> None:
+def test_a_missing_conversation_opens_as_an_empty_page(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.store.conversations.trash(_open_id(desk))
     desk.controller.shown.open_conversation(_open_id(desk))
@@ -362,10 +362,10 @@ def test_a_new_name_is_one_line_and_never_empty(desk: Desk) -> None:
     assert [conversation.name for conversation in desk.program.conversations.all] == ["Another"]
 
 
-# --- trash, and what can't be read -----------------------------------------------------------------------------
+# --- the trash, and unreadable messages ----------------------------------------------------------------------
 
 
-def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Desk) -> None:
+def test_emptying_the_trash_also_removes_what_the_model_has_read(desk: Desk) -> None:
     desk.ask("u1", "a1")
     thrown = _open_id(desk)
     asked: list[str] = []
@@ -376,7 +376,7 @@ def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Des
     desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "4 messages were deleted for good."
     assert trashed_ids(desk.store) == []
-    # The worker gives up what it has in memory before anything is removed from disk.
+    # The worker drops its memory before anything is removed from disk.
     assert desk.link.loads[-1].cache.disk_limit_bytes == 0
     assert asked == []
     desk.link.loaded()
@@ -385,7 +385,7 @@ def test_emptying_the_trash_deletes_for_good_and_forgets_what_was_read(desk: Des
     assert desk.program.conversations.all == []
 
 
-def test_the_trash_is_not_emptied_under_another_program(desk: Desk) -> None:
+def test_the_trash_is_not_emptied_while_another_program_is_open(desk: Desk) -> None:
     desk.ask("u1", "a1")
     desk.program.conversations.delete(_open_id(desk))
     second = Desk(desk.folder)
@@ -396,7 +396,7 @@ def test_the_trash_is_not_emptied_under_another_program(desk: Desk) -> None:
     assert desk.notices[-1].text == "4 messages were deleted for good."
 
 
-def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk: Desk) -> None:
+def test_unreadable_messages_are_reported_and_the_rest_is_shown(desk: Desk) -> None:
     desk.ask("u1", "a1")
     number = _open_id(desk)
     with contextlib.closing(sqlite3.connect(desk.path)) as database:
@@ -408,7 +408,7 @@ def test_what_can_t_be_read_of_a_conversation_is_told_and_the_rest_is_shown(desk
     assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
 
 
-def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by_the_answer(desk: Desk) -> None:
+def test_a_conversation_is_named_after_its_first_question_or_after_the_answer_to_a_greeting(desk: Desk) -> None:
     desk.ask("Please explain branches. I am new here.", "A branch is a path.")
     assert desk.controller.shown.conversation is not None
     assert desk.controller.shown.conversation.name == "Explain branches."
@@ -426,7 +426,7 @@ def test_a_conversation_is_called_by_its_first_question_and_where_that_greets_by
     assert desk.controller.shown.conversation.name == "Please explain branches. I am new here."
 
 
-def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk) -> None:
+def test_a_change_in_one_window_is_shown_and_undone_in_another(desk: Desk) -> None:
     desk.ask("u1", "a1")
     assert desk.controller.shown.conversation is not None
     other = Controller(desk.program)
@@ -446,14 +446,14 @@ def test_what_one_window_does_to_a_tree_is_seen_and_undone_in_another(desk: Desk
     assert other.shown.path[-1].text == "a2"
     other.redo()
     assert desk.controller.shown.path[-1].text == "another"
-    # One that shows another conversation is told nothing.
+    # A window with another conversation gets no notice.
     other.shown.new_conversation()
     num_told = len(told)
     desk.ask("u3", "a3")
     assert len(told) == num_told
 
 
-def test_what_was_deleted_for_good_is_not_undone_and_nothing_is_wrong_with_that(desk: Desk) -> None:
+def test_permanently_deleted_messages_cannot_be_restored_by_undo(desk: Desk) -> None:
     desk.ask("u1", "a1")
     first = desk.controller.shown.path[-1].id
     desk.controller.regenerate(first)

@@ -1,4 +1,4 @@
-"""A person who does anything in any order, while answers stream, fail and crash: the page against dictionaries."""
+"""A user does random things while answers stream, fail and crash: the page is compared with dictionaries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEXTS = ("leaf", "twig \0 x", "木 שלום", "😀", "two\nlines", "rot")
 
 
 def _desk(folder: Path) -> Desk:
-    """A desk whose conversations are called by what was asked first, as it stands there."""
+    """A desk whose conversations keep their first question as their name."""
     desk = Desk(folder)
     desk.program.preferences.change(names_conversations=False)
     return desk
@@ -41,11 +41,11 @@ class _Walk:
         self.trashed: int | None = None
         self.system_prompt = ""
         self.growing: dict[int, int] = {}
-        """Nodes that an answer streams into or is to, and the conversation that asked for it, the first asked first."""
+        """Nodes with a running or waiting answer, with the conversation that asked, in the order of asking."""
         self.requests: dict[int, Generate] = {}
-        """Of those, the ones that the worker was asked for."""
+        """Those of them for which the worker was asked."""
         self.begun: dict[int, str] = {}
-        """The text that they went on from."""
+        """The text that they continue."""
         self._num_seen = 0
 
     @property
@@ -61,7 +61,7 @@ class _Walk:
         self.draw.choice(person + worker + (rare if self.draw.random() < 0.3 else []))()
         self.take_requests()
 
-    # --- the person ----------------------------------------------------------------------------------------
+    # --- the user --------------------------------------------------------------------------------------------
 
     def send(self) -> None:
         text = self.draw.choice(_TEXTS)
@@ -165,12 +165,12 @@ class _Walk:
             self.stop_node(visible[0])
 
     def restart(self) -> None:
-        """Bough is closed and opened again."""
+        """Close Bough and open it again."""
         self.desk.close()
         self.begin_again()
 
     def kill(self) -> None:
-        """The program dies: what was not stored yet is gone."""
+        """Kill the program: everything that was not stored yet is lost."""
         self.desk.answers.save()
         self.desk.store.close()
         self.desk.answers._timer.stop()  # pyright: ignore[reportPrivateUsage]
@@ -185,7 +185,7 @@ class _Walk:
         if self.talk is not None:
             self.controller.shown.open_conversation(self.talk)
 
-    # --- the worker ----------------------------------------------------------------------------------------
+    # --- the worker ------------------------------------------------------------------------------------------
 
     def piece(self) -> None:
         if self.requests:
@@ -221,7 +221,7 @@ class _Walk:
         self.desk.answers.save()
 
     def take_requests(self) -> None:
-        """What was asked of the worker must be the branches above the answers that wait for no other."""
+        """Check that the worker was asked for the branches above the answers that wait for no other."""
         ready = [
             node
             for node in self.growing
@@ -239,7 +239,7 @@ class _Walk:
             assert (request.continuation is not None) == bool(self.forest.nodes[node].text)
             self.begun[node] = self.forest.nodes[node].text
 
-    # --- inside --------------------------------------------------------------------------------------------
+    # --- inside ----------------------------------------------------------------------------------------------
 
     @property
     def path(self) -> list[int]:
@@ -260,7 +260,7 @@ class _Walk:
         self.growing[self.add(question, "assistant", "")] = self.talk
 
     def stop_node(self, node: int) -> None:
-        """One that waits ends at once, one that was asked for when the worker says so."""
+        """Stop an answer: a waiting one ends at once, a running one when the worker reports it."""
         if node in self.requests:
             assert self.desk.link.cancelled[-1].target in {request.request_id for request in self.requests.values()}
         else:
@@ -301,7 +301,7 @@ class _Walk:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.usefixtures("qapp")
-def test_a_person_who_does_anything_in_any_order_sees_what_plain_dictionaries_say(tmp_path: Path, seed: int) -> None:
+def test_the_page_agrees_with_plain_dictionaries_after_random_actions(tmp_path: Path, seed: int) -> None:
     walk = _Walk(tmp_path, seed)
     for number in range(600):
         walk.step()

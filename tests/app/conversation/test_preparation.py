@@ -1,4 +1,4 @@
-"""What lies ready in each conversation, and how it asks: kept with it, given to the model, and nobody else's."""
+"""Drafts and settings of each conversation: kept with it, used for its requests, and for no other's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ASKING = Asking(
 )
 
 
-def test_how_a_conversation_asks_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
+def test_the_settings_of_a_conversation_go_with_the_request_and_into_the_record(desk: Desk) -> None:
     desk.controller.preparation.ask_so(_ASKING)
     answer = desk.ask("u1", "a1")
     asked = desk.link.asked[-1]
@@ -48,7 +48,7 @@ def test_how_a_conversation_asks_goes_with_the_request_and_into_the_record(desk:
     assert answer.record.hooks == ("no_repeats",)
 
 
-def test_a_conversation_asks_as_it_was_told_and_others_as_the_settings_say(desk: Desk) -> None:
+def test_a_conversation_uses_its_own_settings_and_others_the_defaults(desk: Desk) -> None:
     desk.ask("u1", "a1")
     first = desk.controller.shown.conversation
     assert first is not None
@@ -64,7 +64,7 @@ def test_a_conversation_asks_as_it_was_told_and_others_as_the_settings_say(desk:
     assert desk.controller.preparation.asking.sampling.temperature == 0.1
 
 
-def test_what_was_set_on_the_empty_page_goes_with_the_conversation_that_begins_there(desk: Desk) -> None:
+def test_settings_of_the_empty_page_go_with_the_conversation_that_begins_there(desk: Desk) -> None:
     desk.controller.preparation.ask_so(_ASKING)
     desk.ask("u1", "a1")
     assert desk.controller.preparation.asking == _ASKING
@@ -72,7 +72,7 @@ def test_what_was_set_on_the_empty_page_goes_with_the_conversation_that_begins_t
     assert desk.controller.preparation.asking == Asking()
 
 
-def test_an_answer_goes_on_in_the_form_that_it_began_in_and_is_drawn_as_is_set_now(desk: Desk) -> None:
+def test_a_continued_answer_keeps_its_format_but_uses_the_current_sampling(desk: Desk) -> None:
     desk.controller.preparation.ask_so(_ASKING)
     desk.controller.send("u1")
     request = desk.link.asked[-1]
@@ -88,7 +88,7 @@ def test_an_answer_goes_on_in_the_form_that_it_began_in_and_is_drawn_as_is_set_n
 @pytest.mark.parametrize(
     ("thinking", "option", "asked"), [(True, True, True), (False, True, False), (None, True, None), (True, False, None)]
 )
-def test_a_model_is_told_whether_to_think_where_it_can_be(
+def test_a_model_with_a_thinking_option_is_told_whether_to_think(
     desk: Desk, thinking: bool | None, option: bool, asked: bool | None
 ) -> None:
     desk.program.load_model("/another")
@@ -97,7 +97,7 @@ def test_a_model_is_told_whether_to_think_where_it_can_be(
     desk.controller.send("u1")
     expected = {"date": "today"} if asked is None else {"date": "today", "enable_thinking": asked}
     assert desk.link.asked[-1].template_options == expected
-    # Also while it is loaded again.
+    # Also while the model is loaded again.
     desk.link.finished(desk.link.asked[-1], "a1")
     desk.program.set_draft_model("/small")
     desk.controller.send("u2")
@@ -107,7 +107,7 @@ def test_a_model_is_told_whether_to_think_where_it_can_be(
     assert desk.controller.preparation.template_options() == {"date": "today"}
 
 
-def test_a_fork_asks_as_the_conversation_that_it_comes_from(desk: Desk) -> None:
+def test_a_fork_takes_over_the_settings_of_its_conversation(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
     desk.controller.preparation.ask_so(_ASKING)
     desk.controller.preparation.keep(Unsent(text="thought"))
@@ -116,7 +116,7 @@ def test_a_fork_asks_as_the_conversation_that_it_comes_from(desk: Desk) -> None:
     assert desk.controller.preparation.unsent == Unsent()
 
 
-def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> None:
+def test_a_draft_is_there_again_with_its_conversation(desk: Desk) -> None:
     attachment = Attachment(name="a.txt", text="1\ud83d")
     desk.controller.preparation.keep(Unsent(text="half a", system_prompt="Be brief."))
     desk.ask("u1", "a1")
@@ -136,7 +136,7 @@ def test_what_is_written_is_there_again_with_its_conversation(desk: Desk) -> Non
     with_another.close()
 
 
-def test_what_is_written_survives_a_kill(tmp_path: Path) -> None:
+def test_a_draft_survives_a_kill(tmp_path: Path) -> None:
     code = """
 import os, signal, sys
 from pathlib import Path
@@ -157,7 +157,7 @@ application.exec()
     store.close()
 
 
-def test_half_a_character_in_what_is_set_is_stored_as_a_mark(desk: Desk) -> None:
+def test_half_a_character_in_a_setting_is_stored_as_a_mark(desk: Desk) -> None:
     sampling = Sampling(stop=("a\ud83d",))
     options = {"h": {"phrases": ["b\ud83d", 3], "more": {"c": "\ud83d"}}}
     form = AnswerFormat(kind="regex", text="\ud83d")
@@ -173,7 +173,7 @@ def test_half_a_character_in_what_is_set_is_stored_as_a_mark(desk: Desk) -> None
     assert load_settings(desk.folder / "settings.json").presets[0].asking == kept
 
 
-def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> None:
+def test_drafts_are_permanently_deleted_with_their_conversation(desk: Desk) -> None:
     desk.ask("u1", "a1")
     conversation = desk.controller.shown.conversation
     assert conversation is not None
@@ -185,7 +185,7 @@ def test_what_was_written_goes_for_good_with_its_conversation(desk: Desk) -> Non
     assert desk.store.preparations.get(conversation.id).unsent == Unsent()
 
 
-def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None:
+def test_settings_that_cannot_be_stored_last_while_the_program_runs(desk: Desk) -> None:
     desk.ask("u1", "a1")
     conversation = desk.controller.shown.conversation
     assert conversation is not None
@@ -203,7 +203,7 @@ def test_what_can_not_be_stored_holds_while_the_program_runs(desk: Desk) -> None
     other.close()
 
 
-def test_what_is_damaged_in_the_store_is_as_if_it_were_not(desk: Desk) -> None:
+def test_damaged_settings_in_the_store_count_as_missing(desk: Desk) -> None:
     with contextlib.closing(sqlite3.connect(desk.path)) as database, database:
         database.execute("INSERT INTO preparation VALUES (0, ?, ?)", ('{"text": 5}', "{"))
     assert desk.store.preparations.get(None).unsent == Unsent()
@@ -211,7 +211,7 @@ def test_what_is_damaged_in_the_store_is_as_if_it_were_not(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "5", '{"type": "object"}', "[" * 5000, "\ud83d"])
-def test_a_schema_is_json_or_else_what_was_written(text: str) -> None:
+def test_a_schema_is_json_or_else_the_text_as_written(text: str) -> None:
     value = AnswerFormat(kind="json_schema", text=text).constraint.value
     try:
         expected = json.loads(text)
@@ -223,7 +223,7 @@ def test_a_schema_is_json_or_else_what_was_written(text: str) -> None:
 # --- presets -------------------------------------------------------------------------------------------------
 
 
-def test_our_presets_change_how_tokens_are_drawn_and_nothing_else() -> None:
+def test_built_in_presets_change_the_sampling_and_nothing_else() -> None:
     wild = named(OURS, "Wild")
     assert wild is not None
     asking = wild.onto(_ASKING)
@@ -235,12 +235,12 @@ def test_our_presets_change_how_tokens_are_drawn_and_nothing_else() -> None:
     assert current(OURS, warmer) == ("Wild", True)
 
 
-def test_what_is_set_as_one_of_ours_has_it_is_called_so() -> None:
+def test_settings_equal_to_a_built_in_preset_have_its_name() -> None:
     assert current(OURS, Asking()) == ("Balanced", False)
     assert current(OURS, Asking(sampling=Sampling(temperature=0.31))) == ("", False)
 
 
-def test_a_saved_preset_brings_everything_back(tmp_path: Path) -> None:
+def test_a_saved_preset_restores_everything(tmp_path: Path) -> None:
     presets = saved((), "Mine", _ASKING)
     assert presets == (Preset(name="Mine", asking=_ASKING),)
     chosen = presets[0].onto(Asking())

@@ -1,4 +1,4 @@
-"""How an answer begins that goes on from inside another one; nothing of it needs a model."""
+"""The beginning of an answer that continues from inside another one, without a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _message(chars: tuple[int, ...], text: str, alternatives: tuple[tuple[Altern
     return Message(id=1, parent_id=0, role="assistant", text=text, record=record)
 
 
-def test_another_token_stands_behind_those_before_it() -> None:
+def test_another_token_follows_those_before_it() -> None:
     others = ((Alternative(11, " b", -0.5), Alternative(99, " z!", -1.0)),) * 3
     begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 1, 99)
     assert begun is not None
@@ -38,7 +38,7 @@ def test_another_token_stands_behind_those_before_it() -> None:
     assert (record.reason, record.ended_ms, record.hooks_told, record.figures) == (None, 0, (), Figures())
 
 
-def test_the_end_as_a_token_makes_a_whole_answer() -> None:
+def test_the_end_as_a_token_makes_a_complete_answer() -> None:
     others = ((Alternative(2, "", -1.0),),) * 3
     begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 2, 2)
     assert begun is not None
@@ -47,7 +47,7 @@ def test_the_end_as_a_token_makes_a_whole_answer() -> None:
     assert begun.record.token_ids == (10, 11)
 
 
-def test_the_first_bytes_of_a_character_show_when_the_others_are_there() -> None:
+def test_the_first_bytes_of_a_character_are_shown_once_the_others_are_there() -> None:
     others = ((Alternative(50, "\ufffd", -1.0),),) * 3
     begun = token_forks.at_token(_message((1, 2, 2), "a b c", others), 1, 50)
     assert begun is not None
@@ -56,14 +56,14 @@ def test_the_first_bytes_of_a_character_show_when_the_others_are_there() -> None
     assert sum(begun.record.token_chars) == 1
 
 
-def test_inside_a_character_nothing_else_can_stand() -> None:
+def test_no_token_can_be_chosen_inside_a_character() -> None:
     others = ((Alternative(50, "\ufffd", -1.0),),) * 3
     assert token_forks.at_token(_message((1, 0, 1), "a京", others), 2, 50) is None
     assert token_forks.at_token(_message((1, 0, 1), "a京", others), 5, 50) is None
     assert token_forks.at_token(_message((1, 0, 1), "a京", others), 1, 77) is None
 
 
-def test_whole_tokens_before_a_place_are_kept() -> None:
+def test_whole_tokens_before_a_position_are_kept() -> None:
     message = _message((1, 2, 2), "a b c")
     begun = token_forks.at_position(message, 4)
     assert begun is not None

@@ -1,4 +1,4 @@
-"""A person who changes trees in any order, takes it back and does it again: the program against dictionaries."""
+"""A user changes trees in random order, with undo and redo: the program is compared with dictionaries."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Talk:
 
 @dataclass
 class _Step:
-    """What another state of the model is put back from."""
+    """A snapshot from which another state of the model is restored."""
 
     root: int
     hide: set[int] = field(default_factory=set[int])
@@ -54,7 +54,7 @@ class _Step:
 
 
 class _Model:
-    """Messages and conversations as dictionaries; the rules of the tree, said once more and plainly."""
+    """Messages and conversations as dictionaries, with the rules of the tree written a second time, plainly."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, _Node] = {}
@@ -95,7 +95,7 @@ class _Model:
         return step
 
     def add(self, talk: int, step: _Step, parent: int, role: str, text: str) -> int:
-        """Numbers are those of the store: one more than the last."""
+        """Numbers are the store's: one more than the last."""
         opened = self.talks[talk]
         line = self.line(opened.root)
         if parent in line[:-1]:
@@ -163,7 +163,7 @@ class _Walk:
         elif not self.growing:
             (self.draw.choice(acts) if self.talk else self.send)()
 
-    # --- the person ----------------------------------------------------------------------------------------
+    # --- the user --------------------------------------------------------------------------------------------
 
     @property
     def path(self) -> list[int]:
@@ -342,16 +342,16 @@ class _Walk:
     def move(self, step: _Step) -> _Step:
         changed = {*step.hide, *step.show, *step.nodes}
         back = self.model.put_back(self.talk, step)
-        # The place is shown, and it is one where something changed.
+        # The position is shown, and something changed there.
         place = self.revealed.pop()
         near = changed | {self.model.nodes[node].parent for node in changed}
         seen = self.model.reached(self.talk)
-        # Of what another conversation has taken out of sight since, no place can be shown.
+        # A message that another conversation has hidden since cannot be shown.
         assert {place, self.model.nodes[place].parent} & near or not changed & seen
         self.model.go_to(self.talk, place)
         return back
 
-    # --- the worker ----------------------------------------------------------------------------------------
+    # --- the worker ------------------------------------------------------------------------------------------
 
     def ask(self, step: _Step, question: int, number: int = 1) -> None:
         nodes = [self.model.add(self.talk, step, question, "assistant", "") for _ in range(number)]
@@ -363,7 +363,7 @@ class _Walk:
             self.choice_of[node] = choice
 
     def end(self) -> None:
-        """All that streams ends, one after another, or the person takes back what they did while it does."""
+        """Let all running answers end one after another, or undo while they run."""
         texts = {node: self.draw.choice(_TEXTS) for node in self.growing}
         request = next(iter(self.growing.values()))
         for node, text in texts.items():
@@ -374,7 +374,7 @@ class _Walk:
             steps = self.model.done[self.talk]
             is_later = bool(set(self.growing) & {*steps[-1].hide, *steps[-1].nodes})
             self.controller.undo()
-            # Nothing is taken away from under an answer that still grows.
+            # Nothing is removed from under an answer that still grows.
             assert self.revealed == [] if is_later else self.revealed
             self.desk.link.finished_all(request, [texts[node] for node in ordered], "cancelled")
             self.growing.clear()
@@ -386,7 +386,7 @@ class _Walk:
             self.desk.link.finished_all(request, [texts[node] for node in ordered], reason)
             self.growing.clear()
 
-    # --- comparing -----------------------------------------------------------------------------------------
+    # --- comparing -------------------------------------------------------------------------------------------
 
     def compare(self) -> None:
         path = self.path
@@ -418,7 +418,7 @@ def _marks(message: Message) -> tuple[bool, bool, str]:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.usefixtures("qapp")
-def test_whatever_is_done_is_undone_and_done_again(tmp_path: Path, seed: int) -> None:
+def test_random_changes_are_undone_and_redone(tmp_path: Path, seed: int) -> None:
     walk = _Walk(tmp_path, seed)
     for number in range(2_000):
         walk.step()

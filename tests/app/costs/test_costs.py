@@ -1,4 +1,4 @@
-"""What going to a message would cost: asked in batches, one question at a time, kept until something changes."""
+"""The cost of going to a message: requested in batches, one request at a time, kept until something changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _tree(draw: random.Random, num: int) -> Tree:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_branches_that_share_messages_are_asked_about_as_each_alone(seed: int):
+def test_branches_that_share_messages_get_the_same_plan_as_each_alone(seed: int):
     draw = random.Random(seed)
     tree = _tree(draw, 40)
     prompts = Prompts()
@@ -49,9 +49,7 @@ def test_branches_that_share_messages_are_asked_about_as_each_alone(seed: int):
     assert len(prompts.messages) <= 40
 
 
-def test_what_the_template_is_told_goes_with_the_question_and_another_one_is_asked_for_it(
-    desk: Desk, qtbot: QtBot
-) -> None:
+def test_template_options_go_with_the_request_and_changing_them_sends_another(desk: Desk, qtbot: QtBot) -> None:
     told: dict[str, object] = {}
     asked = _Asked(desk, qtbot, lambda: told)
     asked.costs.want([2])
@@ -70,7 +68,7 @@ def test_what_the_template_is_told_goes_with_the_question_and_another_one_is_ask
 
 
 class _Asked:
-    """Costs of a conversation whose worker is the test."""
+    """The costs of a conversation whose worker is the test."""
 
     def __init__(self, desk: Desk, bot: QtBot, options: Options = dict) -> None:
         self.desk = desk
@@ -89,7 +87,7 @@ class _Asked:
         return [command for command in self.desk.link.commands if isinstance(command, Plan)]
 
     def question(self, number: int) -> Plan:
-        """Wait for a question, the first one is 0."""
+        """Wait for a request; the first one is 0."""
         self.bot.waitUntil(lambda: len(self.plans) > number, timeout=_PATIENCE_MS)
         assert len(self.plans) == number + 1
         return self.plans[number]
@@ -105,7 +103,7 @@ def asked(desk: Desk, qtbot: QtBot) -> _Asked:
     return _Asked(desk, qtbot)
 
 
-def test_what_is_wanted_is_asked_for_in_batches_with_one_question_under_way(asked: _Asked):
+def test_costs_are_requested_in_batches_with_one_request_at_a_time(asked: _Asked):
     wanted = list(range(2, 82))
     asked.costs.want(wanted)
     known: list[int] = []
@@ -113,7 +111,7 @@ def test_what_is_wanted_is_asked_for_in_batches_with_one_question_under_way(aske
         plan = asked.question(number)
         assert isinstance(plan.paths, list)
         assert [len(path) for path in plan.paths] == list(range(len(known) + 1, len(known) + 1 + size))
-        # Wanting more while a question is under way asks nothing yet.
+        # Wanting more while a request runs sends nothing yet.
         asked.costs.want(wanted)
         assert len(asked.plans) == number + 1
         asked.answer(plan)
@@ -123,7 +121,7 @@ def test_what_is_wanted_is_asked_for_in_batches_with_one_question_under_way(aske
     assert asked.costs.get(90) is None
 
 
-def test_what_is_known_stays_and_is_asked_for_again_once_something_was_read(asked: _Asked):
+def test_known_costs_stay_and_are_requested_again_once_something_was_read(asked: _Asked):
     asked.costs.want([2, 3])
     asked.answer(asked.question(0), [PromptPlan(10, 0, "cold"), PromptPlan(20, 0, "cold")])
     asked.costs.want([2, 3])
@@ -133,13 +131,13 @@ def test_what_is_known_stays_and_is_asked_for_again_once_something_was_read(aske
     assert asked.costs.get(3) == Cost(num_read=1, num_kept=19, tier="disk", seconds=0.01)
 
 
-def test_nothing_is_known_of_another_conversation_or_with_another_model(asked: _Asked):
+def test_costs_are_forgotten_with_another_conversation_or_model(asked: _Asked):
     changes: list[None] = []
     asked.costs.changed.connect(lambda: changes.append(None))
     asked.costs.want([2])
     plan = asked.question(0)
     asked.costs.show(asked.tree.lineage)
-    # The answer comes too late: it is about what was shown before.
+    # The answer comes too late: it is about the conversation shown before.
     asked.answer(plan)
     assert asked.costs.get(2) is None
     asked.costs.want([2])
@@ -150,7 +148,7 @@ def test_nothing_is_known_of_another_conversation_or_with_another_model(asked: _
     assert len(changes) >= 3
 
 
-def test_how_long_it_takes_is_said_only_where_that_is_known(asked: _Asked):
+def test_the_time_is_shown_only_if_it_is_known(asked: _Asked):
     asked.costs.want([2])
     asked.answer(asked.question(0), [PromptPlan(10, 0, "cold")], rate=None)
     cost = asked.costs.get(2)
@@ -158,7 +156,7 @@ def test_how_long_it_takes_is_said_only_where_that_is_known(asked: _Asked):
     assert cost.seconds is None
 
 
-def test_a_worker_that_has_read_nothing_is_taken_to_read_as_fast_as_it_once_did(asked: _Asked):
+def test_a_worker_that_has_read_nothing_is_assumed_as_fast_as_before(asked: _Asked):
     figures = Figures(read_tokens=500, prefill_ms=250.0)
     record = Record(model=asked.desk.session.name, figures=figures)
     asked.tree.put(msgspec.structs.replace(asked.tree[3], record=record))
@@ -167,7 +165,7 @@ def test_a_worker_that_has_read_nothing_is_taken_to_read_as_fast_as_it_once_did(
     assert asked.costs.get(7) == Cost(num_read=100, num_kept=0, tier="cold", seconds=0.05)
 
 
-def test_a_branch_that_lacks_only_the_words_behind_an_answer_is_as_warm_as_what_is_above(asked: _Asked):
+def test_a_branch_that_lacks_only_the_tokens_after_an_answer_is_as_warm_as_its_parent(asked: _Asked):
     asked.costs.want([2, 3, 4, 5, 6])
     plans = [
         PromptPlan(100, 99, "disk"),
@@ -181,7 +179,7 @@ def test_a_branch_that_lacks_only_the_words_behind_an_answer_is_as_warm_as_what_
     assert [cost.tier for cost in costs if cost] == ["disk", "disk", "warm", "warm", "cold"]
 
 
-def test_one_branch_that_no_model_could_read_leaves_the_others_known(asked: _Asked):
+def test_a_branch_that_no_model_could_read_leaves_the_others_known(asked: _Asked):
     asked.costs.want([2, 3, 4])
     plan = asked.question(0)
     asked.desk.link.say(Failed(request_id=plan.request_id, kind="bad_request", message="No."))
@@ -195,12 +193,12 @@ def test_one_branch_that_no_model_could_read_leaves_the_others_known(asked: _Ask
             asked.answer(plan)
     asked.costs.want([2, 3, 4])
     assert [asked.costs.get(message_id) is not None for message_id in (2, 3, 4)] == [True, False, True]
-    # It is not asked about again and again.
+    # It is not requested again and again.
     asked.costs.want([3, 5])
     assert len(asked.question(4).paths or []) == 1
 
 
-def test_where_nothing_is_said_nothing_is_asked(asked: _Asked):
+def test_without_messages_nothing_is_requested(asked: _Asked):
     asked.costs.want([1, 2])
     plan = asked.question(0)
     assert isinstance(plan.paths, list)

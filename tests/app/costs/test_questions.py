@@ -1,4 +1,4 @@
-"""What is asked of the worker while somebody types: the latest alone, one at a time; and what the meter makes of it."""
+"""Requests to the worker while the user types: only the latest, one at a time; and the context meter."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _form(text: str) -> AnswerFormat:
     return AnswerFormat(kind="regex", text=text)
 
 
-def test_of_forms_that_are_typed_quickly_the_last_one_is_looked_at(desk: Desk, qtbot: QtBot) -> None:
+def test_of_formats_typed_quickly_only_the_last_is_checked(desk: Desk, qtbot: QtBot) -> None:
     check = FormatCheck(desk.session, desk.program)
     verdicts: list[str] = []
     check.checked.connect(verdicts.append)
@@ -58,9 +58,7 @@ def test_of_forms_that_are_typed_quickly_the_last_one_is_looked_at(desk: Desk, q
     assert verdicts == [""]
 
 
-def test_while_one_question_is_under_way_no_other_is_and_what_was_overtaken_is_not_answered(
-    desk: Desk, qtbot: QtBot
-) -> None:
+def test_only_one_request_runs_and_overtaken_ones_are_not_answered(desk: Desk, qtbot: QtBot) -> None:
     check = FormatCheck(desk.session, desk.program)
     verdicts: list[str] = []
     check.checked.connect(verdicts.append)
@@ -79,7 +77,7 @@ def test_while_one_question_is_under_way_no_other_is_and_what_was_overtaken_is_n
     assert verdicts == ["It lacks a parenthesis."]
 
 
-def test_a_form_that_is_free_again_is_not_looked_at(desk: Desk, qtbot: QtBot) -> None:
+def test_a_format_that_was_removed_is_not_checked(desk: Desk, qtbot: QtBot) -> None:
     check, count = FormatCheck(desk.session, desk.program), TokenCount(desk.session, desk.program)
     check.check(_form("a"))
     check.check(None)
@@ -88,7 +86,7 @@ def test_a_form_that_is_free_again_is_not_looked_at(desk: Desk, qtbot: QtBot) ->
     assert _asked(desk, Validate) == []
 
 
-def test_what_was_under_way_when_a_worker_died_is_asked_of_the_next_one(desk: Desk, qtbot: QtBot) -> None:
+def test_a_request_that_ran_when_a_worker_died_is_sent_to_the_next_one(desk: Desk, qtbot: QtBot) -> None:
     count = TokenCount(desk.session, desk.program)
     counts: list[int] = []
     count.counted.connect(counts.append)
@@ -147,14 +145,14 @@ def _planned(desk: Desk, bot: QtBot, number: int, prompt: int, cached: int, pace
 
 
 def _written(desk: Desk, bot: QtBot, number: int, text: str, prompt: int, cached: int) -> None:
-    """The worker is asked about the branch with what is written below it, and says what that is."""
+    """Let the worker count the branch with the typed text below it."""
     plan = _planned(desk, bot, number, prompt, cached)
     assert isinstance(plan.prompts, list)
     assert isinstance(plan.prompts[0].messages, list)
     assert [message.content for message in plan.prompts[0].messages] == [text]
 
 
-def test_the_meter_fills_as_one_types(desk: Desk, qtbot: QtBot) -> None:
+def test_the_meter_fills_while_the_user_types(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
     assert meter.room is None
@@ -176,7 +174,7 @@ def test_the_meter_fills_as_one_types(desk: Desk, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("what", ["files", "branch"])
-def test_of_whole_files_and_long_branches_what_is_written_is_counted_alone(desk: Desk, qtbot: QtBot, what: str) -> None:
+def test_with_long_files_or_branches_only_the_typed_text_is_counted_again(desk: Desk, qtbot: QtBot, what: str) -> None:
     meter = ContextMeter(desk.session, desk.program)
     branch = _BRANCH if what == "files" else [*_BRANCH, *(_said(number) for number in range(3, 1500))]
     attached = [Attachment(name="n.txt", text="x" * 200_000)] if what == "files" else []
@@ -198,9 +196,7 @@ def _said(number: int) -> Message:
     return Message(id=number, parent_id=number - 1, role="assistant" if number % 2 else "user", text=f"m{number}")
 
 
-def test_nothing_is_known_of_another_conversation_and_an_answer_about_the_one_before_is_not_taken(
-    desk: Desk, qtbot: QtBot
-) -> None:
+def test_a_late_count_of_another_conversation_is_ignored(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
     qtbot.waitUntil(lambda: bool(_asked(desk, Plan)), timeout=_PATIENCE_MS)
@@ -225,7 +221,7 @@ def test_a_prompt_that_the_model_refuses_leaves_the_meter_empty(desk: Desk, qtbo
     assert meter.room is None
 
 
-def test_another_model_is_asked_anew(desk: Desk, qtbot: QtBot) -> None:
+def test_another_model_counts_again(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
     _planned(desk, qtbot, 1, 301, 200)
@@ -239,7 +235,7 @@ def test_another_model_is_asked_anew(desk: Desk, qtbot: QtBot) -> None:
 # --- waiting -------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_waits_for_the_one_that_is_written_in_another_conversation(desk: Desk) -> None:
+def test_an_answer_waits_for_one_that_is_written_in_another_conversation(desk: Desk) -> None:
     desk.controller.send("Trip plans")
     first = desk.controller.shown.path[-1]
     assert desk.controller.shown.waits_for(first.id) is None
@@ -252,7 +248,7 @@ def test_an_answer_waits_for_the_one_that_is_written_in_another_conversation(des
     assert desk.controller.shown.waits_for(second.id) is None
 
 
-def test_nobody_waits_for_what_has_ended(desk: Desk) -> None:
+def test_no_answer_waits_for_one_that_has_ended(desk: Desk) -> None:
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[-1], "a")
     desk.controller.shown.new_conversation()
