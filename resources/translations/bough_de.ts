@@ -4,20 +4,8 @@
 <context>
     <name>ActionRow</name>
     <message>
-        <source>Version {} of {}</source>
-        <translation>Fassung {} von {}</translation>
-    </message>
-    <message>
         <source>More actions</source>
         <translation>Weitere Befehle</translation>
-    </message>
-    <message>
-        <source>Previous version (Alt+Left)</source>
-        <translation>Vorige Fassung (Alt+Links)</translation>
-    </message>
-    <message>
-        <source>Next version (Alt+Right)</source>
-        <translation>Nächste Fassung (Alt+Rechts)</translation>
     </message>
     <message>
         <source>Edit</source>
@@ -4561,6 +4549,21 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <message>
         <source>Redo</source>
         <translation>Wiederholen</translation>
+    </message>
+</context>
+<context>
+    <name>VersionSwitch</name>
+    <message>
+        <source>Version {} of {}</source>
+        <translation>Fassung {} von {}</translation>
+    </message>
+    <message>
+        <source>Previous version (Alt+Left)</source>
+        <translation>Vorige Fassung (Alt+Links)</translation>
+    </message>
+    <message>
+        <source>Next version (Alt+Right)</source>
+        <translation>Nächste Fassung (Alt+Rechts)</translation>
     </message>
 </context>
 <context>

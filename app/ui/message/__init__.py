@@ -1,1 +1,1 @@
-"""One message on the page, and what can be done with it."""
+"""One message on the page, and the actions on it."""

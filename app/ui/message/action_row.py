@@ -43,7 +43,7 @@ class ActionRow(QWidget):
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(2)
         self._layout.addStretch(1)
-        self._switch: tuple[QToolButton, QLabel, QToolButton] | None = None
+        self._switch: VersionSwitch | None = None
         self._buttons: dict[MessageAction, QToolButton] = {}
         self._actions: Sequence[MessageAction] = ()
         self._regenerate_label = ""
@@ -59,26 +59,18 @@ class ActionRow(QWidget):
         if self._marks is not None:
             self._marks.set_theme(theme)
         if self._switch is not None:
-            for arrow in (self._switch[0], self._switch[2]):
-                arrow.setIcon(icon(arrow.property("icon_name"), theme.quiet_text))
+            self._switch.set_theme(theme)
 
     def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
-        has_others = len(siblings) > 1
-        if self._switch is None and has_others:
-            self._switch = self._new_switch()
+        """Show the version switch if there are several versions."""
+        if self._switch is None and len(siblings) > 1:
+            self._switch = VersionSwitch(self._theme)
+            self._switch.requested.connect(self.requested)
+            self._layout.insertWidget(0 if self._marks is None else 1, self._switch)
             self.order_tabs()
-        if self._switch is None:
-            return
-        previous, count, following = self._switch
-        for widget in self._switch:
-            widget.setVisible(has_others)
-        if has_others:
-            number = list(siblings).index(message_id) + 1
-            count.setText(f"{number}/{len(siblings)}")
-            count.setAccessibleName(self.tr("Version {} of {}").format(number, len(siblings)))
-            previous.setEnabled(number > 1)
-            following.setEnabled(number < len(siblings))
-        self._fit()
+        if self._switch is not None:
+            self._switch.show_siblings(siblings, message_id)
+            self._fit()
 
     def show_marks(self, message: Message) -> None:
         """Show whether a message is starred or pinned, and the name of its branch."""
@@ -125,7 +117,7 @@ class ActionRow(QWidget):
     @property
     def tab_stops(self) -> Sequence[QWidget]:
         """The widgets in tab order, starting with the one before the row."""
-        arrows = (self._switch[0], self._switch[2]) if self._switch is not None else ()
+        arrows = (self._switch.previous, self._switch.next) if self._switch is not None else ()
         more = (self._more,) if self._more is not None else ()
         return (self._after, *arrows, *self._buttons.values(), *more)
 
@@ -162,36 +154,54 @@ class ActionRow(QWidget):
         self._layout.insertWidget(self._layout.count() - 1, more)
         self.order_tabs()
 
-    def _new_switch(self) -> tuple[QToolButton, QLabel, QToolButton]:
-        count = QLabel()
-        count.setObjectName("quiet")
-        switch = (
-            self._arrow("left", self.tr("Previous version (Alt+Left)"), -1),
-            count,
-            self._arrow("right", self.tr("Next version (Alt+Right)"), +1),
-        )
-        first = 0 if self._marks is None else 1
-        for index, widget in enumerate(switch, first):
-            self._layout.insertWidget(index, widget)
-        return switch
-
-    def _arrow(self, icon_name: str, tip: str, step: int) -> QToolButton:
-        button = QToolButton()
-        button.setObjectName("action")
-        button.setProperty("icon_name", icon_name)
-        button.setIcon(icon(icon_name, self._theme.quiet_text))
-        button.setToolTip(tip)
-        button.setAccessibleName(tip.split(" (")[0])
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(partial(self._request, ShowSibling(step)))
-        return button
-
     def _open_menu(self) -> None:
         if self._more is not None:
             self.requested.emit(OpenMenu(self._more.mapToGlobal(self._more.rect().bottomLeft())))
 
-    def _request(self, request: MessageAction | ShowSibling, _checked: bool = False) -> None:
-        self.requested.emit(request)
+    def _request(self, action: MessageAction, _checked: bool = False) -> None:
+        self.requested.emit(action)
+
+
+class VersionSwitch(QWidget):
+    """Arrow buttons around the number of the shown version, such as ‹ 2/3 ›."""
+
+    requested = Signal(object)
+    """A `ShowSibling`."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.previous = self._new_arrow(self.tr("Previous version (Alt+Left)"), -1)
+        self.next = self._new_arrow(self.tr("Next version (Alt+Right)"), +1)
+        self._count = QLabel()
+        self._count.setObjectName("quiet")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(2)
+        for widget in (self.previous, self._count, self.next):
+            row.addWidget(widget)
+        self.set_theme(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.previous.setIcon(icon("left", theme.quiet_text))
+        self.next.setIcon(icon("right", theme.quiet_text))
+
+    def show_siblings(self, siblings: Sequence[int], message_id: int) -> None:
+        """Show the number of a message among its siblings, or nothing if there is only one."""
+        self.setVisible(len(siblings) > 1)
+        number = list(siblings).index(message_id) + 1
+        self._count.setText(f"{number}/{len(siblings)}")
+        self._count.setAccessibleName(self.tr("Version {} of {}").format(number, len(siblings)))
+        self.previous.setEnabled(number > 1)
+        self.next.setEnabled(number < len(siblings))
+
+    def _new_arrow(self, tip: str, step: int) -> QToolButton:
+        button = QToolButton()
+        button.setObjectName("action")
+        button.setToolTip(tip)
+        button.setAccessibleName(tip.split(" (")[0])
+        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        button.clicked.connect(lambda: self.requested.emit(ShowSibling(step)))
+        return button
 
 
 class MessageMarks(QWidget):

@@ -258,7 +258,7 @@ class FoldableParts(QObject):
 
     def _show_thought(self, shown: ShownMessage, thought: Thought | None, *, is_open: bool) -> None:
         if thought is not None and not thought.text and thought.is_closed:
-            # A model that is told not to think writes an empty thought.
+            # A model writes an empty thought when thinking is switched off.
             thought = None
         if self.thought is None and thought is not None:
             self.thought = ThoughtView(self._theme)

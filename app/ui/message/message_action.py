@@ -1,4 +1,4 @@
-"""What the user can do with a message, as values. Independent of the widgets that offer it."""
+"""The actions on a message, as values. Independent of the widgets that request them."""
 
 from __future__ import annotations
 
