@@ -7,14 +7,63 @@ import binascii
 import mimetypes
 from collections import Counter
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from datetime import datetime
+from typing import NamedTuple, TypeAlias, cast
+
+import msgspec
 
 from app.model.imports.foreign import ForeignMessage, fenced, note
-from app.model.imports.json_values import Json, list_of, object_of, shown, text_of
+from app.model.imports.json_stream import Json
 
 KEPT_AS_NOTES = "tool calls, results and other roles, kept as notes"
 NOT_IN_THE_FILE = "pictures and files that are not in the file; placeholders name them"
 KEPT_ATTACHMENTS = "pictures and files, kept with their messages"
+
+
+def object_of(value: Json) -> dict[str, Json]:
+    return cast("dict[str, Json]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Json) -> list[Json]:
+    return cast("list[Json]", value) if isinstance(value, list) else []
+
+
+def text_of(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def id_of(value: Json) -> str | None:
+    """Return an id; numbers are ids, too."""
+    if isinstance(value, str) and value:
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def ms_of(value: Json) -> int | None:
+    """Return a time in milliseconds, from seconds, milliseconds or what ISO 8601 says."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        # Seconds until the year 5138; the same number of milliseconds is 1973.
+        factor = 1000 if abs(value) < 100_000_000_000 else 1
+        return round(value * factor) if value == value and abs(value) < 1e18 else None
+    if isinstance(value, str):
+        try:
+            return round(datetime.fromisoformat(value).timestamp() * 1000)
+        except (ValueError, OverflowError, OSError):
+            return None
+    return None
+
+
+def shown(value: Json) -> str:
+    """Return any JSON, to be read by eye."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError, TypeError):
+        try:
+            return repr(value)
+        except RecursionError:
+            return "(too deep to be shown)"
 
 
 class AttachedFile(NamedTuple):

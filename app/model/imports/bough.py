@@ -8,8 +8,9 @@ import msgspec
 
 from app.model.exports.bough_file import FORMAT, VERSION
 from app.model.grafts import Graft, checked
+from app.model.imports.blocks import id_of, list_of, object_of
 from app.model.imports.foreign import BrokenError
-from app.model.imports.json_values import Json, id_of, list_of, object_of
+from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
 from app.model.typed_text import clean
 

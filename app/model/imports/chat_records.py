@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from app.model.imports import blocks
+from app.model.imports.blocks import list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
-from app.model.imports.json_values import Json, list_of, ms_of, object_of, text_of
+from app.model.imports.json_stream import Json
 
 NAME = "chat records (OpenAI, ShareGPT)"
 

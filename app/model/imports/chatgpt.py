@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from app.model.imports import blocks
-from app.model.imports.blocks import Attached, nothing_attached
+from app.model.imports.blocks import Attached, id_of, list_of, ms_of, nothing_attached, object_of, shown, text_of
 from app.model.imports.foreign import (
     BrokenError,
     ForeignConversation,
@@ -14,7 +14,7 @@ from app.model.imports.foreign import (
     fenced,
     note,
 )
-from app.model.imports.json_values import Json, id_of, list_of, ms_of, object_of, shown, text_of
+from app.model.imports.json_stream import Json
 
 NAME = "ChatGPT"
 

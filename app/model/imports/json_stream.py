@@ -1,116 +1,163 @@
-"""Values of a file of JSON, one by one as it streams; it knows no conversations.
+"""JSON values from a file of any size, one by one. No more than one value is in memory.
 
-It is parsed in C, with no more in memory than one value. What that parser gives up at and others write all the same is
-read once more, in ways that take longer.
+ijson parses, in C where its backend is installed. `ijson.items` would be shorter, but the cost of each of its events
+grows with the depth of the value, so a deeply nested tree of messages would take minutes.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
-from decimal import Decimal
-from typing import Any
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from typing import IO, Any, TypeAlias
 
 import ijson
 
-from app.model.imports.counted_file import CountedFile, MendedFile, NoLiterals
-from app.model.imports.json_values import Json
+Json: TypeAlias = Any
+"""A value as a JSON parser returns it."""
 
-_SLOW: Any = ijson.get_backend("python").basic_parse
-_AT_LITERALS = ("invalid char in json text", "digit is required after the minus", "Unexpected symbol")
-"""What is said where NaN, Infinity or -Infinity stands, by one parser or the other."""
+_CHUNK_BYTES = 1 << 16
+_MAX_WORD_BYTES = 1_000
+"""Longer words are text such as base64, not numbers."""
+_WORD = b"+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
+_SURROGATE = re.compile(
+    rb"\\(?:\\|u[dD](?:[89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|([89a-fA-F][0-9a-fA-F]{2})))"
+)
+"""An escaped backslash, a pair of surrogates, or a lone surrogate. It begins with a literal, so `re` searches fast."""
+_HIGH_SURROGATE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
+_PAIR_BYTES = len(rb"\ud83d\ude00")
+_SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
+_INVALID = (b"NaN", b"Infinity", b"0" * 19, b"0e000", b"0e+000")
+"""One of these is in the shape of any bytes that `_TOKEN` may have to replace."""
+_TOKEN = re.compile(
+    rb'"(?:[^"\\]++|\\.)*+"?'
+    rb"|(?P<literal>-?Infinity\b|NaN\b)"
+    rb"|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
+    re.DOTALL,
+)
+_MAX_NUMBER = 2.0**63
+
+
+class CountedFile:
+    """A file that reports the bytes that are read."""
+
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+        self._file = file
+        self._advance = advance
+        self._ahead = b""
+        self.num_bytes = 0
+
+    def peek(self, size: int) -> bytes:
+        self._ahead = self._ahead or self._file.read(size)
+        return self._ahead
+
+    def read(self, size: int) -> bytes:
+        data = self._ahead[:size]
+        self._ahead = self._ahead[size:]
+        if len(data) < size:
+            data += self._file.read(size - len(data))
+        self.num_bytes += len(data)
+        self._advance(len(data))
+        return data
+
+    def lines(self) -> Iterator[bytes]:
+        rest = b""
+        while chunk := self.read(_CHUNK_BYTES):
+            if b"\n" not in chunk:
+                rest += chunk
+                continue
+            *whole, rest_of_chunk = chunk.split(b"\n")
+            yield rest + whole[0]
+            yield from whole[1:]
+            rest = rest_of_chunk
+        if rest:
+            yield rest
+
+
+class MendedJson:
+    """A JSON file in which the mistakes that other programs make are mended.
+
+    Bytes that are not UTF-8 and escapes of lone surrogates become U+FFFD. NaN and the infinities become null. Numbers
+    too large for 64 bits become strings, since C parsers refuse them.
+    """
+
+    def __init__(self, file: CountedFile) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = b""
+        """Bytes to mend together with the next chunk."""
+        self._is_in_string = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Return about `size` bytes, or b"" at the end of the file."""
+        # ijson reads 0 bytes once, to see whether the file is binary.
+        if size == 0:
+            return b""
+        while True:
+            chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
+            data = self._rest + self._decoder.decode(chunk, final=not chunk).encode()
+            end = _safe_end(data) if chunk else len(data)
+            data, self._rest = data[:end], data[end:]
+            if data or not chunk:
+                return self._mended(data)
+
+    def _mended(self, data: bytes) -> bytes:
+        if b"\\ud" in data or b"\\uD" in data:
+            data = _SURROGATE.sub(_mend_surrogate, data)
+        shape = data.translate(_SHAPES)
+        if any(found in shape for found in _INVALID):
+            start = b'"' if self._is_in_string else b""
+            data = _TOKEN.sub(_mend_token, start + data)[len(start) :]
+        unescaped = data.replace(b"\\\\", b"")
+        self._is_in_string ^= (unescaped.count(b'"') - unescaped.count(b'\\"')) % 2 == 1
+        return data
+
+
+def _safe_end(data: bytes) -> int:
+    """Return the last index at which `data` can be cut: not in an escape, a surrogate pair, a literal or a number."""
+    end = data.rfind(b"\\", -_PAIR_BYTES)
+    if end < 0:
+        tail = data[-_MAX_WORD_BYTES:]
+        num_word = len(tail) - len(tail.rstrip(_WORD))
+        end = len(data) - (num_word if num_word < _MAX_WORD_BYTES else 0)
+    # A run of backslashes stays whole: whether the last one is escaped depends on all of them.
+    end = len(data[:end].rstrip(b"\\"))
+    if end >= 6 and _HIGH_SURROGATE.fullmatch(data, end - 6, end):
+        return len(data[: end - 6].rstrip(b"\\"))
+    return end
+
+
+def _mend_surrogate(found: re.Match[bytes]) -> bytes:
+    return found[0] if found[1] is None else rb"\ufffd"
+
+
+def _mend_token(found: re.Match[bytes]) -> bytes:
+    if found["literal"]:
+        return b"null"
+    if found["number"] and abs(float(found["number"])) >= _MAX_NUMBER:
+        return b'"%s"' % found["number"]
+    return found[0]
 
 
 def json_values_in(file: CountedFile, num_levels: int) -> Iterator[Json]:
-    """Yield the values that stand `num_levels` deep: 0: all there are; 1: of a list; 2: of the list `conversations`.
+    """Yield the values that are `num_levels` deep.
 
-    Raises `ijson.JSONError`, `ValueError`, `ArithmeticError` and `RecursionError` where the file is damaged.
+    0 stands for all values of the file, 1 for the elements of its array, 2 for those of its array `conversations`.
+    Raises `ijson.JSONError` where the file is damaged.
     """
-    number = 0
-    is_slow = has_literals = False
-    while True:
-        try:
-            for value in itertools.islice(
-                _values(file, num_levels, is_slow=is_slow, has_literals=has_literals), number, None
-            ):
-                number += 1
-                yield value
-        except ijson.JSONError as error:
-            # A number that is too large for C's is none for Python's.
-            if not is_slow and "overflow" in str(error):
-                is_slow = True
-            elif not has_literals and any(said in str(error) for said in _AT_LITERALS):
-                has_literals = True
-            else:
-                raise
-            if not file.begin_again():
-                raise
-        else:
-            return
-
-
-def _values(file: CountedFile, num_levels: int, *, is_slow: bool, has_literals: bool) -> Iterator[Json]:
-    """However deep values are, a level costs no more than another one."""
-    above = 0
-    key = ""
-    keys: list[str] = []
-    stack: list[Json] = []
-    events: Iterator[tuple[str, Json]]
-    mended = MendedFile(file)
-    source = NoLiterals(mended) if has_literals else mended
-    parse = _SLOW if is_slow else ijson.basic_parse
-    events = parse(source, use_float=not is_slow, multiple_values=num_levels == 0)
-    for event, found in events:
-        value: Json = float(found) if isinstance(found, Decimal) else found
-        if not stack and above < num_levels:
-            # Outside of what is wanted.
-            match event:
-                case "map_key":
-                    key = value
-                case "start_array" if above == num_levels - 1 and (num_levels == 1 or key == "conversations"):
-                    above = num_levels
-                case "start_map" if num_levels == 2 and above == 0:
-                    above = 1
-                case "start_map" | "start_array":
-                    stack.append(_SKIPPED)
-                case _:
-                    pass
-            continue
-        if stack and stack[0] is _SKIPPED:
-            if event in {"start_map", "start_array"}:
-                stack.append(_SKIPPED)
-            elif event in {"end_map", "end_array"}:
-                stack.pop()
-            continue
-        match event:
-            case "map_key":
-                keys[-1] = value
-            case "start_map" | "start_array":
-                made: Json = {} if event == "start_map" else []
-                if stack:
-                    _put(stack[-1], keys[-1], made)
-                stack.append(made)
-                keys.append("")
-            case "end_map" | "end_array":
-                if not stack:
-                    # The list that they stand in is over.
-                    above -= 1
-                    continue
-                done = stack.pop()
-                keys.pop()
-                if not stack:
-                    yield done
-            case _ if stack:
-                _put(stack[-1], keys[-1], value)
-            case _:
-                yield value
-
-
-_SKIPPED = object()
-
-
-def _put(container: Json, key: str, value: Json) -> None:
-    if isinstance(container, dict):
-        container[key] = value
-    else:
-        container.append(value)
+    depth, key, is_inside = 0, "", num_levels == 0
+    builder = ijson.ObjectBuilder()
+    for event, value in ijson.basic_parse(MendedJson(file), use_float=True, multiple_values=num_levels == 0):
+        if event in {"end_map", "end_array"}:
+            depth -= 1
+        if is_inside and depth >= num_levels:
+            builder.event(event, value)
+            if depth == num_levels and event not in {"start_map", "start_array"}:
+                yield builder.value
+                builder = ijson.ObjectBuilder()
+        elif event == "map_key":
+            key = value
+        elif depth == num_levels - 1:
+            is_inside = event == "start_array" and (num_levels == 1 or key == "conversations")
+        if event in {"start_map", "start_array"}:
+            depth += 1

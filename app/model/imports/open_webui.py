@@ -7,8 +7,9 @@ from collections import Counter
 from html import unescape
 
 from app.model.imports import blocks
+from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, note
-from app.model.imports.json_values import Json, id_of, list_of, ms_of, object_of, text_of
+from app.model.imports.json_stream import Json
 
 NAME = "Open WebUI"
 

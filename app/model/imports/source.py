@@ -32,11 +32,9 @@ from app.model.imports import (
     open_webui,
     transcript,
 )
-from app.model.imports.blocks import Attached, AttachedFile, nothing_attached
-from app.model.imports.counted_file import CountedFile
+from app.model.imports.blocks import Attached, AttachedFile, nothing_attached, object_of, text_of
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
-from app.model.imports.json_stream import json_values_in
-from app.model.imports.json_values import Json, object_of, text_of
+from app.model.imports.json_stream import CountedFile, Json, json_values_in
 
 _log = logging.getLogger(__name__)
 
@@ -120,7 +118,7 @@ def _in_archive(
 def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
     head = file.peek(_HEAD_BYTES)
     if head.startswith(b"\xef\xbb\xbf"):
-        file.skip(3)
+        file.read(3)
         head = head[3:]
     begin = head.lstrip()[:1]
     suffix = Path(name).suffix.lower()
@@ -209,7 +207,7 @@ def _items(file: CountedFile, where: str, *, num_levels: int) -> Iterator[Json |
         for item in json_values_in(file, num_levels):
             number += 1
             yield item
-    except (ijson.JSONError, ValueError, ArithmeticError, RecursionError) as error:
+    except ijson.JSONError as error:
         why = " ".join(str(error).split())[:120]
         yield Problem(where, _damage_in_words(file.num_bytes, why, number))
 

@@ -10,9 +10,8 @@ import msgspec
 
 from app.model.exports.captions import ROLES
 from app.model.exports.markdown import FORMAT, HEADING, VERSION
-from app.model.imports.blocks import chained
+from app.model.imports.blocks import chained, id_of, ms_of, object_of, text_of
 from app.model.imports.foreign import BrokenError, ForeignConversation, ForeignMessage, ForeignRole, note
-from app.model.imports.json_values import id_of, ms_of, object_of, text_of
 
 NAME = "Markdown"
 

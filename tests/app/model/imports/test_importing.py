@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import ijson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.model.database import StoreError
 from app.model.exports.excerpt import whole_tree
-from app.model.imports.counted_file import CountedFile, MendedFile, NoLiterals
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
 from app.model.imports.importing import import_files, plan_import
+from app.model.imports.json_stream import CountedFile, MendedJson, json_values_in
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in, finished
 from tests.app.model.imports import samples
@@ -247,7 +248,8 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
         ("a.json", b"[]", "there are no conversations in it"),
         ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor text in UTF-8"),
         ("a.json", b'["\xff"]', "no conversation in a form"),
-        ("a.json", b"[" + b"1" * 5000 + b"]", "its JSON breaks off or is damaged"),
+        ("a.json", b"[" + b"1" * 5000 + b"]", "no conversation in a form"),
+        ("a.json", b"[,]", "its JSON breaks off or is damaged"),
         ("a.json", b'{"a": ' * 3, "its JSON breaks off or is damaged"),
         ("a.md", b"# A heading\n\nand text", "no transcript of Bough's"),
         ("a.md", b"", "no transcript of Bough's"),
@@ -340,31 +342,47 @@ def test_literals_that_only_other_programs_write_end_no_import(store: Store, tmp
 
 
 _WORDS = [
-    "NaN",
-    "Infinity",
-    "-Infinity",
-    "null",
-    "-1",
-    '"NaN"',
-    '"\\\\"',
-    '"a\\"NaN\\\\\\"-Infinity"',
-    '""',
-    "true",
-    '"\u00e4"',
-]
-
-
-@given(
-    st.recursive(
-        st.sampled_from(_WORDS), lambda inner: st.lists(inner, max_size=5).map(lambda found: f"[{', '.join(found)}]")
-    ),
-    st.integers(1, 12),
+    "NaN", "Infinity", "-Infinity", "null", "-1", "0.5", "-12e3", '"NaN"',
+    '"\\\\"', '"a\\"NaN\\\\\\"-Infinity"', '""', "true",
+    '"\u00e4"', '"\\ud83dNaN"', '"\\ud83d\\ud83d\\ude00"', '"\\ud83dabcdefghijklmnop"', '"\\\\ud83d"',
+    '"\\u00e4\\n\\/"',
+]  # fmt: skip
+_LISTS = st.recursive(
+    st.sampled_from(_WORDS), lambda inner: st.lists(inner, max_size=5).map(lambda found: f"[{', '.join(found)}]")
 )
-def test_literals_are_null_wherever_the_file_is_read_in_pieces(text: str, size: int) -> None:
-    source = io.BytesIO(text.encode())
-    file = NoLiterals(MendedFile(CountedFile(source, lambda _: None)))
+
+
+def _with_halves_replaced(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_halves_replaced(inner) for inner in value]
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(value, str) else value
+
+
+@given(_LISTS, st.integers(1, 30))
+def test_invalid_json_is_mended_wherever_the_file_is_read_in_pieces(text: str, size: int) -> None:
+    file = MendedJson(CountedFile(io.BytesIO(text.encode()), lambda _: None))
     read = b"".join(iter(lambda: file.read(size), b""))
-    assert json.loads(read) == json.loads(text, parse_constant=lambda _: None)
+    assert json.loads(read) == _with_halves_replaced(json.loads(text, parse_constant=lambda _: None))
+
+
+@pytest.mark.parametrize("backend", ["python", None])
+@pytest.mark.parametrize(
+    ("text", "num_levels", "values"),
+    [
+        ('{"a": 1} [2] 3', 0, [{"a": 1}, [2], 3]),
+        ('[1, {"conversations": [2]}, [[]], "x", true, null]', 1, [1, {"conversations": [2]}, [[]], "x", True, None]),
+        ('{"a": {"conversations": [1]}, "conversations": [2, [3]], "b": [4]}', 2, [2, [3]]),
+        ('{"conversations": {"a": 1}}', 2, []),
+        ("[NaN, 1e999, -1e999, 18446744073709551616]", 1, [None, "1e999", "-1e999", "18446744073709551616"]),
+        ("[9223372036854775000, 0.25, 1e18]", 1, [9223372036854775000, 0.25, 1e18]),
+    ],
+)
+def test_values_are_found_at_their_level_by_any_parser(
+    monkeypatch: pytest.MonkeyPatch, backend: str | None, text: str, num_levels: int, values: list[Any]
+) -> None:
+    if backend is not None:
+        monkeypatch.setattr(ijson, "basic_parse", ijson.get_backend(backend).basic_parse)
+    assert list(json_values_in(CountedFile(io.BytesIO(text.encode()), lambda _: None), num_levels)) == values
 
 
 def test_a_file_that_is_damaged_behind_such_literals_gives_what_stands_before(store: Store, tmp_path: Path) -> None:
