@@ -52,7 +52,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
 
 
 def _start_worker(cache_folder: Path, hook_folder: Path) -> Client:
-    from worker.client import WorkerClient
+    from worker.process import WorkerClient
 
     return WorkerClient(cache_folder, hook_folder)
 

@@ -1,1 +1,1 @@
-"""The engine: models, token streams and the prompt cache; it knows no window and no store."""
+"""The engine: models, token streams and the prompt cache. Independent of the app."""

@@ -1,4 +1,4 @@
-"""`python -m worker`, `bough-worker`: the worker without the app; `--stdio` for programs, `chat` for people."""
+"""The command line of the worker without the app (`python -m worker`, `bough-worker`): `--stdio` and `chat`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def main(arguments: list[str] | None = None) -> int:
         "--cache-folder",
         type=Path,
         default=platformdirs.user_cache_path("bough", appauthor=False) / "prompt-cache",
-        help="where --stdio keeps on disk what a model has read (default: %(default)s)",
+        help="where --stdio keeps the prompt cache on disk (default: %(default)s)",
     )
     parser.add_argument(
         "--hooks-folder",
         type=Path,
         default=platformdirs.user_config_path("bough", appauthor=False) / "hooks",
-        help="where a person's own hooks are, each a Python file (default: %(default)s)",
+        help="the folder of your own hooks, each a Python file (default: %(default)s)",
     )
     parser.add_argument(
         "--hook-patience-s",
         type=float,
         default=5.0,
-        help="seconds that a hook may take before the worker ends with it (default: %(default)s)",
+        help="the worker exits if a hook takes longer than this many seconds (default: %(default)s)",
     )
     commands = parser.add_subparsers(dest="command")
     chat = commands.add_parser("chat", help="a small chat in the terminal")
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         try:
             return stdio.serve(chosen.cache_folder, chosen.hooks_folder, chosen.hook_patience_s)
-        except KeyboardInterrupt:  # before anything was asked for
+        except KeyboardInterrupt:  # before the server runs
             return 130
     if chosen.command == "chat":
         from worker.chat import chat as run_chat

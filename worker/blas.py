@@ -1,6 +1,6 @@
-"""A fast BLAS for MLX on Linux's CPU; it must be loaded before `mlx.core` is first imported.
+"""Loads a fast BLAS for MLX on Linux CPUs, which must happen before `mlx.core` is first imported.
 
-MLX's CPU wheels carry a reference BLAS (8 GFLOP/s); with OpenBLAS's symbols there first it computes at 245.
+MLX's CPU wheels come with a reference BLAS (8 GFLOP/s). If OpenBLAS is loaded first, MLX uses it (245 GFLOP/s).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ _PACKAGE = "libopenblas0-pthread"
 
 
 def preload() -> bool:
-    """Load OpenBLAS for the whole process; return whether it is there. Says so once on standard error if not."""
+    """Load OpenBLAS for the whole process. Return False, after a message on standard error, if it is not installed."""
     if sys.platform != "linux" or "mlx.core" in sys.modules:
         return True
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(_num_cores()))
-    # Idle BLAS threads spin for 2^n cycles, by default some 20 ms: always, while tokens are decoded. On two cores the
-    # window then waited 0.75 ms for each token, not 0.1; with 2^4 neither prefill nor decoding got slower.
+    # Idle BLAS threads spin for 2^n cycles. The default, about 20 ms, means that they always spin while decoding: on
+    # two cores the window waited 0.75 ms for each token instead of 0.1. 2^4 slows neither prefill nor decoding down.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
@@ -34,5 +34,5 @@ def preload() -> bool:
 
 
 def _num_cores() -> int:
-    """Those that this process may use."""
+    """Return how many cores this process may use."""
     return max(1, len(os.sched_getaffinity(0)))

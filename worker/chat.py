@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from worker.client import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import (
     Cancel,
     Chunk,

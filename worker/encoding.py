@@ -16,7 +16,6 @@ from worker.protocol import Command, Event, Failed, RequestId
 
 _command_from_json = msgspec.json.Decoder(Command)
 _command_from_msgpack = msgspec.msgpack.Decoder(Command)
-
 _event_from_msgpack = msgspec.msgpack.Decoder(Event)
 _json = msgspec.json.Encoder()
 _msgpack = msgspec.msgpack.Encoder()

@@ -1,4 +1,4 @@
-"""The loaded model and what commands do with it, step by step; it knows no line of commands and no transport."""
+"""Holds the loaded model and runs single commands on it, step by step. Independent of the transport and the queue."""
 
 from __future__ import annotations
 
@@ -52,36 +52,36 @@ from worker.requests.request import Ticket
 log = logging.getLogger(__name__)
 
 _DRAFT_PART = 4
-"""The part of the memory for what is kept that a draft model has of its own: one of so many."""
+"""The draft model's own cache gets one part in four of the default limit."""
 _SAVING_S = 1.0
-"""How long another model is put off until what was read with this one is on disk."""
+"""How long unloading may be delayed to save the prompt cache."""
 
 Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
-"""What is answered without computing with the model."""
+"""Commands that need no computing with the model."""
 
 
 class ModelHost:
-    """Holds one model at a time, or none. A generator it returns is one job: its last event is the terminal one."""
+    """Holds at most one model. `load` and `unload` yield events step by step; the last one is terminal."""
 
     def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
-        """`cache_folder`: where what was read is kept on disk; None: nowhere. `hooks`: where they are found."""
+        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the hooks that can be used."""
         self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
         self._loaded: tuple[LoadModel, ModelLoaded] | None = None
-        """How the present model was asked for, and what was told of it; None where there is none."""
+        """The command that loaded the present model, and the event that answered it; None if there is no model."""
 
     @property
     def has_model(self) -> bool:
         return self._engine is not None
 
     def load(self, command: LoadModel, ticket: Ticket) -> Iterator[Event | None]:
-        """Load a model in place of the present one, which stays where the new one is refused or given up early.
+        """Replace the present model. It stays loaded if the new one is refused, or cancelled before its weights load.
 
-        Where nothing but the draft model is another, the present one stays, with all that it has read.
+        If only the draft model differs, the present model stays, with its prompt cache.
         """
         try:
-            for step in self._change_draft(command) if self._lacks_draft_alone(command) else self._load(command):
+            for step in self._change_draft(command) if self._differs_in_draft_only(command) else self._load(command):
                 yield step
                 _refuse_if_cancelled(command, ticket)
         except WorkerError as error:
@@ -100,7 +100,7 @@ class ModelHost:
         yield _loading(command, Loading(0.0, "building the model"))
         unread = UnreadModel(find_model(command.model))
         yield _loading(command, Loading(0.1, "reading the weights"))
-        # The old model goes before the new one's weights come: memory seldom holds two.
+        # Drop the old model before reading the new weights: memory seldom holds both.
         self._drop()
         model: LanguageModel | None = None
         for step in unread.read():
@@ -114,15 +114,15 @@ class ModelHost:
         draft, refused = yield from self._load_draft(command, model)
         identity = model.identity()
         self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
-        told = _loaded(command, model, identity, refused)
-        self._loaded = command, told
-        yield told
+        event = _loaded(command, model, identity, refused)
+        self._loaded = command, event
+        yield event
 
-    def _lacks_draft_alone(self, command: LoadModel) -> bool:
-        """Whether the model that is asked for is there, kept in the same way, with another draft model."""
+    def _differs_in_draft_only(self, command: LoadModel) -> bool:
+        """Return whether the same model is loaded, with the same cache options, but another draft model."""
         if self._loaded is None:
             return False
-        before = self._loaded[0]
+        before, _ = self._loaded
         is_same = (before.model, before.cache) == (command.model, command.cache)
         return is_same and before.draft_model != command.draft_model
 
@@ -131,19 +131,19 @@ class ModelHost:
         assert self._loaded is not None
         draft, refused = yield from self._load_draft(command, self._engine.model)
         self._engine.guess_with(draft)
-        told = replace(
+        event = replace(
             self._loaded[1],
             request_id=command.request_id,
             draft_model=None if draft is None else command.draft_model,
             draft_refused=refused,
         )
-        self._loaded = command, told
-        yield told
+        self._loaded = command, event
+        yield event
 
     def _load_draft(
         self, command: LoadModel, model: LanguageModel
     ) -> Generator[ModelLoading, None, tuple[DraftModel | None, str]]:
-        """Load the draft model, if one is asked for; return it, or why it is not used."""
+        """Load the draft model, if one is requested. Return it, or why it is not used."""
         draft, refused = None, ""
         for step in self._draft_steps(command, model):
             match step:
@@ -156,7 +156,7 @@ class ModelHost:
         return draft, refused
 
     def _draft_steps(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | str]:
-        """Load the draft model; the last value is it, or why it is not used."""
+        """Load the draft model. The last value is the model, or why it is not used."""
         if command.draft_model is None:
             return
         if model.cache_kind != "trimmable":
@@ -195,39 +195,39 @@ class ModelHost:
         return "No model is loaded now." if self._engine is None else "What was loaded before still is."
 
     def unload(self, command: UnloadModel) -> Iterator[Event | None]:
-        """Drop the model and all that was computed with it, but for what is on disk."""
+        """Drop the model and everything computed with it, except the cache on disk."""
         self._drop()
         yield Done(request_id=command.request_id)
 
     def add(self, command: Generate, ticket: Ticket) -> None:
-        """Line a prompt up to be answered. Raises a `WorkerError`."""
+        """Add a prompt to the queue of the engine. Raises a `WorkerError`."""
         self._loaded_engine().add(command, ticket)
 
     @property
     def is_answering(self) -> bool:
-        """Whether `step` has anything to do."""
+        """Whether `step` has work to do."""
         return self._engine is not None and self._engine.is_busy
 
     def step(self) -> list[Event]:
-        """Do one step of all answers; return what it brought."""
+        """Do one step of all answers and return its events."""
         return self._loaded_engine().step()
 
     def save_some(self) -> bool:
-        """Write a file of what was read and is not on disk; return whether there may be more."""
+        """Write one file of the prompt cache to disk. Return whether there may be more to write."""
         try:
             return self._engine is not None and self._engine.cache.save_some()
-        except Exception as error:  # noqa: BLE001 (whatever it was: nobody waits for it, and it is in memory still)
-            log.warning("What was read is not saved now: %r", error)
+        except Exception as error:  # noqa: BLE001 (nobody waits for this, and nothing is lost from memory)
+            log.warning("The prompt cache was not saved: %r", error)
             return False
 
     def save(self, limit_s: float) -> None:
-        """Write what was read and is not on disk, as far as there is time."""
+        """Write the prompt cache to disk, as far as time allows."""
         end = time.perf_counter() + limit_s
         while time.perf_counter() < end and self.save_some():
             pass
 
     def reply(self, question: Question) -> Event:
-        """Answer a question at once. Raises a `WorkerError`."""
+        """Return the event that answers a question. Raises a `WorkerError`."""
         match question:
             case Plan():
                 engine = self._loaded_engine()
@@ -281,7 +281,7 @@ class ModelHost:
 
 
 def _spell_alike(one: LanguageModel, other: LanguageModel) -> bool:
-    """Whether the tokens of two models are the same, as far as both have any: heads are padded as one likes."""
+    """Return whether two models have the same tokens. Vocabulary sizes may differ, as some models pad theirs."""
     return all(mine == its for mine, its in zip(one.vocabulary.bytes, other.vocabulary.bytes, strict=False)) and (
         one.vocabulary.eos_ids & other.vocabulary.eos_ids == one.vocabulary.eos_ids
     )

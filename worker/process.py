@@ -1,7 +1,11 @@
-"""The worker as a child process of the app: commands come by a queue, events leave by a pipe."""
+"""The worker as a child process of the app. Commands go through a queue, events come back through a pipe.
+
+`WorkerClient` is the parent's side; it needs neither Qt nor MLX. `main` is what the child process runs.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import multiprocessing
@@ -13,14 +17,95 @@ import threading
 from typing import TYPE_CHECKING
 
 from worker.blas import preload
+from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
+from worker.protocol import Command, Event, Shutdown
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.queues import Queue
     from pathlib import Path
 
-    from worker.protocol import Event
     from worker.server import Incoming
+
+_FEEDER_S = 0.5
+
+
+class WorkerExitedError(Exception):
+    """The worker process has ended."""
+
+
+class WorkerClient:
+    """Starts a worker process and exchanges messages with it. Each worker has its own client.
+
+    `send` may be called from any thread and never waits for a busy worker. Call `receive` from one thread only.
+    """
+
+    def __init__(self, cache_folder: Path | None = None, hooks_folder: Path | None = None) -> None:
+        """Start the worker process without waiting for it. Commands may be sent at once.
+
+        `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
+        """
+        context = multiprocessing.get_context("spawn")
+        self._commands = context.Queue()
+        self._events, events = context.Pipe(duplex=False)
+        self._process = context.Process(
+            target=main,
+            args=(self._commands, events, cache_folder, hooks_folder),
+            name="bough-worker",
+            daemon=True,
+        )
+        # Unread commands must not keep this process from ending if nobody calls `stop`.
+        self._commands.cancel_join_thread()
+        # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        # With our copy of the write end open, we would never see the end of file when the worker dies.
+        events.close()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def send(self, command: Command) -> None:
+        """Send a command. If the worker has died, the command is lost, and `receive` raises."""
+        frame = to_msgpack(command)
+        with contextlib.suppress(ValueError):  # the queue is closed: the worker was killed
+            self._commands.put(frame)
+
+    def receive(self) -> Event:
+        """Wait for the next event. Raises `WorkerExitedError` once the worker has ended and all events are read."""
+        try:
+            return event_from_msgpack(self._events.recv_bytes())
+        except (EOFError, OSError):
+            raise WorkerExitedError from None
+
+    def poll(self, timeout_s: float) -> bool:
+        """Return whether `receive` would return or raise within that time."""
+        try:
+            return self._events.poll(timeout_s)
+        except (EOFError, OSError):
+            return True
+
+    def stop(self, timeout_s: float = 2.0) -> None:
+        """Ask the worker to shut down, and kill it if it takes too long. Its current work is lost."""
+        self.send(Shutdown(request_id="stop"))
+        self._process.join(timeout_s)
+        self.kill()
+
+    def kill(self) -> int | None:
+        """Kill the worker and close its channels. Return its exit code, which is negative for a signal."""
+        self._process.kill()
+        self._process.join()
+        self._commands.close()
+        # The queue's feeder thread holds semaphores. If this program ended while it still runs, `multiprocessing`
+        # would report them as leaked. Unread commands may keep the thread from ending, so the wait is limited.
+        feeder: threading.Thread | None = getattr(self._commands, "_thread", None)
+        if feeder is not None:
+            feeder.join(_FEEDER_S)
+        return self._process.exitcode
 
 
 def main(
@@ -29,18 +114,17 @@ def main(
     cache_folder: Path | None = None,
     hooks_folder: Path | None = None,
 ) -> None:
-    """Serve the process that started this one. `commands` carries MessagePack frames; None is the end of them.
+    """Run the worker in this process. `commands` carries MessagePack frames; None ends them.
 
-    `cache_folder`: where what was read is kept on disk; None: nowhere. `hooks_folder`: a person's own hooks.
+    `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
     """
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
-    # Ctrl+C in a terminal reaches the whole group; it is the parent's to decide what it means.
+    # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     preload()
-    # Only now: MLX takes its BLAS when it is first imported.
+    # These import MLX, which must happen after `preload`.
     from worker.answers.hook_folder import HookFolder
-    from worker.encoding import to_msgpack
     from worker.server import Server
     from worker.watchdog import Watchdog
 
@@ -53,16 +137,15 @@ def main(
         except OSError:
             os._exit(0)
 
-    # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
+    # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
     Server(inbox, emit, cache_folder, HookFolder(hooks_folder, Watchdog(emit))).run()
     logging.shutdown()
-    # At once, so that the end of the pipe is the end of the process, and its exit code is already known.
+    # Exit at once, so that the process has ended with its exit code when the parent sees the end of the pipe.
     os._exit(0)
 
 
 def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> None:
-    from worker.encoding import command_from_msgpack
     from worker.server import EndOfInput
 
     try:
@@ -73,7 +156,7 @@ def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> 
 
 
 def _end_with_parent() -> None:
-    """This process holds the queue's write end itself, so it would never see its input end."""
+    """Exit when the parent dies. The queue never ends by itself, as this process holds its write end, too."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

@@ -1,10 +1,9 @@
-"""Commands in, events out, one step of work at a time; it knows no transport.
+"""Runs commands and emits events, one step of work at a time. Independent of the transport.
 
-One thread does everything here, MLX included. Loads and answers are done in the order in which they were asked
-for. Between any two of their steps the commands that have come in are looked at: a cancel takes effect, questions
-that need no computing (`plan`, `tokenize`, `validate`, `cache_stats`) are answered. Those overtake answers that are
-under way or wait, but never a load, so that each is answered by the model that its sender had in mind; `list_hooks`
-has no model in mind.
+One thread does all the work, including MLX's. Loads and answers are done in the order of their commands. Between two
+steps of work the server reads new commands: it cancels requests, and replies to questions that need no computing
+(`plan`, `tokenize`, `validate`, `cache_stats`, `list_hooks`). Questions overtake answers. They wait for loads that came
+before them, so that the model that the sender expects replies; `list_hooks` needs no model, so it never waits.
 """
 
 from __future__ import annotations
@@ -45,23 +44,24 @@ from worker.requests.request import Ticket, cancelled_unbegun
 
 
 class EndOfInput:
-    """No more commands will come: finish what runs and waits, then end."""
+    """No more commands will come: finish all running and waiting requests, then end."""
 
 
 class Interrupt:
-    """A person wants the worker to end: cancel what runs and waits, then end."""
+    """The user interrupts the worker: cancel all running and waiting requests, then end."""
 
 
 Incoming: TypeAlias = Command | Failed | EndOfInput | Interrupt
-"""What a transport hands over; a line that is no command comes as the event that answers it."""
+"""An item from a transport. An invalid command comes as the event that answers it."""
 
 _QUIET_S = 1.0
+"""The prompt cache is saved to disk after this time without work."""
 
 _Job: TypeAlias = LoadModel | UnloadModel
 
 
 class Server:
-    """Serves one driver until it shuts down or its input ends."""
+    """Serves one client until a shutdown or the end of its input."""
 
     def __init__(
         self,
@@ -71,9 +71,9 @@ class Server:
         hooks: HookFolder | None = None,
         saving_s: float = 1.0,
     ) -> None:
-        """`cache_folder`: where what was read is kept on disk; None: nowhere. `hooks`: where they are found.
+        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the hooks that can be used.
 
-        `saving_s`: how long the end may be put off until what was read last is there, too.
+        `saving_s`: how long the end may be delayed to save the prompt cache.
         """
         self._saving_s = saving_s
         self._inbox = inbox
@@ -84,44 +84,44 @@ class Server:
         self._answering: dict[RequestId, Ticket] = {}
         self._is_ending = False
         self._shutdown: Shutdown | None = None
-        self._worked = 0.0
-        """When the last step of work was done..."""
+        self._last_work_s = 0.0
+        """The time of the last step of work."""
         self._is_saved = True
-        """...and whether all that came of it is on disk."""
+        """Whether the prompt cache on disk is up to date."""
 
     def run(self) -> None:
         """Serve until the end."""
         while not (self._is_ending and self._is_idle):
-            self._look_for_commands()
+            self._read_commands()
             self._start_next()
             if self._running is not None:
                 self._step(*self._running)
             elif self._host.is_answering:
-                self._answer_on()
+                self._step_answers()
             else:
                 continue
-            self._worked, self._is_saved = time.monotonic(), False
+            self._last_work_s, self._is_saved = time.monotonic(), False
         self._host.save(self._saving_s)
-        # What came behind the last step is refused, not forgotten.
-        self._look_for_commands()
+        # Commands that came after the last step get their terminal events, too.
+        self._read_commands()
         if self._shutdown is not None:
             self._emit(Done(request_id=self._shutdown.request_id))
 
     # --- commands ------------------------------------------------------------------------------------------
 
-    def _look_for_commands(self) -> None:
-        """Take in what has come; wait for it only where there is nothing to do."""
+    def _read_commands(self) -> None:
+        """Read all commands that have come. If there is no work, wait for one."""
         if self._is_idle and not self._is_ending:
             self._receive(self._wait())
         while not self._inbox.empty():
             self._receive(self._inbox.get())
 
     def _wait(self) -> Incoming:
-        """Wait for a command. A moment after the last work, what is not on disk is written, a file at a time.
+        """Wait for a command. Shortly after the last work, save the prompt cache meanwhile, one file at a time.
 
-        Questions in between are no work: whoever asks at each key would keep all from being written.
+        Questions do not count as work: a client that asks at each key press must not prevent saving.
         """
-        patience_s = max(0.0, self._worked + _QUIET_S - time.monotonic())
+        patience_s = max(0.0, self._last_work_s + _QUIET_S - time.monotonic())
         while True:
             try:
                 return self._inbox.get(timeout=None if self._is_saved else patience_s)
@@ -164,11 +164,11 @@ class Server:
                 self._shutdown = command
                 self._end_soon()
             case LoadModel():
-                # What can't be loaded is refused at once: it does not take the place of a load that can.
+                # A model that can't be loaded is refused at once, so that it does not supersede one that can.
                 find_model(command.model)
                 if command.draft_model is not None:
                     find_model(command.draft_model)
-                self._supersede_load_before()
+                self._supersede_previous_load()
                 self._waiting.append((command, Ticket(command.request_id)))
             case Generate():
                 self._waiting.append((command, Ticket(command.request_id, num_choices=command.n)))
@@ -178,10 +178,9 @@ class Server:
                 if self._waits_for_load():
                     self._waiting.append((command, Ticket(command.request_id)))
                 else:
-                    self._answer(command)
+                    self._reply(command)
             case ListHooks():
-                # Whatever model is loaded.
-                self._answer(command)
+                self._reply(command)
 
     def _refuse(self, command: Command, message: str) -> None:
         self._emit(failed(command.request_id, BadRequestError(message)))
@@ -190,13 +189,13 @@ class Server:
         self._is_ending = True
         self._cancel(lambda _: True)
 
-    def _cancel(self, is_meant: Callable[[Ticket], bool], choice: int | None = None) -> None:
-        """Cancel what runs at its next step, what waits at once; questions and `unload_model` cost nothing."""
-        for ticket in filter(is_meant, self._answering.values()):
+    def _cancel(self, is_target: Callable[[Ticket], bool], choice: int | None = None) -> None:
+        """Cancel running requests at their next step, waiting ones at once. Questions and `unload_model` stay."""
+        for ticket in filter(is_target, self._answering.values()):
             ticket.cancel(choice)
-        if self._running is not None and is_meant(self._running[1]):
+        if self._running is not None and is_target(self._running[1]):
             self._running[1].cancel()
-        for entry in [entry for entry in self._waiting if is_meant(entry[1])]:
+        for entry in [entry for entry in self._waiting if is_target(entry[1])]:
             match entry:
                 case (Generate() as command, ticket):
                     ticket.cancel(choice)
@@ -210,8 +209,8 @@ class Server:
                 case _:
                     pass
 
-    def _supersede_load_before(self) -> None:
-        """A load that directly follows another one makes that one pointless."""
+    def _supersede_previous_load(self) -> None:
+        """End a load that the next command, another load, makes pointless."""
         if self._waiting:
             last, ticket = self._waiting[-1]
         elif self._running is not None:
@@ -244,7 +243,7 @@ class Server:
     # --- work ----------------------------------------------------------------------------------------------
 
     def _start_next(self) -> None:
-        """Begin what is next: answers beside those under way, a load only when they are done."""
+        """Start waiting requests: answers join those that are running, a load waits for them."""
         while self._waiting and self._running is None:
             job, ticket = self._waiting[0]
             if isinstance(job, LoadModel | UnloadModel) and self._host.is_answering:
@@ -256,9 +255,9 @@ class Server:
                 case UnloadModel():
                     self._running = (job, ticket, self._host.unload(job))
                 case Generate():
-                    self._begin_answer(job, ticket)
+                    self._start_answer(job, ticket)
                 case Plan() | Validate() | Tokenize() | CacheStats() | ListHooks():
-                    self._answer(job)
+                    self._reply(job)
 
     def _step(self, job: _Job, _: Ticket, steps: Iterator[Event | None]) -> None:
         try:
@@ -270,10 +269,10 @@ class Server:
             self._emit(self._failed(job, error))
         else:
             if isinstance(event, ModelLoaded | Done):
-                # Over at once: nothing that comes now may cancel or supersede it.
+                # The job is over: it can no longer be cancelled or superseded.
                 self._running = None
 
-    def _begin_answer(self, command: Generate, ticket: Ticket) -> None:
+    def _start_answer(self, command: Generate, ticket: Ticket) -> None:
         try:
             self._host.add(command, ticket)
         except Exception as error:  # noqa: BLE001 (see _step)
@@ -281,14 +280,14 @@ class Server:
         else:
             self._answering[command.request_id] = ticket
 
-    def _answer_on(self) -> None:
+    def _step_answers(self) -> None:
         for event in self._host.step():
             self._emit(event)
             if isinstance(event, Finished | Failed) and event.request_id is not None:
                 del self._answering[event.request_id]
 
-    def _answer(self, question: Question) -> None:
-        """Answer at once; nothing here computes with the model."""
+    def _reply(self, question: Question) -> None:
+        """Reply at once, without computing with the model."""
         try:
             self._emit(self._host.reply(question))
         except Exception as error:  # noqa: BLE001 (see _step)

@@ -1,4 +1,4 @@
-"""The headless transport: a JSON object a line in, a JSON object a line out; it acts on none of them."""
+"""The headless transport: reads commands from standard input and writes events to standard output, as JSON lines."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _NO_OUTPUT = 2
 
 
 def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, hook_patience_s: float = 5.0) -> int:
-    """Serve standard input and output until the input ends, a shutdown or Ctrl+C comes; return the exit code.
+    """Run the worker on standard input and output until the input ends, a shutdown, or Ctrl+C. Return the exit code.
 
-    `cache_folder`: where what was read is kept on disk; None: nowhere. `hooks_folder`: a person's own hooks.
-    `hook_patience_s`: how long one of them may take before the worker ends with it.
+    `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
+    `hook_patience_s`: how long a hook may take before the worker is ended.
     """
     out = _claim_standard_output()
     if out is None:
         print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
         return _NO_OUTPUT
     preload()
-    # Only now: MLX takes its BLAS when it is first imported, and nothing imported may print on our output.
+    # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.
     from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
     from worker.server import Interrupt, Server
@@ -47,7 +47,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     def interrupt(*_: object) -> None:
         nonlocal exit_code
         exit_code = _INTERRUPTED
-        # Who asks twice can't wait.
+        # A second Ctrl+C ends the process at once.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         inbox.put(Interrupt())
 
@@ -55,13 +55,12 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
         try:
             out.write(to_json(event) + b"\n")
             out.flush()
-        except ConnectionError:  # of a pipe or of a socket
-            # Nobody listens any more: there is no one left to answer.
+        except ConnectionError:  # the reader has closed its end
             os._exit(0)
 
     signal.signal(signal.SIGINT, interrupt)
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
-    # What was imported stays for good: looking through it again costs 50 ms, in the middle of an answer, too.
+    # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
     hooks = HookFolder(hooks_folder, Watchdog(emit, hook_patience_s))
     Server(inbox, emit, cache_folder, hooks, saving_s=_SAVING_S).run()
@@ -74,8 +73,8 @@ def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
 
     try:
         if sys.stdin is None:
-            return  # It was closed before we began: what has its number now is somebody else's.
-        # Not `sys.stdin`: Python closes that when it ends, and aborts where a thread still reads it.
+            return  # Standard input was closed at the start, so descriptor 0 may be another file now.
+        # Python closes `sys.stdin` at exit, and aborts if a thread still reads it.
         lines = open(_STDIN, "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
         for line in lines:
             if not line.isspace():
@@ -85,18 +84,18 @@ def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
 
 
 def _claim_standard_output() -> BinaryIO | None:
-    """Return a stream that only events are written to; whatever else prints, prints to standard error.
+    """Return a stream to standard output for events alone, and send everything else that is printed to standard error.
 
-    None where standard output was closed before we began.
+    Returns None if standard output was closed at the start.
     """
     if sys.stdout is None:
         return None
-    # A service may be started without input or log. What is opened next must not take their places.
+    # A service may start with closed standard streams. Files opened later must not get their descriptors.
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         pass
     os.close(descriptor)
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (it stays open to the end)
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (it stays open until exit)
     own = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return os.fdopen(own, "wb")

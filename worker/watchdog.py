@@ -1,8 +1,7 @@
-"""Ends this process when a hook does not return, and says which one it was; nothing less ends a thread that is stuck.
+"""Ends this process when a hook hangs, and reports which one. Python can't end a single thread.
 
-A thread looks at the clock while hooks are asked. A hook that never lets go of Python's lock keeps that thread from
-looking, too: then the system's alarm ends the process, and Python's stack, with the hook's file in it, goes to
-standard error.
+A thread checks the time while hooks run. If a hook never releases Python's lock, that thread can't run either. Then the
+system's alarm signal ends the process, and the Python stack, which names the hook's file, goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,48 +17,49 @@ from worker.protocol import Event, Failed, RequestId
 
 _PATIENCE_S = 5.0
 _EXIT_CODE = 70
-_ALARM_LATER_S = 1.0
-"""After twice the patience and this: a busy machine may keep the thread waiting."""
+_ALARM_EXTRA_S = 1.0
+"""The alarm comes after twice the patience and this time, as a busy machine may delay the thread."""
 
 
 class Watchdog:
-    """Watches one process's hooks; they are asked by one thread."""
+    """Watches the hooks of this process, which are all called by one thread."""
 
     def __init__(self, emit: Callable[[Event], None], patience_s: float = _PATIENCE_S) -> None:
-        """`emit` is called from another thread, while that one is stuck."""
+        """`emit` is called from another thread while the one that calls hooks is blocked."""
         self._emit = emit
         self._patience_s = patience_s
-        self._asked: tuple[RequestId, str, float, float] | None = None
-        self._num_asked = 0
+        self._call: tuple[RequestId, str, float, float] | None = None
+        """The running call: request, hook's name, start, patience."""
+        self._num_calls = 0
         self._is_needed = threading.Event()
         faulthandler.register(signal.SIGALRM, all_threads=False, chain=True)
         threading.Thread(target=self._watch, name="hook watch", daemon=True).start()
 
     def begin(self, request_id: RequestId, name: str, patience: float = 1.0) -> None:
-        """A hook is asked now. `patience`: how many times as long as any other it may take."""
+        """Start the clock for a call of a hook. `patience`: a factor for calls that may take longer than others."""
         patience_s = patience * self._patience_s
-        self._asked = (request_id, name, time.monotonic(), patience_s)
-        self._num_asked += 1
+        self._call = (request_id, name, time.monotonic(), patience_s)
+        self._num_calls += 1
         self._is_needed.set()
-        signal.setitimer(signal.ITIMER_REAL, 2 * patience_s + _ALARM_LATER_S)
+        signal.setitimer(signal.ITIMER_REAL, 2 * patience_s + _ALARM_EXTRA_S)
 
     def end(self) -> None:
-        """It has answered."""
-        self._asked = None
+        """Stop the clock: the hook has returned."""
+        self._call = None
         signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _watch(self) -> None:
         never = threading.Event()
         while self._is_needed.wait():
-            num_asked = self._num_asked
+            num_calls = self._num_calls
             never.wait(self._patience_s / 4)
-            asked = self._asked
-            if asked is not None and time.monotonic() - asked[2] > asked[3]:
-                self._end(asked[0], asked[1], asked[3])
-            if asked is None and num_asked == self._num_asked:
-                # Nobody asks any more. Whoever has begun to meanwhile is seen below.
+            call = self._call
+            if call is not None and time.monotonic() - call[2] > call[3]:
+                self._end(call[0], call[1], call[3])
+            if call is None and num_calls == self._num_calls:
+                # No hook was called meanwhile, so sleep. A call that begins right now is seen after `clear`.
                 self._is_needed.clear()
-                if self._asked is not None:
+                if self._call is not None:
                     self._is_needed.set()
 
     def _end(self, request_id: RequestId, name: str, patience_s: float) -> None:

@@ -29,7 +29,7 @@ class Client(Protocol):
 
 
 def _start_worker() -> Client:
-    from worker.client import WorkerClient
+    from worker.process import WorkerClient
 
     return WorkerClient()
 
@@ -88,7 +88,7 @@ class WorkerLink(QObject):
             self._thread = None
 
     def _run(self, client: Client) -> None:
-        from worker.client import WorkerExitedError
+        from worker.process import WorkerExitedError
 
         try:
             while True:

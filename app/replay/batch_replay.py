@@ -10,7 +10,7 @@ from typing import NamedTuple
 from app.model.message import Message
 from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
-from worker.client import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import CacheOptions, Failed, LoadModel, ModelLoaded
 
 _REFUSED_BITS = "`cache.kv_bits`"

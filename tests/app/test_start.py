@@ -53,7 +53,7 @@ _NOT_ON_THE_FIRST_PICTURE = (
     # Import, export and everything that runs in the background.
     *("app.export.exporting", "app.archive.archive", "app.model.imports.source", "app.model.upkeep"),
     *("ijson", "importlib.resources"),
-    *("worker.client", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
+    *("worker.process", "multiprocessing", "subprocess", "asyncio", "email", "hashlib"),
 )
 
 

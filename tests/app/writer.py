@@ -8,7 +8,7 @@ from msgspec import structs
 
 from app.answers.prompt import finished, generate
 from app.model.message import Message, Record
-from worker.client import WorkerClient
+from worker.process import WorkerClient
 from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, Forked, LoadModel, ModelLoaded, Token
 
 

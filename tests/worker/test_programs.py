@@ -265,7 +265,7 @@ def test_a_console_script_starts_one_worker_that_imports_nothing_twice(tmp_path:
     assert "Yes." in done.stdout
 
 
-@pytest.mark.parametrize("module", ["worker.client", "worker.protocol", "worker.models", "worker.models.folder"])
+@pytest.mark.parametrize("module", ["worker.process", "worker.protocol", "worker.models", "worker.models.folder"])
 def test_the_app_may_import_it_without_a_model_or_a_window(module: str):
     heavy = "{'mlx', 'mlx_lm', 'transformers', 'tokenizers', 'PySide6', 'huggingface_hub', 'numpy', 'jinja2'}"
     done = run("-c", f"import sys, {module}; print({heavy} & {{name.split('.')[0] for name in sys.modules}})")

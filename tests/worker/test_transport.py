@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from tests.driver import PATIENCE_S, ROOT, StdioWorker
-from worker.client import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import (
     CacheStats,
     Cancel,
@@ -233,7 +233,7 @@ def test_thousands_of_commands_sent_from_several_threads_are_all_answered(loaded
 PARENT = """\
 import sys
 sys.path.insert(0, {root!r})
-from worker.client import WorkerClient
+from worker.process import WorkerClient
 from worker.protocol import *
 
 if __name__ == "__main__":

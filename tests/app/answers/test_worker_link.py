@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
 from app.answers.worker_link import WorkerLink
-from worker.client import WorkerExitedError
+from worker.process import WorkerExitedError
 from worker.protocol import Command, Done, Event, Shutdown
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")

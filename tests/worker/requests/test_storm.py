@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tests.driver import TERMINAL, StdioWorker
-from worker.client import WorkerClient
 from worker.encoding import command_from_json, to_json
+from worker.process import WorkerClient
 from worker.protocol import Failed, Shutdown
 
 NUM_COMMANDS = 500
