@@ -64,7 +64,7 @@ class ModelHost:
     """Holds at most one model. `load` and `unload` yield events step by step; the last one is terminal."""
 
     def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
-        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the hooks that can be used."""
+        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks."""
         self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
         self._engine: Engine | None = None

@@ -71,7 +71,7 @@ class Server:
         hooks: HookFolder | None = None,
         saving_s: float = 1.0,
     ) -> None:
-        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the hooks that can be used.
+        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
         `saving_s`: how long the end may be delayed to save the prompt cache.
         """
