@@ -1,4 +1,4 @@
-"""`python -m worker chat`: a small chat in the terminal, with the tree in it; a client like any other."""
+"""A small chat in the terminal, with a tree of messages (`python -m worker chat`)."""
 
 from __future__ import annotations
 
@@ -38,14 +38,13 @@ Write a message and press Enter. Commands:
   /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
 """
 
-
-# What a terminal would obey is shown as what it is not: a model must not move the cursor or set the title.
+# Control characters are replaced, so that a model can't move the cursor or set the terminal's title.
 _SHOWN = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd") | {0x09: "\t", 0x0A: "\n"}
 
 
 @dataclass(eq=False)
 class _Node:
-    """One message. Which of its children is on the path is remembered in it."""
+    """One message. `chosen` is its child on the last shown path."""
 
     role: Role
     text: str
@@ -60,13 +59,14 @@ class _Node:
         self.chosen = child
         return child
 
-    def lineage(self) -> list[_Node]:
-        line: list[_Node] = []
+    def path(self) -> list[_Node]:
+        """Return the messages from the first one to this one."""
+        path: list[_Node] = []
         node: _Node | None = self
         while node is not None and node.parent is not None:
-            line.append(node)
+            path.append(node)
             node = node.parent
-        return line[::-1]
+        return path[::-1]
 
     def leaf(self) -> _Node:
         node = self
@@ -76,7 +76,7 @@ class _Node:
 
 
 class Chat:
-    """Reads lines, asks the worker, writes what comes. `here` is the last message of the visible branch."""
+    """Reads lines, sends them to the worker, and writes its answers."""
 
     def __init__(self, client: WorkerClient, lines: TextIO, out: TextIO) -> None:
         self._client = client
@@ -85,6 +85,7 @@ class Chat:
         self._request_ids = (f"chat-{number}" for number in itertools.count(1))
         self._root = _Node("system", "")
         self._here = self._root
+        """The last message of the visible branch."""
 
     def run(self, model: str) -> int:
         """Chat until the input ends; return the exit code."""
@@ -116,9 +117,9 @@ class Chat:
             if not line or line.strip() == "/quit":
                 return 0
             if line.strip():
-                self._obey(line.rstrip("\n"))
+                self._handle(line.rstrip("\n"))
 
-    def _obey(self, line: str) -> None:
+    def _handle(self, line: str) -> None:
         command, _, rest = line.partition(" ")
         question = self._last_question()
         match command:
@@ -140,7 +141,7 @@ class Chat:
             case _ if command.startswith("/"):
                 self._out.write(HELP)
             case _:
-                # A question that has no answer can't be gone on from: what follows is asked in its place.
+                # A question without an answer can't be continued: the new one becomes its sibling.
                 here = self._here
                 above = here.parent if here.role == "user" and here.parent is not None else here
                 self._answer(above.add("user", line))
@@ -151,7 +152,7 @@ class Chat:
             Message(role=node.role, content=node.text, token_ids=node.token_ids)
             if node.token_ids
             else Message(role=node.role, content=node.text)
-            for node in question.lineage()
+            for node in question.path()
         ]
         request_id = next(self._request_ids)
         command = Generate(
@@ -173,7 +174,7 @@ class Chat:
             self._say(end.message)
 
     def _wait_for_end(self, command: Command) -> Event:
-        """Send a command and write what streams; Ctrl+C cancels it."""
+        """Send a command, write the text that streams, and return the terminal event. Ctrl+C cancels the command."""
         self._client.send(command)
         with _on_interrupt(lambda: self._cancel(command)):
             while True:
@@ -193,10 +194,10 @@ class Chat:
         self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
 
     def _switch(self, step: int) -> None:
-        if self._here.chosen is not None:  # we went back: what was left is the next one, and the previous one
+        if self._here.chosen is not None:  # after /back, both directions lead to the branch that was left
             self._show(self._here.chosen, 0)
             return
-        for node in reversed(self._here.lineage()):
+        for node in reversed(self._here.path()):
             assert node.parent is not None
             if len(node.parent.children) > 1:
                 self._show(node, step)
@@ -204,7 +205,7 @@ class Chat:
         self._say("There is no fork on this branch yet. /again and /edit make one.")
 
     def _show(self, node: _Node, step: int) -> None:
-        """Go to the end of the branch through a version so many steps behind `node`."""
+        """Show the version that is `step` versions after `node`, and go to the end of its branch."""
         assert node.parent is not None
         versions = node.parent.children
         index = (versions.index(node) + step) % len(versions)
@@ -213,14 +214,14 @@ class Chat:
         self._say(f"[version {index + 1} of {len(versions)}] {versions[index].text}")
 
     def _last_question(self) -> _Node | None:
-        return next((node for node in reversed(self._here.lineage()) if node.role == "user"), None)
+        return next((node for node in reversed(self._here.path()) if node.role == "user"), None)
 
     def _write_tree(self) -> None:
-        line = set(self._here.lineage())
+        path = set(self._here.path())
         waiting = [(child, 0) for child in reversed(self._root.children)]
         while waiting:
             node, depth = waiting.pop()
-            mark = "●" if node in line else "○"
+            mark = "●" if node in path else "○"
             self._say(f"{'  ' * depth}{mark} {node.role}: {_short(node.text)}")
             depth += len(node.children) > 1
             waiting += [(child, depth) for child in reversed(node.children)]
@@ -231,11 +232,11 @@ class Chat:
 
 
 @contextlib.contextmanager
-def _on_interrupt(act: Callable[[], None]) -> Generator[None]:
-    """Let Ctrl+C call `act`. As an exception it could fall into the middle of a message and tear the stream."""
+def _on_interrupt(callback: Callable[[], None]) -> Generator[None]:
+    """Make Ctrl+C call `callback`. An exception could interrupt the reading of an event and break the stream."""
 
     def handle(_number: int, _frame: object) -> None:
-        act()
+        callback()
 
     before = signal.signal(signal.SIGINT, handle)
     try:
@@ -247,16 +248,16 @@ def _on_interrupt(act: Callable[[], None]) -> Generator[None]:
 def chat(model: str) -> int:
     """Chat on standard input and output; return the exit code."""
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # no message holds what is no text
+        sys.stdin.reconfigure(errors="replace")  # messages must be valid Unicode
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # not every terminal shows what a model writes
+        sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack some characters
     client = WorkerClient()
     try:
         return Chat(client, sys.stdin or io.StringIO(), sys.stdout).run(model)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Whoever read this has seen enough. What is left in the buffer must not be tried again at the end.
+        # The reader has closed its end. Redirect the output, or Python would try to write the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     finally:

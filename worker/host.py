@@ -23,8 +23,7 @@ from worker.errors import (
     WorkerOutOfMemoryError,
     is_out_of_memory,
 )
-from worker.language_model import LanguageModel, Loading, UnreadModel, release
-from worker.model_identity import versions
+from worker.language_model import LanguageModel, Loading, UnreadModel, release, versions
 from worker.models.folder import find_model
 from worker.protocol import (
     CacheOptions,

@@ -1,11 +1,15 @@
-"""One loaded model with its tokenizer; it knows nothing of requests, answers or what is cached."""
+"""A loaded model with its tokenizer. Independent of requests, answers and the prompt cache."""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
+import os
 import re
 import textwrap
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,15 +17,17 @@ from typing import Any, cast
 
 import mlx.core as mx
 import mlx.nn as nn
+import mlx_lm
+import tokenizers
 from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
 from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
+from typing_extensions import Buffer
 
 from worker.batch import can_batch
 from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
-from worker.layers import Layers, arrays_in, num_bytes_in, quantized
-from worker.model_identity import identity_of
+from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.templates.chat_template import ChatTemplate
@@ -30,11 +36,11 @@ from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 
 _GROUP_SIZES = (64, 32)
-"""Numbers that share a scale, of keys and values of few bits: what divides a head's width."""
+"""How many numbers share a scale in quantized keys and values. It must divide the width of a head."""
 
 _UNLIMITED_CONTEXT = 2**31 - 1
 
-# The longest contexts of models go by many names.
+# The key for the context length in config.json depends on the architecture.
 _CONTEXT_KEYS = (
     "max_position_embeddings",
     "max_sequence_length",
@@ -45,30 +51,36 @@ _CONTEXT_KEYS = (
 )
 
 
+_CACHE_FORMAT = 1
+"""Increase this when the form or the meaning of the data on disk changes."""
+_BLOCK_BYTES = 8 << 20
+_MAX_THREADS = 8
+
+
 @dataclass(frozen=True)
 class Loading:
-    """How far a load is: `fraction` 0…1, `stage` in a person's words."""
+    """Progress of a load: `fraction` from 0 to 1, `stage` as a text for the user."""
 
     fraction: float
     stage: str
 
 
 class UnreadModel:
-    """A model that is built and has its tokenizer, while its weights still lie on disk."""
+    """A model with its tokenizer, whose weights are still on disk."""
 
     def __init__(self, folder: ModelFolder) -> None:
         """Raises a `WorkerError` that says what to do."""
         self._folder = folder
         self._on_cpu = mx.default_device() == mx.Device(mx.cpu)
         if self._on_cpu:
-            # Fusing kernels gains nothing on a CPU and costs a run of the C++ compiler at each first use.
+            # On a CPU, fused kernels gain nothing, and each first use runs the C++ compiler.
             mx.disable_compile()
         else:
             maybe_set_recommended_wired_limit()
-        with _told_of(folder):
+        with _explained(folder):
             self._model, self._config = load_model(folder.path, lazy=True)
-        with _told_of(folder, "tokenizer"):
-            # Without a clear no, transformers would ask on standard input whether to run a model's own code.
+        with _explained(folder, "tokenizer"):
+            # If this is not set, transformers asks on standard input whether to run the model's code.
             no_code = {"trust_remote_code": False, "local_files_only": True}
             self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))
             if not isinstance(getattr(self._tokenizer, "backend_tokenizer", None), Tokenizer):
@@ -78,8 +90,8 @@ class UnreadModel:
                 )
 
     def read(self) -> Iterator[Loading | LanguageModel]:
-        """Bring the weights into memory step by step; the last value is the model. Raises a `WorkerError`."""
-        with _told_of(self._folder):
+        """Read the weights into memory step by step. The last value is the model. Raises a `WorkerError`."""
+        with _explained(self._folder):
             for fraction in _read_weights(self._model, as_float32=self._on_cpu):
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
             yield Loading(0.95, "warming up")
@@ -87,7 +99,7 @@ class UnreadModel:
 
 
 class LanguageModel:
-    """A model that can be asked for logits, the bytes of its tokens, and its prompts."""
+    """A model: computes logits, and knows the bytes of its tokens and the ids of its prompts."""
 
     def __init__(self, folder: ModelFolder, model: nn.Module, tokenizer: Any, config: Mapping[str, Any]) -> None:
         self.folder = folder
@@ -95,10 +107,11 @@ class LanguageModel:
         self._config = config
         self._quantization: tuple[int, int] | None = None
         """Bits and group size of keys and values."""
-        _let_python_find_the_modules_of(model)
+        _speed_up_module_lookup(model)
         logits = self._probe()
         self.vocab_size: int = logits.shape[-1]
-        self.cache_kind: CacheKind = _cache_kind(self._layers)
+        is_trimmable = all(isinstance(layer, KVCache | QuantizedKVCache) for layer in self._layers)
+        self.cache_kind: CacheKind = "trimmable" if is_trimmable else "snapshot"
         self.context_length = _context_length(config)
         self.num_parameters = _num_parameters(model)
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
@@ -109,17 +122,17 @@ class LanguageModel:
         self.thinking = thinking_of(render)
 
     def identity(self) -> str:
-        """Return what is the same for two models if one may go on from what the other has read."""
-        kept_as = {} if self._quantization is None else {"kv_quantization": self._quantization}
-        return identity_of({**self._config, **kept_as}, _arrays(self._model))
+        """Return a hash that two models share if one can use the other's cache."""
+        cache_options = {} if self._quantization is None else {"kv_quantization": self._quantization}
+        return identity_of({**self._config, **cache_options}, _arrays(self._model))
 
     def new_layers(self) -> Layers:
-        """Return caches that hold nothing yet, one a layer."""
+        """Return an empty cache for each layer."""
         layers = make_prompt_cache(self._model)
         return layers if self._quantization is None else quantized(layers, *self._quantization)[0]
 
     def quantize_kv(self, bits: int) -> None:
-        """Keep keys and values in so many bits from now on. Raises `BadRequestError` where the model can't."""
+        """Keep keys and values in this many bits from now on. Raises `BadRequestError` if the model can't."""
         if not quantized(self.new_layers(), bits, _GROUP_SIZES[0])[1]:
             raise BadRequestError(
                 f"`cache.kv_bits`: {self.folder.architecture} keeps windows or states alone, which have no form of "
@@ -130,7 +143,7 @@ class LanguageModel:
             self._quantization = (bits, group_size)
             try:
                 self._probe()
-            except Exception as error:  # noqa: BLE001 (whatever mlx and the model's code have against it)
+            except Exception as error:  # noqa: BLE001 (MLX and the model's code may raise anything)
                 reason = error
             else:
                 return
@@ -143,7 +156,7 @@ class LanguageModel:
         )
 
     def _probe(self) -> mx.array:
-        """Read a few tokens, so that shapes are known and kernels are compiled before the first question."""
+        """Read a few tokens, to learn shapes and to compile kernels before the first question."""
         self._layers = self.new_layers()
         logits: mx.array = cast("Any", self._model)(mx.array([[0]]), cache=self._layers)
         if self._quantization is not None:
@@ -153,52 +166,89 @@ class LanguageModel:
 
     @property
     def kv_bytes_per_token(self) -> int:
-        """How much memory each token takes."""
-        return sum(_bytes_per_token(layer) for layer in self._layers)
+        """How much memory each token takes in the layers' caches."""
+        return sum(bytes_per_token(layer) for layer in self._layers)
 
     @cached_property
     def can_batch(self) -> bool:
-        """Whether several sequences may be read in one step."""
+        """Whether a step can read a token of several sequences."""
         return can_batch(self.forward, self.new_layers, self._config)
 
     @cached_property
     def constraints(self) -> Constraints:
-        """The forms that its answers can be given."""
+        """Makes constraints for its answers."""
         return Constraints(self.vocabulary)
 
     def num_bytes_at(self, num_tokens: int) -> int:
-        """Return how much memory the layers take that have read so many tokens."""
-        return sum(_num_bytes_at(layer, num_tokens) for layer in self._layers)
+        """Return how much memory the layers' caches take after this many tokens."""
+        return sum(num_bytes_at(layer, num_tokens) for layer in self._layers)
 
     def forward(self, tokens: mx.array, layers: Layers) -> mx.array:
-        """Read `tokens`, shape [sequences, n], into `layers`, lazily; return the last ones' logits.
+        """Read `tokens`, shape [sequences, n], into `layers`, lazily.
 
-        Their shape is [sequences, vocabulary].
+        Returns the logits after the last ones, shape [sequences, vocabulary].
         """
         logits = self.logits_of_all(tokens, layers)
-        # Of one token, the only one is the last one: indexing costs more.
+        # For a single token, `squeeze` costs less than indexing.
         return logits.squeeze(1) if tokens.shape[1] == 1 else logits[:, -1, :]
 
     def logits_of_all(self, tokens: mx.array, layers: Layers) -> mx.array:
-        """Read `tokens` likewise; return the logits after each, shape [sequences, n, vocabulary]."""
+        """Like `forward`, but return the logits after each token, shape [sequences, n, vocabulary]."""
         logits: mx.array = cast("Any", self._model)(tokens, cache=layers)
         return logits
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that affect answers, by name."""
+    return {
+        "mlx": cast("Any", mx).__version__,
+        "mlx_lm": mlx_lm.__version__,
+        "tokenizers": tokenizers.__version__,
+    }
+
+
+def identity_of(config: Mapping[str, Any], weights: Sequence[tuple[str, mx.array]]) -> str:
+    """Return a hash of a model, the kind of device it runs on, and the libraries that compute it.
+
+    A copy of a model's folder has the same identity. If a single bit of a weight differs, the identity does, too.
+    """
+    described = {
+        "format": _CACHE_FORMAT,
+        "mlx": cast("Any", mx).__version__,
+        "mlx_lm": mlx_lm.__version__,
+        "device": str(mx.default_device().type),
+        "config": config,
+        "weights": [(name, str(array.dtype), list(array.shape)) for name, array in weights],
+    }
+    whole = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())
+    # `sha256` releases Python's lock, so several threads hash about as fast as memory is read.
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS)) as threads:
+        for _, array in weights:
+            view = memoryview(cast("Buffer", array.reshape(-1).view(mx.uint8)))
+            blocks = [view[start : start + _BLOCK_BYTES] for start in range(0, array.nbytes, _BLOCK_BYTES)]
+            for digest in threads.map(_digest, blocks):
+                whole.update(digest)
+    return whole.hexdigest()
+
+
+def _digest(block: memoryview) -> bytes:
+    return hashlib.sha256(block).digest()
+
+
 def release() -> None:
-    """Give the memory of dropped models and caches back to the system."""
+    """Return the memory of dropped models and caches to the system."""
     gc.collect()
     mx.clear_cache()
 
 
 @contextmanager
-def _told_of(folder: ModelFolder, what: str = "model") -> Generator[None]:
-    """Turn what mlx-lm, transformers and the model's files raise into a sentence for the person."""
+def _explained(folder: ModelFolder, what: str = "model") -> Generator[None]:
+    """Turn errors of mlx-lm, transformers and the model's files into a `WorkerError` with a sentence for the user."""
     try:
         yield
     except (WorkerError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # some of mlx-lm's modules exit where a package is missing
+    except (Exception, SystemExit) as error:  # some of mlx-lm's modules exit if a package is missing
         if "trust_remote_code" in str(error):
             raise ModelUntrustedError(
                 f"The model in {folder.path} wants to run a program of its own. "
@@ -217,11 +267,11 @@ def _told_of(folder: ModelFolder, what: str = "model") -> Generator[None]:
         ) from error
 
 
-def _let_python_find_the_modules_of(model: nn.Module) -> None:
-    """Spare Python a call of `nn.Module.__getattr__` each time that a module asks for one of its own modules.
+def _speed_up_module_lookup(model: nn.Module) -> None:
+    """Put submodules into `__dict__`, so that Python finds them without calling `nn.Module.__getattr__`.
 
-    That was an eighth of the time in which a step of a small model is put together. Weights stay where they are, as
-    code may replace them.
+    These calls took an eighth of the time to build a step of a small model. Weights are left out, as code may replace
+    them.
     """
     for module in model.modules():
         for name, value in cast("dict[str, object]", module).items():
@@ -230,20 +280,20 @@ def _let_python_find_the_modules_of(model: nn.Module) -> None:
 
 
 def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:
-    """Bring the weights into memory one by one; yield the fraction that is there, a hundred times at most.
+    """Read the weights into memory one by one. Yields the fraction that is read, at most a hundred times.
 
-    `as_float32`: on a CPU MLX computes float32 some thirty times faster than 16 bits.
+    `as_float32`: convert them, because on a CPU MLX computes float32 about thirty times faster than 16-bit floats.
     """
     if as_float32:
         model.set_dtype(mx.float32)
     arrays = _arrays(model)
     total = sum(array.nbytes for _, array in arrays) or 1
-    done = told = 0
+    done = reported = 0
     for _, array in arrays:
         mx.eval(array)
         done += array.nbytes
-        if (done - told) * 100 >= total:
-            told = done
+        if (done - reported) * 100 >= total:
+            reported = done
             yield done / total
 
 
@@ -252,36 +302,15 @@ def _arrays(model: nn.Module) -> list[tuple[str, mx.array]]:
 
 
 def _num_parameters(model: nn.Module) -> int:
-    """Quantized weights count as what they stand for; parameters of blocks (a recurrent layer's) count, too."""
+    """Count quantized weights as the numbers they stand for, and include parameters outside of leaf modules."""
     leaves = cast("list[tuple[str, nn.Module]]", tree_flatten(model.leaf_modules(), is_leaf=nn.Module.is_module))
     in_leaves = sum(array.size for _, leaf in leaves for _, array in _arrays(leaf))
     in_blocks = sum(array.size for _, array in _arrays(model)) - in_leaves
     return get_total_parameters(model) + in_blocks
 
 
-def _cache_kind(layers: Layers) -> CacheKind:
-    return "trimmable" if all(isinstance(layer, KVCache | QuantizedKVCache) for layer in layers) else "snapshot"
-
-
-def _bytes_per_token(layer: Any) -> int:
-    nested = getattr(layer, "caches", ())
-    if nested:
-        return sum(_bytes_per_token(part) for part in nested)
-    held = arrays_in([getattr(layer, "keys", None), getattr(layer, "values", None)])
-    return sum(array.nbytes // array.shape[2] for array in held if array.ndim == 4)
-
-
-def _num_bytes_at(layer: Any, num_tokens: int) -> int:
-    nested = getattr(layer, "caches", ())
-    if nested:
-        return sum(_num_bytes_at(part, num_tokens) for part in nested)
-    a_token = _bytes_per_token(layer)
-    most = next((size for name in ("max_size", "chunk_size") if (size := getattr(layer, name, None))), num_tokens)
-    return a_token * min(num_tokens, most) if a_token else num_bytes_in(layer and list(layer.__dict__.values()))
-
-
 def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The configuration itself and those of the text model in it (models that also see have one)."""
+    """Return the configuration and the nested one of the text model, which models with vision have."""
     nested = [config.get(key) for key in ("text_config", "llm_config", "language_config")]
     return [config, *(cast("Mapping[str, Any]", found) for found in nested if isinstance(found, Mapping))]
 
@@ -296,7 +325,7 @@ def _context_length(config: Mapping[str, Any]) -> int:
 
 
 def _eos_ids(config: Mapping[str, Any]) -> list[int] | None:
-    """The ids that end an answer, by the configuration; None where it names none."""
+    """Return the ids that end an answer by the configuration; None if it has none."""
     for found in _text_configs(config):
         named = found.get("eos_token_id")
         listed = cast("list[object]", named) if isinstance(named, list) else [named]

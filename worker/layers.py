@@ -1,9 +1,8 @@
-"""What a model's layers keep of the tokens they have read, taken apart and put together again; it knows no tree.
+"""The caches of a model's layers: their contents can be copied out and restored later, bit for bit.
 
-Attention keeps a key and a value for each position: any stretch of positions can be taken out, and be put back later.
-A recurrent layer keeps one state for all it has read: there is only the state after the last token. A rotating layer,
-which sees a window of the latest positions, is the first until its window is full, and the second after that.
-Everything comes back as it was, bit for bit.
+Attention keeps a key and a value for each position, so any range of positions can be copied out and put back.
+A recurrent layer has a single state, the one after the last token. A rotating layer sees a window of the latest
+positions: it behaves like attention until its window is full, and like a recurrent layer after that.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from mlx.utils import tree_flatten, tree_map
 from mlx_lm.models.cache import CacheList, ChunkedKVCache, KVCache, QuantizedKVCache, RotatingKVCache
 
 Layers: TypeAlias = list[Any]
-"""What a model keeps of the tokens it has read, a cache a layer, as mlx-lm's models make them."""
+"""One cache for each layer, as mlx-lm's `make_prompt_cache` returns them."""
 
 Arrays: TypeAlias = Any
-"""Arrays in any nesting of lists and tuples; of positions, the next to last axis counts them."""
+"""Arrays in nested lists and tuples. If they hold positions, these are along the second to last axis."""
 
-_STEP = 256  # keys and values grow by so many positions at once, as in mlx-lm
+_STEP = 256  # keys and values grow by this many positions at once, as in mlx-lm
 
 
 class Stack(ABC):
-    """The layers of one kind: what can be done with one of them can be done with all."""
+    """All layers of one kind. They support the same operations."""
 
-    most_positions: int
-    """Up to how many tokens such a layer is nothing but its positions; after that it has a state."""
+    max_positions: int
+    """Up to this many tokens, such a layer consists of its positions alone. With more, it has a state."""
 
     def __init__(self, caches: list[Any]) -> None:
         self._caches = caches
@@ -39,39 +38,39 @@ class Stack(ABC):
     @property
     @abstractmethod
     def num_positions(self) -> int:
-        """How many positions can be taken out now, counted from the first; 0 where that is gone."""
+        """How many positions can be copied out now, counted from the first one; 0 if the first one is gone."""
 
     def positions(self, start: int, stop: int) -> Arrays:
-        """Copy a stretch of positions, lazily."""
-        return [stretch_of((cache.keys, cache.values), start, stop) for cache in self._caches]
+        """Copy a range of positions, lazily."""
+        return [slice_positions((cache.keys, cache.values), start, stop) for cache in self._caches]
 
     @abstractmethod
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
-        """Hold the first `num_own` of the positions held now, then `parts`, and nothing else."""
+        """Keep the first `num_own` of the present positions, drop the others, and append `parts`."""
 
     def state(self, *, copied: bool = True) -> Arrays:
-        """Return all there is, lazily; copied, or for as long as it costs nothing: until it is changed in place."""
-        take = own if copied else _shared
+        """Return the whole contents, lazily. Without `copied`, memory is shared until the layer changes in place."""
+        take = copy_of if copied else _shared
         return [take(held) for held in self._held()]
 
     def _held(self) -> list[dict[str, Any]]:
         return [dict(cache.__dict__) for cache in self._caches]
 
     def set_state(self, state: Arrays) -> None:
-        """Be as when `state` was taken."""
+        """Restore what `state` returned."""
         for cache, held in zip(self._caches, state, strict=True):
-            cache.__dict__.update(own(held))
+            cache.__dict__.update(copy_of(held))
 
     @property
     def arrays(self) -> Arrays:
-        """All arrays held, with what room there is behind them."""
+        """All arrays, including unused space at their ends."""
         return [list(cache.__dict__.values()) for cache in self._caches]
 
 
 class _Attention(Stack):
-    """All positions, each at its place."""
+    """Keeps all positions."""
 
-    most_positions = sys.maxsize
+    max_positions = sys.maxsize
 
     @property
     def num_positions(self) -> int:
@@ -90,11 +89,11 @@ class _Attention(Stack):
 
 
 class _Chunks(_Attention):
-    """The positions of the latest chunk; earlier ones are dropped when a next token comes."""
+    """Keeps the positions of the latest chunk. The next token after its end drops the earlier ones."""
 
     def __init__(self, caches: list[Any]) -> None:
         super().__init__(caches)
-        self.most_positions = caches[0].chunk_size
+        self.max_positions = caches[0].chunk_size
 
     @property
     def num_positions(self) -> int:
@@ -115,11 +114,11 @@ class _Chunks(_Attention):
 
 
 class _Windows(Stack):
-    """The positions of the latest tokens, as a ring once the window is full."""
+    """Keeps a window of the latest positions. When the window is full, it becomes a ring buffer."""
 
     def __init__(self, caches: list[Any]) -> None:
         super().__init__(caches)
-        self.most_positions = caches[0].max_size
+        self.max_positions = caches[0].max_size
 
     @property
     def num_positions(self) -> int:
@@ -128,7 +127,7 @@ class _Windows(Stack):
 
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
         for index, cache in enumerate(self._caches):
-            pieces: list[Arrays] = [stretch_of((cache.keys, cache.values), 0, num_own)] if num_own else []
+            pieces: list[Arrays] = [slice_positions((cache.keys, cache.values), 0, num_own)] if num_own else []
             pieces += [part[index] for part in parts]
             cache.keys = cache.values = None
             if pieces:
@@ -138,18 +137,18 @@ class _Windows(Stack):
     def _held(self) -> list[dict[str, Any]]:
         all_held = super()._held()
         for cache, held in zip(self._caches, all_held, strict=True):
-            # What a chunk of the prompt brought beyond the window goes with the next token anyhow.
-            beyond = 0 if cache.keys is None else cache.keys.shape[2] - cache.max_size
-            if beyond > 0:
-                held["keys"], held["values"] = (cache._trim(beyond, each) for each in (cache.keys, cache.values))  # noqa: SLF001
+            # A chunk of the prompt may exceed the window. The next token would drop the excess anyway.
+            excess = 0 if cache.keys is None else cache.keys.shape[2] - cache.max_size
+            if excess > 0:
+                held["keys"], held["values"] = (cache._trim(excess, each) for each in (cache.keys, cache.values))  # noqa: SLF001
                 held["_idx"] = cache.max_size
         return all_held
 
 
 class _Recurrent(Stack):
-    """One state for all that was read, of whatever form."""
+    """Keeps one state, of any form, for all tokens."""
 
-    most_positions = 0
+    max_positions = 0
 
     @property
     def num_positions(self) -> int:
@@ -163,7 +162,7 @@ class _Recurrent(Stack):
 
 
 def stacks_of(layers: Layers) -> list[Stack]:
-    """Sort a model's layers by what can be done with them."""
+    """Group a model's layers by kind."""
     found: dict[object, tuple[Callable[[list[Any]], Stack], list[Any]]] = {}
     for cache in _single(layers):
         match cache:
@@ -180,9 +179,9 @@ def stacks_of(layers: Layers) -> list[Stack]:
 
 
 def quantized(layers: Layers, bits: int, group_size: int) -> tuple[Layers, int]:
-    """Replace what can keep its keys and values in fewer bits; return the layers and how many could.
+    """Return layers that keep keys and values in fewer bits, and how many of them do.
 
-    Windows and recurrent states have no such form.
+    Only plain attention has such a form: windows and recurrent states stay as they are.
     """
     num_quantized = 0
 
@@ -207,14 +206,14 @@ def _single(layers: Iterable[Any]) -> Iterable[Any]:
 
 
 def cut(arrays: Arrays, num_positions: int) -> tuple[Arrays, Arrays]:
-    """Cut a stretch of positions in two, each with memory of its own."""
-    first, rest = stretch_of(arrays, 0, num_positions), stretch_of(arrays, num_positions, None)
+    """Split positions in two parts that share no memory."""
+    first, rest = slice_positions(arrays, 0, num_positions), slice_positions(arrays, num_positions, None)
     mx.eval(arrays_in(first), arrays_in(rest))
     return first, rest
 
 
 def arrays_in(value: Arrays) -> list[mx.array]:
-    """Return all arrays, at whatever depth."""
+    """Return all arrays of a nested value."""
     match value:
         case mx.array():
             return [value]
@@ -226,11 +225,11 @@ def arrays_in(value: Arrays) -> list[mx.array]:
             return []
 
 
-def held_by(layer: Any) -> list[mx.array]:
-    """Return all arrays that one layer's cache holds, those of nested ones, too."""
+def arrays_of(layer: Any) -> list[mx.array]:
+    """Return all arrays of one layer's cache, including nested caches."""
     nested = getattr(layer, "caches", None)
     if nested is not None:
-        return [array for each in nested for array in held_by(each)]
+        return [array for each in nested for array in arrays_of(each)]
     return arrays_in(layer and list(layer.__dict__.values()))
 
 
@@ -239,13 +238,32 @@ def num_bytes_in(value: Arrays) -> int:
     return sum(array.nbytes for array in arrays_in(value))
 
 
-def own(value: Any) -> Any:
-    """Copy what a cache holds: new arrays (they are changed in place), with memory of their own."""
-    return _each_array(value, lambda array: mx.where(True, array, array))  # `mx.contiguous` may share
+def bytes_per_token(layer: Any) -> int:
+    """Return how many bytes each token adds to a layer's cache, which must hold at least one token."""
+    nested = getattr(layer, "caches", ())
+    if nested:
+        return sum(bytes_per_token(part) for part in nested)
+    held = arrays_in([getattr(layer, "keys", None), getattr(layer, "values", None)])
+    return sum(array.nbytes // array.shape[2] for array in held if array.ndim == 4)
+
+
+def num_bytes_at(layer: Any, num_tokens: int) -> int:
+    """Return how many bytes a layer's cache takes after this many tokens. It must hold at least one token now."""
+    nested = getattr(layer, "caches", ())
+    if nested:
+        return sum(num_bytes_at(part, num_tokens) for part in nested)
+    a_token = bytes_per_token(layer)
+    limit = next((size for name in ("max_size", "chunk_size") if (size := getattr(layer, name, None))), num_tokens)
+    return a_token * min(num_tokens, limit) if a_token else num_bytes_in(arrays_of(layer))
+
+
+def copy_of(value: Any) -> Any:
+    """Copy the contents of a cache into new memory, as caches change their arrays in place."""
+    return _each_array(value, lambda array: mx.where(True, array, array))  # `mx.contiguous` may share memory
 
 
 def _shared(value: Any) -> Any:
-    """Hold the same arrays: an array that is changed in place is copied then, if another one holds what it was."""
+    """Return new array objects that share memory. MLX copies it when one of them changes in place."""
     return _each_array(value, lambda array: mx.reshape(array, array.shape))
 
 
@@ -262,12 +280,12 @@ def _each_array(value: Any, take: Callable[[mx.array], mx.array]) -> Any:
             return copy.copy(value)
 
 
-def stretch_of(arrays: Arrays, start: int, stop: int | None) -> Arrays:
-    """Copy a stretch of positions, lazily."""
+def slice_positions(arrays: Arrays, start: int, stop: int | None) -> Arrays:
+    """Copy a range of positions, lazily."""
 
     def part(array: mx.array) -> mx.array:
         if array.size == array.shape[-2] * array.shape[-1]:
-            # A stretch of a single head is a view that keeps up to 16 KB more alive than it counts; this copies.
+            # With a single head, `contiguous` may return a view that keeps up to 16 KB more alive. This copies.
             return mx.take(array, mx.arange(array.shape[-2])[start:stop], axis=-2)
         return mx.contiguous(array[..., start:stop, :])
 
@@ -275,16 +293,16 @@ def stretch_of(arrays: Arrays, start: int, stop: int | None) -> Arrays:
 
 
 def _joined(held: Arrays | None, num_own: int, pieces: Sequence[Arrays], num_all: int) -> Arrays:
-    """Put `pieces` behind the first `num_own` positions of `held`: in place where there is room, but not too much."""
-    if held is not None and num_all <= _room(held) <= num_all + num_all // 16 + _STEP:
-        place = num_own
+    """Put `pieces` after the first `num_own` positions of `held`: in place if they fit without wasting much space."""
+    if held is not None and num_all <= num_positions_in(held) <= num_all + num_all // 16 + _STEP:
+        start = num_own
         for piece in pieces:
-            end = place + num_positions_in(piece)
+            end = start + num_positions_in(piece)
             for array, part in zip(arrays_in(held), arrays_in(piece), strict=True):
-                array[..., place:end, :] = part
-            place = end
+                array[..., start:end, :] = part
+            start = end
         return held
-    own = [] if held is None else [stretch_of(held, 0, num_own)]
+    own = [] if held is None else [slice_positions(held, 0, num_own)]
     room = -num_all % _STEP
 
     def join(*arrays: mx.array) -> mx.array:
@@ -300,8 +318,5 @@ def _concatenate(*arrays: mx.array) -> mx.array:
 
 
 def num_positions_in(arrays: Arrays) -> int:
-    """Return how many positions these are."""
+    """Return the number of positions."""
     return cast("list[tuple[str, mx.array]]", tree_flatten(arrays))[0][1].shape[-2]
-
-
-_room = num_positions_in

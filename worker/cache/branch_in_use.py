@@ -16,7 +16,7 @@ import mlx.core as mx
 from worker.cache.disk_tier import DiskTier, KeptRun
 from worker.cache.kept import Kept, Ledger, States
 from worker.cache.token_tree import TokenTree, as_ids, num_common
-from worker.layers import Arrays, Layers, Stack, arrays_in, num_bytes_in, own, stacks_of
+from worker.layers import Arrays, Layers, Stack, arrays_in, copy_of, num_bytes_in, stacks_of
 
 MAX_MARKS = 8
 """The last positions of an answer that it may be cut back to; few stop strings have more tokens."""
@@ -49,7 +49,7 @@ class BranchInUse:
 
     def needs_keeping(self, length: int) -> bool:
         """Return whether going back to the position `length` needs a kept state."""
-        return any(length > stack.most_positions for stack in self.stacks)
+        return any(length > stack.max_positions for stack in self.stacks)
 
     def note_use(self, runs: Sequence[KeptRun]) -> None:
         """Note that these runs, a path from the root, are used now."""
@@ -64,7 +64,7 @@ class BranchInUse:
         """Prepare for reading `num_tokens` tokens, by which sliding windows may lose their first positions."""
         length = len(self.token_ids)
         for index, stack in enumerate(self.stacks):
-            if length + num_tokens > stack.most_positions and stack.num_positions:
+            if length + num_tokens > stack.max_positions and stack.num_positions:
                 self.settle()
                 self._take_out(index, self.path)
 
@@ -116,7 +116,7 @@ class BranchInUse:
         """Return whether `num_tokens` more tokens can be read and dropped again, as no layer has a state."""
         length = len(self.token_ids)
         return all(
-            stack.num_positions == length and length + num_tokens <= stack.most_positions for stack in self.stacks
+            stack.num_positions == length and length + num_tokens <= stack.max_positions for stack in self.stacks
         )
 
     def drop_beyond(self) -> None:
@@ -290,7 +290,7 @@ class BranchInUse:
                 self._drop_mark(mark)
         if kept is not None and (found := self._run_with_states(kept)) is not None:
             run, at = found
-            run.kept.set_states(at, computed(own(run.kept.states[at])))
+            run.kept.set_states(at, computed(copy_of(run.kept.states[at])))
 
     def keep_marks(self) -> None:
         """Keep all marked positions permanently."""
@@ -310,7 +310,7 @@ class BranchInUse:
 
 def states_of(stacks: Sequence[Stack], length: int, *, copied: bool) -> States:
     """Return the states of stacks that hold `length` tokens, unevaluated."""
-    return [stack.state(copied=copied) if length > stack.most_positions else None for stack in stacks]
+    return [stack.state(copied=copied) if length > stack.max_positions else None for stack in stacks]
 
 
 def computed(states: States) -> States:

@@ -19,7 +19,7 @@ from worker.cache.disk_cache import DiskCache
 from worker.cache.kept import Kept, Ledger, Location, StoredStates
 from worker.cache.stored_file import StoredFile, Stretch
 from worker.cache.token_tree import Run, TokenTree, as_ids
-from worker.layers import Arrays, arrays_in, num_positions_in, stretch_of
+from worker.layers import Arrays, arrays_in, num_positions_in, slice_positions
 
 _log = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class DiskTier:
             for run, index, first in parts:
                 part = positions[index]
                 if len(run.ids) != num_positions_in(part):
-                    part = stretch_of(part, first, first + len(run.ids))
+                    part = slice_positions(part, first, first + len(run.ids))
                 mx.eval(arrays_in(part))
                 run.kept.set_part(index, part)
         return True

@@ -49,7 +49,7 @@ class LookUp:
         num_shared = num_common(self._branch.token_ids, ids)
         runs, num_known = self._tree.path(ids)
         reaches = [self._reach(index, num_shared, runs, num_known, with_disk=with_disk) for index in range(len(stacks))]
-        best = min(min(reach, stack.most_positions) for reach, stack in zip(reaches, stacks, strict=True))
+        best = min(min(reach, stack.max_positions) for reach, stack in zip(reaches, stacks, strict=True))
         if num_shared == len(self._branch.token_ids):
             best = max(best, num_shared)
         for run in reversed(runs):

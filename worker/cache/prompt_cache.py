@@ -24,7 +24,7 @@ from worker.cache.eviction import Eviction, Saving
 from worker.cache.kept import Kept, Ledger, States
 from worker.cache.look_up import LookUp
 from worker.cache.token_tree import Provenance, TokenTree, Written, as_ids, num_common
-from worker.layers import Layers, arrays_in, own, stacks_of
+from worker.layers import Layers, arrays_in, copy_of, stacks_of
 
 __all__ = ["MAX_MARKS", "PromptCache", "States", "default_limit_bytes"]
 
@@ -169,7 +169,7 @@ class PromptCache:
             runs[-1].kept.set_states(length - runs[-1].start, computed(states_of(stacks, length, copied=True)))
         if earlier is not None and earlier[0] < length:
             run = next(run for run in runs if run.start < earlier[0] <= run.end)
-            run.kept.set_states(earlier[0] - run.start, computed(own(earlier[1])))
+            run.kept.set_states(earlier[0] - run.start, computed(copy_of(earlier[1])))
         self._evict()
 
     def num_known(self, token_ids: Sequence[int]) -> int:

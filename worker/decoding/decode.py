@@ -21,7 +21,7 @@ from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
 from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel
-from worker.layers import held_by
+from worker.layers import arrays_of
 
 _SHORT_STEP_S = 0.02
 """On a CPU, steps are launched ahead only if they are shorter.
@@ -213,7 +213,7 @@ class Decoder:
         meanwhile.
         """
         layers = self._cache.branch.layers if self._batch is None else self._batch.layers
-        return held_by(layers[len(layers) // 2])
+        return arrays_of(layers[len(layers) // 2])
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, SampledToken]]:
         return [(branch, branch.look(draw.drawn())) for branch in branches if (draw := branch.under_way()) is not None]
