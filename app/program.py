@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.conversations import Conversations
-from app.late import Late
+from app.lazy import Lazy
 from app.model.asking import Asking
 from app.model.kept_files import KeptFiles
 from app.model.message import Overflow
@@ -48,8 +48,8 @@ class Program(QObject):
         self.kept_files = kept_files
         self.notices = Notices()
         self.conversations = Conversations(store, answers, session, kept_files, self.notices)
-        self._archive = Late(self._make_archive)
-        self._drafts = Late(self._make_drafts)
+        self._archive = Lazy(self._make_archive)
+        self._drafts = Lazy(self._make_drafts)
         answers.saving_failed.connect(self._on_saving_failed)
         answers.saved_again.connect(self._on_saved_again)
         session.changed.connect(self._on_session_changed)

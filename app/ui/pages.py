@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStacked
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.late import Late
+from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.parts.labels import balanced_width_px
 from app.ui.theme import Theme, icon
@@ -42,7 +42,7 @@ class Pages(QStackedWidget):
         """The message that had the focus before its versions were shown side by side."""
         self.transcript = Transcript(controller, theme)
         self.welcome = Welcome(theme)
-        self._side_by_side = Late(self._make_side_by_side)
+        self._side_by_side = Lazy(self._make_side_by_side)
         # Each page scrolls, so a low window has room for what surrounds them.
         self.setMinimumHeight(_MIN_HEIGHT_PX)
         self.addWidget(self.welcome)

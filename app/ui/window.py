@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QVBoxLayout, QW
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.late import Late
+from app.lazy import Lazy
 from app.ui.banner import Announcements, Banner, NoticeCommands
 from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.composer.composer import Composer
@@ -105,8 +105,8 @@ class MainWindow(QMainWindow):
         row.setSpacing(0)
         row.addWidget(self.sidebar)
         row.addWidget(middle, 1)
-        self._find_bar = Late(self._make_find_bar)
-        self._tree_dock = Late(self._make_tree_dock)
+        self._find_bar = Lazy(self._make_find_bar)
+        self._tree_dock = Lazy(self._make_tree_dock)
         self._dock_placement = DockPlacement(self._tree_dock.get, row, centre, self.composer.text.setFocus)
         self.setCentralWidget(centre)
 
@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
         )
         self._composer_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)
-        self._palette_commands = Late(self._make_palette_commands)
+        self._palette_commands = Lazy(self._make_palette_commands)
         self.dialogs = DialogCommands(
             controller,
             self,

@@ -14,7 +14,7 @@ from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.late import Late
+from app.lazy import Lazy
 from app.model.database import Database
 from app.ui.first_paint import FirstPaint
 from app.ui.theme import icon
@@ -117,10 +117,10 @@ def test_a_lazy_part_is_made_once_and_only_when_it_is_wanted() -> None:
         made.append(object())
         return made[-1]
 
-    late = Late(make)
-    assert late.made is None
+    lazy = Lazy(make)
+    assert lazy.made is None
     assert not made
-    assert late.get() is late.get() is late.made
+    assert lazy.get() is lazy.get() is lazy.made
     assert len(made) == 1
 
 

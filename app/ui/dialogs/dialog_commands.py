@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QStandardPaths
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.conversation.controller import Controller
-from app.late import Late
+from app.lazy import Lazy
 from app.model.imports import SUFFIXES
 from app.model.message import MessageId
 from app.notices import Notice, ShowConversation, ShowFile
@@ -60,7 +60,7 @@ class DialogCommands(QObject):
         documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
         self._folder = documents if documents.is_dir() else Path.home()
         self._theme = theme
-        self._search = Late(self._make_search)
+        self._search = Lazy(self._make_search)
         self.drop_page = DropPage(theme, window, composer)
         self.drop_page.dropped.connect(self.show_import)
 

@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject
 from app.conversation.controller import Controller
 from app.costs.prompt_cost import Cost
 from app.costs.questions import PromptCosts
-from app.late import Late
+from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.menus import Menus
 from app.ui.message.message_action import DisplayAction
@@ -45,7 +45,7 @@ class DisplayCommands(QObject):
         self._current = current
         self._menus = menus
         self._theme = theme
-        self._legend = Late(self._make_legend)
+        self._legend = Lazy(self._make_legend)
         self._costs = PromptCosts(controller.program.session, self)
         self._costs.known.connect(self._show_cost)
         controller.program.settings_changed.connect(self._show_tokens)

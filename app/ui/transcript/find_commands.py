@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit, QWidget
 
 from app.conversation.controller import Controller
-from app.late import Late
+from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.theme import Theme
 from app.ui.transcript.hits import Hits, occurrences
@@ -32,7 +32,7 @@ class FindCommands(QObject):
     found = Signal(object)
     """The ids (a sequence) of all messages with hits, on any branch."""
 
-    def __init__(self, controller: Controller, transcript: Transcript, bar: Late[FindBar], theme: Theme) -> None:
+    def __init__(self, controller: Controller, transcript: Transcript, bar: Lazy[FindBar], theme: Theme) -> None:
         super().__init__(transcript)
         self._controller = controller
         self._transcript = transcript

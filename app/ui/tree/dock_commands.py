@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.late import Late
+from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.menus import Menus
@@ -29,7 +29,7 @@ class DockCommands(QObject):
         self,
         controller: Controller,
         *,
-        dock: Late[TreeDock],
+        dock: Lazy[TreeDock],
         placement: DockPlacement,
         menus: Menus,
         message_commands: MessageCommands,
