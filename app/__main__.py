@@ -72,7 +72,7 @@ def open_window(data_dir: Path | None) -> int:
     from app.application import Application, make_qt_application
     from app.model.database import StoreError
     from app.places import Places
-    from app.sentences import worded
+    from app.sentences import translated
 
     # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -86,7 +86,7 @@ def open_window(data_dir: Path | None) -> int:
             print(f"bough: {error}", file=sys.stderr)  # noqa: T201
             from PySide6.QtWidgets import QMessageBox
 
-            QMessageBox.critical(None, "Bough", worded(str(error)))
+            QMessageBox.critical(None, "Bough", translated(error.sentence))
             return 1
         if notice is not None:
             application.program.notices.post(notice)
@@ -103,12 +103,19 @@ def _put_back(store: Path, backup: Path) -> Notice:
     from app.model.database import StoreError
     from app.model.restoring import put_back
     from app.notices import Notice
+    from worker.sentence import Sentence
 
     try:
         kept = put_back(store, backup)
     except StoreError as error:
-        return Notice(str(error), "danger")
-    return Notice(f"The backup {backup.name} is what you see now. What was there before is kept in {kept}.")
+        return Notice(error.sentence, "danger")
+    return Notice(
+        Sentence(
+            "The backup {backup} is restored. The previous conversations are kept in {file}.",
+            backup=backup.name,
+            file=kept,
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -30,11 +30,12 @@ from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_p
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
 from app.windows import Windows
+from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from app.model.upkeep import Upkeep
 
-_INTERRUPTED = "Bough ended while this was being written. What was written is kept."
+_INTERRUPTED = Sentence("Bough was closed while this answer was being written. The text so far is kept.")
 
 
 def make_qt_application(arguments: list[str]) -> QApplication:
@@ -62,8 +63,8 @@ class Application(QObject):
 
     backup_to_put_back: Path | None = None
     """Whoever closed this is to put it in the store's place, and to begin anew."""
-    _store_troubled = Signal(str)
-    """From the thread that looks after the store."""
+    _store_troubled = Signal(object)
+    """A `Sentence`, from the thread that looks after the store."""
 
     def __init__(self, places: Places) -> None:
         """Open the store, if only to read what can be read of it, and start the worker with the last model."""
@@ -73,7 +74,7 @@ class Application(QObject):
         try:
             self.store = Store(path)
         except StoreError as error:
-            self.store = Store(path, read_only_because=str(error))
+            self.store = Store(path, read_only_because=error.sentence)
         # What can't be cleaned up today (the disk is full, say) can be read all the same.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
@@ -137,7 +138,7 @@ class Application(QObject):
         self.backup_to_put_back = backup
         QApplication.closeAllWindows()
 
-    def _on_store_troubled(self, why: str) -> None:
+    def _on_store_troubled(self, why: Sentence) -> None:
         # Also for whoever started it in a terminal.
         print(f"bough: {why}", file=sys.stderr)  # noqa: T201
         self.program.notices.post(Notice(why, "danger"))

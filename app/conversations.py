@@ -17,6 +17,7 @@ from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.typed_text import clean
 from app.notices import Notice, Notices, UndoArchive, UndoDelete
+from worker.sentence import Sentence
 
 
 class Conversations(QObject):
@@ -86,7 +87,9 @@ class Conversations(QObject):
             self._store.conversations.archive(conversation_id, is_archived=is_archived)
             self.changed.emit()
             if is_archived:
-                self._notices.post(Notice(f"“{name}” was archived.", action=UndoArchive(conversation_id)))
+                self._notices.post(
+                    Notice(Sentence("“{name}” was archived.", name=name), action=UndoArchive(conversation_id))
+                )
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
         """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""
@@ -120,7 +123,7 @@ class Conversations(QObject):
             self._answers.stop_all(conversation_id)
             self.gone.emit(conversation_id)
             self.changed.emit()
-            self._notices.post(Notice(f"“{name}” was deleted.", action=UndoDelete()))
+            self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete()))
 
     def undo_delete(self) -> int | None:
         """Take back what went last; return it, if there was any."""
@@ -136,13 +139,16 @@ class Conversations(QObject):
     def empty_trash(self) -> None:
         """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
         with self._notices.report_store_errors():
-            self._tell_deleted(self._store.empty_trash(), "There was nothing in the trash.")
+            self._tell_deleted(self._store.empty_trash(), Sentence("The trash is empty."))
 
     def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
         """Do so with conversations in the trash, and with branches that were pruned."""
         with self._notices.report_store_errors():
             num_messages = self._store.delete_permanently(conversation_ids, branch_ids)
-            self._tell_deleted(num_messages, "It was deleted. Other conversations share its messages; these stay.")
+            nothing = Sentence(
+                "The conversation was permanently deleted. Other conversations share its messages and keep them."
+            )
+            self._tell_deleted(num_messages, nothing)
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Take a conversation back from the trash, or a branch of it that was pruned."""
@@ -153,7 +159,7 @@ class Conversations(QObject):
                 self._store.messages.prune([branch_id], is_pruned=False)
             self.changed.emit()
 
-    def _tell_deleted(self, num_messages: int, nothing: str) -> None:
+    def _tell_deleted(self, num_messages: int, nothing: Sentence) -> None:
         self._trashed_id = None
         if num_messages:
             # In memory, too, and before anything of it could be written again.
@@ -162,9 +168,9 @@ class Conversations(QObject):
             case 0:
                 text = nothing
             case 1:
-                text = "1 message was deleted for good."
+                text = Sentence("1 message was permanently deleted.")
             case _:
-                text = f"{num_messages:,} messages were deleted for good."
+                text = Sentence("{num_messages} messages were permanently deleted.", num_messages=num_messages)
         self._notices.post(Notice(text))
 
     def _erase(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
 from app.model.message import MessageId
-from app.sentences import worded
+from worker.sentence import Sentence
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ NoticeAction: TypeAlias = (
 class Notice:
     """Some sentences for the banner, and the action of the button beside them."""
 
-    text: str
+    text: Sentence
     kind: Literal["information", "warning", "danger"] = "information"
     action: NoticeAction | None = None
 
@@ -86,8 +86,8 @@ class Notices(QObject):
     """A `Notice`."""
 
     def post(self, notice: Notice) -> None:
-        """Show a notice in every window, in the language of the windows."""
-        self.posted.emit(replace(notice, text=worded(notice.text)))
+        """Show a notice in every window."""
+        self.posted.emit(notice)
 
     @contextlib.contextmanager
     def report_store_errors(self, on_error: Callable[[], object] | None = None) -> Generator[None]:
@@ -95,6 +95,6 @@ class Notices(QObject):
         try:
             yield
         except StoreError as error:
-            self.post(Notice(str(error), "danger"))
+            self.post(Notice(error.sentence, "danger"))
             if on_error is not None:
                 on_error()

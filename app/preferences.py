@@ -8,6 +8,7 @@ import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.model.settings import Settings, load_settings, save_settings
+from worker.sentence import Sentence
 
 _SAVE_AFTER_MS = 300
 """A moment in which nothing waits for the disk: most changes come with a question or with a key that is held."""
@@ -17,8 +18,8 @@ class Preferences(QObject):
     """What a person has set. `save` must be called in the end."""
 
     changed = Signal()
-    not_saved = Signal(str)
-    """The file can't be written, and why; what was set holds until the program ends."""
+    not_saved = Signal(object)
+    """A `Sentence`. The file can't be written, and why; what was set holds until the program ends."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -47,4 +48,8 @@ class Preferences(QObject):
             save_settings(self._path, self.settings)
             self._saved = self.settings
         except OSError as error:
-            self.not_saved.emit(f"The settings could not be saved ({error.strerror}). They hold until Bough is closed.")
+            self.not_saved.emit(
+                Sentence(
+                    "The settings could not be saved ({error}). They last until you close Bough.", error=error.strerror
+                )
+            )

@@ -16,11 +16,11 @@ from app.model.kept_files import KeptFiles
 from app.model.message import Overflow
 from app.model.presets import Preset
 from app.model.settings import Keeping, Settings, Theme
-from app.model.sizes import size_in_words
 from app.model.store import Store
 from app.model.typed_text import clean
 from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings
 from app.preferences import Preferences
+from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from app.archive.archive import Archive
@@ -122,19 +122,24 @@ class Program(QObject):
 
     def _empty_kept_files(self) -> None:
         emptied = self.kept_files.empty()
-        freed = size_in_words(emptied.num_bytes)
         if emptied.num_left:
-            text = (
-                f"{freed} of what models have read was removed, but not all that is in {self.kept_files.folder}: "
-                f"{emptied.num_left:,} of its files could not be ({emptied.why}). "
-                "See that you may write there, then try again."
+            text = Sentence(
+                "{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be "
+                "removed ({error}). Check that you may write to this folder, then try again.",
+                freed_bytes=emptied.num_bytes,
+                num_files=emptied.num_left,
+                folder=self.kept_files.folder,
+                error=emptied.why,
             )
             self.notices.post(Notice(text, "warning"))
         else:
             self.notices.post(
                 Notice(
-                    f"{freed} of what models have read was removed from disk. Your conversations are kept; "
-                    "a model reads again what it needs of them."
+                    Sentence(
+                        "{freed_bytes} of the cache was removed from the disk. Your conversations are safe. "
+                        "Models read them again when needed.",
+                        freed_bytes=emptied.num_bytes,
+                    )
                 )
             )
 
@@ -171,35 +176,38 @@ class Program(QObject):
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
 
-    def _on_worker_died(self, how: str) -> None:
-        error = f"The worker that runs the model ended {how}. What was written is kept."
+    def _on_worker_died(self, how: Sentence) -> None:
+        error = Sentence("The model process stopped ({how}). The text so far is kept.", how=how)
         self.answers.interrupt_all(error)
         if self.session.state == "loading":
-            self.notices.post(Notice(f"{error} A fresh worker is starting; your next message will work.", "warning"))
+            text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
+            self.notices.post(Notice(text, "warning"))
 
-    def _on_saving_failed(self, why: str) -> None:
-        self.notices.post(
-            Notice(f"{why} What streams in is on screen and will be stored as soon as that works.", "danger")
-        )
+    def _on_saving_failed(self, why: Sentence) -> None:
+        text = Sentence("{why} New text stays on the screen and is saved as soon as possible.", why=why)
+        self.notices.post(Notice(text, "danger"))
 
     def _on_saved_again(self) -> None:
-        self.notices.post(Notice("Everything is stored again."))
+        self.notices.post(Notice(Sentence("Everything is saved again.")))
 
-    def _on_load_failed(self, message: str) -> None:
-        self.notices.post(Notice(message, "danger", action=LoadGuide()))
+    def _on_load_failed(self, why: Sentence) -> None:
+        self.notices.post(Notice(why, "danger", action=LoadGuide()))
 
-    def _on_draft_refused(self, why: str) -> None:
+    def _on_draft_refused(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning"))
 
     def _on_precision_refused(self, num_bits: int) -> None:
         self.notices.post(
             Notice(
-                f"This model can't keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers "
-                'are as good; more memory is used. To see this no more, choose "As the model computes" in Settings.',
+                Sentence(
+                    "This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as "
+                    "good, but they take more memory. To avoid this message, choose “Full precision” in the settings.",
+                    num_bits=num_bits,
+                ),
                 "warning",
                 action=OpenMemorySettings(),
             )
         )
 
-    def _on_settings_not_saved(self, why: str) -> None:
+    def _on_settings_not_saved(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning"))

@@ -6,34 +6,29 @@ is told; `pyside6-linguist resources/translations/bough_de.ts` is where a person
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from sentences import sentences
+from sentences import templates
 
 from app.ui.languages import LANGUAGES
 from app.ui.menus import menu_texts
 
 _ROOT = Path(__file__).parent.parent
 _FOLDER = _ROOT / "resources" / "translations"
-SENTENCES = "sentences.json"
-"""All that is written below the window, for `app/sentences.py`."""
 _TOOLS = Path(sys.executable).parent
 
 
 def main() -> int:
     codes = [code for code in LANGUAGES if code != "en"]
     with tempfile.TemporaryDirectory() as folder:
-        # The menus are a table, and the sentences written below the window no calls that lupdate could find.
+        # lupdate finds neither the menus, which are a table, nor the sentences of model and worker.
         menus = Path(folder) / "menus.py"
-        below = sentences(_ROOT)
-        (_FOLDER / SENTENCES).write_text(json.dumps(below, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
         lines = [f'QCoreApplication.translate("Menus", {text!r})\n' for text in menu_texts()]
-        lines += [f'QCoreApplication.translate("Sentences", {text!r})\n' for text in below]
+        lines += [f'QCoreApplication.translate("Sentences", {text!r})\n' for text in templates(_ROOT)]
         menus.write_text("".join(lines), encoding="utf-8")
         sources = sorted(str(file) for file in (_ROOT / "app").rglob("*.py"))
         for code in codes:

@@ -6,11 +6,12 @@ import logging
 from typing import ClassVar
 
 from worker.protocol import Event, Failed, FailureKind, RequestId
+from worker.sentence import Sentence, SentenceError, received
 
 log = logging.getLogger(__name__)
 
 
-class WorkerError(Exception):
+class WorkerError(SentenceError):
     """An expected failure. Its text is a sentence for the user."""
 
     kind: ClassVar[FailureKind] = "internal"
@@ -36,7 +37,7 @@ class ModelNotLoadedError(WorkerError):
     kind = "model_not_loaded"
 
     def __init__(self) -> None:
-        super().__init__("No model is loaded. Load one, then ask again.")
+        super().__init__(Sentence("No model is loaded. Load one, then try again."))
 
 
 class ContextOverflowError(WorkerError):
@@ -52,8 +53,12 @@ class HookFailedError(WorkerError):
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(
-            f"The hook {name!r} failed, which ended the answer. What was said so far is kept. "
-            f"Mend the hook, or ask without it.\n{why}"
+            Sentence(
+                "The hook “{name}” failed, so the answer ended. The text so far is kept. "
+                "Fix the hook, or turn it off and try again.\n{why}",
+                name=name,
+                why=why,
+            )
         )
         self.events: list[Event] = []
         """Events to emit before the failure: text of the answer that was held back."""
@@ -82,16 +87,26 @@ def is_out_of_memory(error: BaseException) -> bool:
 def failed(request_id: RequestId, error: Exception) -> Failed:
     """Return the event that ends a command with `error`. Unexpected errors are logged with their traceback."""
     if isinstance(error, WorkerError):
-        # A hook's text or a file name may contain lone surrogates, which can't be encoded.
-        message = str(error).encode("utf-8", "backslashreplace").decode()
-        return Failed(request_id=request_id, kind=error.kind, message=message)
+        return failure(request_id, error.kind, error.sentence)
     if is_out_of_memory(error):
         log.warning("Out of memory: %s", error)
-        message = (
-            "There is not enough memory for this. Nothing but this request was lost; "
-            "shorten the conversation, close other programs, or open a smaller model."
+        sentence = Sentence(
+            "There is not enough memory for this request. Nothing else was lost. "
+            "Shorten the conversation, close other programs, or open a smaller model."
         )
-        return Failed(request_id=request_id, kind="out_of_memory", message=message)
+        return failure(request_id, "out_of_memory", sentence)
     log.error("A request failed unexpectedly", exc_info=error)
-    message = f"A bug in Bough ended this request ({type(error).__name__}: {error}). The worker goes on; try again."
-    return Failed(request_id=request_id, kind="internal", message=message)
+    sentence = Sentence(
+        "An error in Bough ended this request ({kind}: {error}). The model is still running. Try again.",
+        kind=type(error).__name__,
+        error=error,
+    )
+    return failure(request_id, "internal", sentence)
+
+
+def failure(request_id: RequestId | None, kind: FailureKind, sentence: Sentence) -> Failed:
+    """Return the event that ends a command with a sentence."""
+    parts = sentence.parts
+    # The English sentence, for drivers that translate nothing.
+    message = received("", parts)
+    return Failed(request_id=request_id, kind=kind, message=str(message), template=parts.template, fields=parts.fields)

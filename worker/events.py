@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
+from worker.sentence import Sentence, SentenceParts, received
 from worker.values import CacheKind, FailureKind, FinishReason, Origin, RequestId, Tier, Value
 
 # --- parts of events ---------------------------------------------------------------------------------------
@@ -150,6 +151,12 @@ class ListedHook(Value, frozen=True):
     options: list[HookOption] = []
     is_own: bool = False
     problem: str = ""
+    # The problem for translation.
+    problem_parts: SentenceParts | UnsetType = UNSET
+
+    @property
+    def problem_sentence(self) -> Sentence:
+        return received(self.problem, self.problem_parts)
 
 
 # --- events ------------------------------------------------------------------------------------------------
@@ -180,6 +187,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The draft model in use, and why the requested one is not used.
     draft_model: str | None = None
     draft_refused: str = ""
+    # The same for translation.
+    draft_refused_parts: SentenceParts | UnsetType = UNSET
     # A hash of weights, configuration, libraries and device; a copy of the model has the same one.
     identity: str = ""
     # Versions of the libraries that compute with it, by name.
@@ -189,6 +198,10 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
     thinking_default: bool = False
+
+    @property
+    def draft_refusal(self) -> Sentence | None:
+        return received(self.draft_refused, self.draft_refused_parts) if self.draft_refused else None
 
 
 class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
@@ -265,6 +278,12 @@ class Validated(_Event, tag="validated", frozen=True):
 
     ok: bool
     message: str
+    # The message for translation.
+    parts: SentenceParts | UnsetType = UNSET
+
+    @property
+    def sentence(self) -> Sentence:
+        return received(self.message, self.parts)
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
@@ -303,12 +322,21 @@ class Done(_Event, tag="done", frozen=True):
 
 
 class Failed(_Event, tag="failed", frozen=True):
-    """The command failed. `message` is a sentence that says what to do. Terminal."""
+    """The command failed. `message` is a sentence that says what to do. Terminal.
+
+    `template` and `fields` are the same sentence for translation, see `SentenceParts`.
+    """
 
     kind: FailureKind
     message: str
+    template: str = ""
+    fields: dict[str, str | int | SentenceParts] = {}
     # For a load: whether the previous model is still loaded and no other load is pending.
     still_loaded: bool = False
+
+    @property
+    def sentence(self) -> Sentence:
+        return received(self.message, SentenceParts(self.template, self.fields))
 
 
 Event: TypeAlias = (

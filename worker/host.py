@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from worker.answers.hook_folder import HookFolder
@@ -47,6 +48,7 @@ from worker.protocol import (
 )
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
+from worker.sentence import Sentence, joined
 
 log = logging.getLogger(__name__)
 
@@ -84,12 +86,16 @@ class ModelHost:
                 yield step
                 _refuse_if_cancelled(command, ticket)
         except WorkerError as error:
-            raise type(error)(f"{error} {self._what_is_loaded()}") from error
+            raise type(error)(joined([error.sentence, self._what_is_loaded()])) from error
         except Exception as error:
             if is_out_of_memory(error):
                 raise WorkerOutOfMemoryError(
-                    f"There is not enough memory for {command.model!r}. {self._what_is_loaded()} "
-                    "Close other programs, or choose a smaller model."
+                    Sentence(
+                        "There is not enough memory for “{model}”. {loaded} "
+                        "Close other programs, or choose a smaller model.",
+                        model=command.model,
+                        loaded=self._what_is_loaded(),
+                    )
                 ) from error
             raise
         finally:
@@ -134,34 +140,35 @@ class ModelHost:
             self._loaded[1],
             request_id=command.request_id,
             draft_model=None if draft is None else command.draft_model,
-            draft_refused=refused,
+            draft_refused=str(refused or ""),
+            draft_refused_parts=UNSET if refused is None else refused.parts,
         )
         self._loaded = command, event
         yield event
 
     def _load_draft(
         self, command: LoadModel, model: LanguageModel
-    ) -> Generator[ModelLoading, None, tuple[DraftModel | None, str]]:
+    ) -> Generator[ModelLoading, None, tuple[DraftModel | None, Sentence | None]]:
         """Load the draft model, if one is requested. Return it, or why it is not used."""
-        draft, refused = None, ""
+        draft, refused = None, None
         for step in self._draft_steps(command, model):
             match step:
                 case ModelLoading():
                     yield step
-                case str():
+                case Sentence():
                     refused = step
                 case _:
                     draft = step
         return draft, refused
 
-    def _draft_steps(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | str]:
+    def _draft_steps(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | Sentence]:
         """Load the draft model. The last value is the model, or why it is not used."""
         if command.draft_model is None:
             return
         if model.cache_kind != "trimmable":
-            yield (
-                f"{model.folder.architecture} keeps windows or states, from which guesses can't be taken back; "
-                "it answers without a draft model."
+            yield Sentence(
+                "{architecture} models can't take tokens back, so this model answers without a draft model.",
+                architecture=model.folder.architecture,
             )
             return
         for step in UnreadModel(find_model(command.draft_model)).read():
@@ -169,11 +176,18 @@ class ModelHost:
                 yield _loading(command, Loading(step.fraction, f"draft model: {step.stage}"))
             elif not _spell_alike(step, model):
                 raise BadRequestError(
-                    f"The draft model {command.draft_model!r} has other tokens than {command.model!r}. "
-                    "Choose a smaller model of the same family, or none."
+                    Sentence(
+                        "The draft model “{draft_model}” uses other tokens than “{model}”. "
+                        "Choose a smaller model of the same family, or none.",
+                        draft_model=command.draft_model,
+                        model=command.model,
+                    )
                 )
             elif step.cache_kind != "trimmable":
-                yield f"{step.folder.architecture} keeps windows or states, so it can't serve as a draft model."
+                yield Sentence(
+                    "{architecture} models can't take tokens back, so this model can't be a draft model.",
+                    architecture=step.folder.architecture,
+                )
             else:
                 limit_bytes = default_limit_bytes(model.weights_bytes + step.weights_bytes) // _DRAFT_PART
                 yield DraftModel(step, PromptCache(step.new_layers, limit_bytes), model.vocab_size)
@@ -190,8 +204,10 @@ class ModelHost:
         self._engine = self._loaded = None
         release()
 
-    def _what_is_loaded(self) -> str:
-        return "No model is loaded now." if self._engine is None else "What was loaded before still is."
+    def _what_is_loaded(self) -> Sentence:
+        if self._engine is None:
+            return Sentence("No model is loaded now.")
+        return Sentence("The previous model is still loaded.")
 
     def unload(self, command: UnloadModel) -> Iterator[Event | None]:
         """Drop the model and everything computed with it, except the cache on disk."""
@@ -270,7 +286,8 @@ class ModelHost:
         try:
             self._loaded_engine().model.constraints.new(question.constraint)
         except ConstraintInvalidError as error:
-            return Validated(request_id=question.request_id, ok=False, message=str(error))
+            parts = error.sentence.parts
+            return Validated(request_id=question.request_id, ok=False, message=str(error), parts=parts)
         return Validated(request_id=question.request_id, ok=True, message="")
 
     def _loaded_engine(self) -> Engine:
@@ -288,14 +305,14 @@ def _spell_alike(one: LanguageModel, other: LanguageModel) -> bool:
 
 def _refuse_if_cancelled(command: LoadModel, ticket: Ticket) -> None:
     if ticket.is_cancelled:
-        raise LoadCancelledError(f"Loading {command.model!r} was cancelled.")
+        raise LoadCancelledError(Sentence("Loading “{model}” was cancelled.", model=command.model))
 
 
 def _loading(command: LoadModel, step: Loading) -> ModelLoading:
     return ModelLoading(request_id=command.request_id, fraction=step.fraction, stage=step.stage)
 
 
-def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refused: str) -> ModelLoaded:
+def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refused: Sentence | None) -> ModelLoaded:
     thinking = model.thinking
     return ModelLoaded(
         request_id=command.request_id,
@@ -308,7 +325,8 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         kv_bytes_per_token=model.kv_bytes_per_token,
         cache_kind=model.cache_kind,
         draft_model=None if draft_refused else command.draft_model,
-        draft_refused=draft_refused,
+        draft_refused=str(draft_refused or ""),
+        draft_refused_parts=UNSET if draft_refused is None else draft_refused.parts,
         identity=identity,
         versions=versions(),
         thinking=thinking is not None,

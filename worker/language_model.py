@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import mlx.core as mx
 import mlx.nn as nn
@@ -30,6 +30,7 @@ from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedErro
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
+from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
 from worker.templates.rendering import chat_renderer, moment_of, thinking_of
 from worker.text.constraint import Constraints
@@ -85,8 +86,11 @@ class UnreadModel:
             self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))
             if not isinstance(getattr(self._tokenizer, "backend_tokenizer", None), Tokenizer):
                 raise ModelInvalidError(
-                    f"The tokenizer in {folder.path} has no form that Bough can use (tokenizer.json). "
-                    "Choose another model."
+                    Sentence(
+                        "The tokenizer in {path} is in a format that Bough can't read (it needs tokenizer.json). "
+                        "Choose another model.",
+                        path=folder.path,
+                    )
                 )
 
     def read(self) -> Iterator[Loading | LanguageModel]:
@@ -135,8 +139,11 @@ class LanguageModel:
         """Keep keys and values in this many bits from now on. Raises `BadRequestError` if the model can't."""
         if not quantized(self.new_layers(), bits, _GROUP_SIZES[0])[1]:
             raise BadRequestError(
-                f"`cache.kv_bits`: {self.folder.architecture} keeps windows or states alone, which have no form of "
-                f"{bits} bits. Load it without `kv_bits`."
+                Sentence(
+                    "`cache.kv_bits`: {architecture} models can't be cached in {bits} bits. Load it without `kv_bits`.",
+                    architecture=self.folder.architecture,
+                    bits=bits,
+                )
             )
         reason: Exception | None = None
         for group_size in _GROUP_SIZES:
@@ -149,10 +156,14 @@ class LanguageModel:
                 return
         self._quantization = None
         self._probe()
-        said = textwrap.shorten(str(reason), 200).rstrip(".")
         raise BadRequestError(
-            f"`cache.kv_bits`: {self.folder.architecture} can't keep its keys and values in {bits} bits ({said}). "
-            "Load it without `kv_bits`."
+            Sentence(
+                "`cache.kv_bits`: {architecture} models can't be cached in {bits} bits ({reason}). "
+                "Load it without `kv_bits`.",
+                architecture=self.folder.architecture,
+                bits=bits,
+                reason=textwrap.shorten(str(reason), 200).rstrip("."),
+            )
         )
 
     def _probe(self) -> mx.array:
@@ -242,7 +253,7 @@ def release() -> None:
 
 
 @contextmanager
-def _explained(folder: ModelFolder, what: str = "model") -> Generator[None]:
+def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model") -> Generator[None]:
     """Turn errors of mlx-lm, transformers and the model's files into a `WorkerError` with a sentence for the user."""
     try:
         yield
@@ -251,20 +262,36 @@ def _explained(folder: ModelFolder, what: str = "model") -> Generator[None]:
     except (Exception, SystemExit) as error:  # some of mlx-lm's modules exit if a package is missing
         if "trust_remote_code" in str(error):
             raise ModelUntrustedError(
-                f"The model in {folder.path} wants to run a program of its own. "
-                "Bough never runs code that comes with a model; choose a model of a built-in architecture."
+                Sentence(
+                    "The model in {path} needs its own program code. Bough never runs code that comes with a model. "
+                    "Choose a model with a built-in architecture.",
+                    path=folder.path,
+                )
             ) from error
         if is_out_of_memory(error):
             raise
         if re.search(r"Model type .* not supported", str(error)):
             raise ModelInvalidError(
-                f"The model in {folder.path} is of a kind that Bough does not know: {folder.architecture}. "
-                "Choose another model."
+                Sentence(
+                    "Bough does not support models of the type {architecture} ({path}). Choose another model.",
+                    architecture=folder.architecture,
+                    path=folder.path,
+                )
             ) from error
         reason = textwrap.shorten(str(error) or type(error).__name__, 300).rstrip(".")
-        raise ModelInvalidError(
-            f"The {what} in {folder.path} can't be loaded: {reason}. Download the model again, or choose another one."
-        ) from error
+        if part == "model":
+            sentence = Sentence(
+                "The model in {path} can't be loaded: {reason}. Download it again, or choose another model.",
+                path=folder.path,
+                reason=reason,
+            )
+        else:
+            sentence = Sentence(
+                "The tokenizer in {path} can't be loaded: {reason}. Download the model again, or choose another one.",
+                path=folder.path,
+                reason=reason,
+            )
+        raise ModelInvalidError(sentence) from error
 
 
 def _speed_up_module_lookup(model: nn.Module) -> None:

@@ -148,6 +148,7 @@ import msgspec
 from worker.blas import preload
 from worker.errors import BadRequestError
 from worker.protocol import CacheOptions, Constraint, Sampling, Usage
+from worker.sentence import verbatim
 from worker.states.sequence_state import BatchMismatch, SampleMismatch, SequenceState
 from worker.states.token_sequence import Ending, SlicingError
 
@@ -176,7 +177,7 @@ def open_model(model: str = "guide", cache: CacheOptions = CacheOptions()) -> Lo
     try:
         cache = msgspec.convert(msgspec.to_builtins(cache), CacheOptions)
     except msgspec.ValidationError as error:
-        raise BadRequestError(f"`cache`: {error}. Correct it and try again.") from error
+        raise BadRequestError(verbatim(f"`cache`: {error}. Correct it and try again.")) from error
     preload()
     # Only now: MLX takes its BLAS when it is first imported.
     from worker.cache.prompt_cache import PromptCache, default_limit_bytes

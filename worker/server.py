@@ -41,6 +41,7 @@ from worker.protocol import (
     Validate,
 )
 from worker.requests.request import Ticket, cancelled_unbegun
+from worker.sentence import Sentence
 
 
 class EndOfInput:
@@ -141,9 +142,10 @@ class Server:
         elif isinstance(incoming, Failed):
             self._emit(incoming)
         elif self._shutdown is not None:
-            self._refuse(incoming, "The worker is shutting down. Start a new one.")
+            self._refuse(incoming, Sentence("The worker is shutting down. Start a new one."))
         elif self._is_known(incoming.request_id):
-            self._refuse(incoming, "This `request_id` is in use. Choose another one for each command.")
+            sentence = Sentence("This `request_id` is already in use. Choose another one for each command.")
+            self._refuse(incoming, sentence)
         else:
             try:
                 self._accept(incoming)
@@ -182,8 +184,8 @@ class Server:
             case ListHooks():
                 self._reply(command)
 
-    def _refuse(self, command: Command, message: str) -> None:
-        self._emit(failed(command.request_id, BadRequestError(message)))
+    def _refuse(self, command: Command, why: Sentence) -> None:
+        self._emit(failed(command.request_id, BadRequestError(why)))
 
     def _end_soon(self) -> None:
         self._is_ending = True
@@ -204,8 +206,8 @@ class Server:
                         self._emit(cancelled_unbegun(command, ticket))
                 case (LoadModel() as command, _):
                     self._waiting.remove(entry)
-                    message = f"Loading {command.model!r} was cancelled before it began."
-                    self._emit(self._failed(command, LoadCancelledError(message)))
+                    sentence = Sentence("Loading “{model}” was cancelled.", model=command.model)
+                    self._emit(self._failed(command, LoadCancelledError(sentence)))
                 case _:
                     pass
 
@@ -219,8 +221,8 @@ class Server:
             return
         if not isinstance(last, LoadModel) or ticket.is_cancelled:
             return
-        message = f"Loading {last.model!r} was given up: another model was asked for meanwhile."
-        self._emit(failed(ticket.request_id, SupersededError(message)))
+        sentence = Sentence("Loading “{model}” stopped because you chose another model.", model=last.model)
+        self._emit(failed(ticket.request_id, SupersededError(sentence)))
         if self._waiting:
             self._waiting.pop()
         else:

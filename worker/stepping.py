@@ -83,6 +83,7 @@ from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
+from worker.sentence import Sentence
 from worker.text.constraint import Constraint
 from worker.text.masks import both
 from worker.text.vocabulary import Vocabulary
@@ -131,7 +132,9 @@ class _Family:
 
     def new_choice(self, name: str) -> int:
         if len(self.choices) == _MOST_ANSWERS:
-            raise HookFailedError(name, f"It forked: there would be over {_MOST_ANSWERS} answers.")
+            raise HookFailedError(
+                name, Sentence("It forked into more than {num_answers} answers.", num_answers=_MOST_ANSWERS)
+            )
         self.choices.append(len(self.choices))
         return self.choices[-1]
 

@@ -13,7 +13,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from worker.protocol import Event, Failed, RequestId
+from worker.errors import failure
+from worker.protocol import Event, RequestId
+from worker.sentence import Sentence
 
 _PATIENCE_S = 5.0
 _EXIT_CODE = 70
@@ -63,9 +65,11 @@ class Watchdog:
                     self._is_needed.set()
 
     def _end(self, request_id: RequestId, name: str, patience_s: float) -> None:
-        message = (
-            f"The hook {name!r} did not return for {patience_s:g} seconds, so the worker was ended with it. "
-            "What was said so far is kept. Mend the hook, or ask without it."
+        sentence = Sentence(
+            "The hook “{name}” did not return within {seconds} seconds, so the model was stopped. "
+            "The text so far is kept. Fix the hook, or turn it off and try again.",
+            name=name,
+            seconds=f"{patience_s:g}",
         )
-        self._emit(Failed(request_id=request_id, kind="hook_failed", message=message))
+        self._emit(failure(request_id, "hook_failed", sentence))
         os._exit(_EXIT_CODE)

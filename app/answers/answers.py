@@ -26,13 +26,16 @@ from worker.protocol import (
     RequestId,
     Retract,
 )
+from worker.sentence import Sentence
 
 SAVE_INTERVAL_MS = 200
 """Streamed text is in the store at most this much (and one write) later."""
 RETRY_INTERVAL_MS = 5000
 """The same while the store can't be written."""
 
-_NO_WORKER = "No model is running, so there is no answer. Your message is kept. Open a model, then try again."
+_NO_WORKER = Sentence(
+    "There is no answer because no model is running. Your message is kept. Open a model, then try again."
+)
 
 
 class Answers(QObject):
@@ -52,8 +55,8 @@ class Answers(QObject):
     """For a message's prompt: tokens done, in all, kept."""
     ended = Signal(object)
     """A message whose answer has ended, for whatever reason."""
-    saving_failed = Signal(str)
-    """The store can't be written, why, and what to do. Nothing is lost as long as the program runs: it tries again."""
+    saving_failed = Signal(object)
+    """A `Sentence` on why the store can't be written. Nothing is lost as long as the program runs: it tries again."""
     saved_again = Signal()
 
     def __init__(self, link: WorkerLink, store: Store) -> None:
@@ -159,7 +162,7 @@ class Answers(QObject):
         """Whether more may come into any message."""
         return bool(self._streams)
 
-    def interrupt_all(self, error: str) -> None:
+    def interrupt_all(self, error: Sentence) -> None:
         """The worker is gone: end every answer with what is there of it."""
         streams, self._streams = self._streams, {}
         self._message_ids.clear()
@@ -188,7 +191,7 @@ class Answers(QObject):
             for stream in (*cut, *grown.values()):
                 stream.mark_saved()
         except StoreError as error:
-            self._set_can_save(False, str(error))
+            self._set_can_save(False, error.sentence)
         else:
             self._set_can_save(True)
         if not self._streams and not self._unsaved:
@@ -196,7 +199,7 @@ class Answers(QObject):
         elif not self._timer.isActive():
             self._timer.start()
 
-    def _set_can_save(self, can_save: bool, why_not: str = "") -> None:
+    def _set_can_save(self, can_save: bool, why_not: Sentence | None = None) -> None:
         if can_save == self._can_save:
             return
         self._can_save = can_save
@@ -246,7 +249,7 @@ class Answers(QObject):
                     self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))
             case Failed():
                 for _, stream in self._of(ids):
-                    self._end(broken_off(stream.stored, "failed", event.message))
+                    self._end(broken_off(stream.stored, "failed", event.sentence))
             case _:
                 pass
 
@@ -291,7 +294,7 @@ class Answers(QObject):
                 is_chosen=False,
             )
         except StoreError as error:
-            self._set_can_save(False, str(error))
+            self._set_can_save(False, error.sentence)
             cancel = Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
             self._link.send(cancel)
             return

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
-from app.answers.worker_link import WorkerLink, death_in_words
+from app.answers.worker_link import WorkerLink, death_reason
 from app.model.message import Record
 from app.model.settings import Keeping
 from worker.protocol import (
@@ -24,6 +24,7 @@ from worker.protocol import (
     ModelLoaded,
     ModelLoading,
 )
+from worker.sentence import Sentence
 
 ModelState: TypeAlias = Literal["loading", "ready", "failed"]
 
@@ -45,11 +46,11 @@ class ModelSession(QObject):
 
     changed = Signal()
     """The state, the progress or the model is another."""
-    worker_died = Signal(str)
-    """A worker died; how, in words. The state is `loading` where a fresh one takes its place."""
-    load_failed = Signal(str)
+    worker_died = Signal(object)
+    """A worker died; a `Sentence` on how. The state is `loading` where a fresh one takes its place."""
+    load_failed = Signal(object)
     """A model could not be loaded, or it kills every worker; why, and what to do."""
-    draft_refused = Signal(str)
+    draft_refused = Signal(object)
     """The draft model that was asked for does not guess; why."""
     precision_refused = Signal(int)
     """The model can't keep what it reads in so few bits; it is loaded without."""
@@ -63,7 +64,7 @@ class ModelSession(QObject):
         self._request_id = ""
         self._good: _Good | None = None
         """The last model that loaded."""
-        self._why_not_drafted = ""
+        self._why_not_drafted: Sentence | None = None
         """Why the draft model was left out with which a load failed: told once the model is there without."""
         self._num_deaths = 0
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
@@ -100,7 +101,7 @@ class ModelSession(QObject):
     def load(self, name: str, keeping: Keeping | None = None, draft: str = "") -> None:
         """Load a model instead of the present one, with a draft model; starts a worker where there is none."""
         self._num_deaths = 0
-        self._why_not_drafted = ""
+        self._why_not_drafted = None
         self.is_precision_refused = False
         if keeping is not None:
             self.keeping = keeping
@@ -109,7 +110,7 @@ class ModelSession(QObject):
     def guess_with(self, draft: str) -> None:
         """Have another draft model guess, or none, behind the answers under way. What the model has read is kept."""
         if draft != self.draft:
-            self._num_deaths, self._why_not_drafted = 0, ""
+            self._num_deaths, self._why_not_drafted = 0, None
             self._load(self.name, draft)
 
     def keep(self, keeping: Keeping) -> None:
@@ -170,8 +171,11 @@ class ModelSession(QObject):
                 self._link.start()
         except OSError as error:
             self._fail(
-                f"The worker that runs the model could not be started ({error.strerror}). Your conversations are kept. "
-                "Close other programs, then choose the model again."
+                Sentence(
+                    "The model process could not be started ({error}). Your conversations are safe. "
+                    "Close other programs, then choose the model again.",
+                    error=error.strerror,
+                )
             )
             return
         self._link.send(
@@ -214,7 +218,7 @@ class ModelSession(QObject):
         self.changed.emit()
 
     def _on_loaded(self, event: ModelLoaded) -> None:
-        why, self._why_not_drafted = self._why_not_drafted or event.draft_refused, ""
+        why, self._why_not_drafted = self._why_not_drafted or event.draft_refusal, None
         if event.draft_refused:
             self.draft = ""
         self._be_ready(_Good(self.name, self.draft, event))
@@ -242,12 +246,12 @@ class ModelSession(QObject):
             # Which of the two is at fault shows when the model is loaded alone.
             self._go_on_with("", event)
         elif good is None or good.name == self.name:
-            self._fail(event.message)
+            self._fail(event.sentence)
         elif event.still_loaded:
             self._be_ready(good)
-            self.load_failed.emit(event.message)
+            self.load_failed.emit(event.sentence)
         else:
-            self._fail(f"{event.message} The model before it is loaded again.")
+            self._fail(Sentence("{error} The previous model is being loaded again.", error=event.sentence))
             self.load(good.name, draft=good.draft)
 
     def _go_on_with(self, draft: str, event: Failed) -> None:
@@ -255,19 +259,22 @@ class ModelSession(QObject):
         good = self._good
         if event.still_loaded and good is not None and (good.name, good.draft) == (self.name, draft):
             self._be_ready(good)
-            self.draft_refused.emit(event.message)
+            self.draft_refused.emit(event.sentence)
         else:
-            self._why_not_drafted = event.message
+            self._why_not_drafted = event.sentence
             self._load(self.name, draft)
 
     def _on_exit(self, exit_code: int) -> None:
-        how = death_in_words(exit_code)
+        how = death_reason(exit_code)
         self._num_deaths += 1
         if self._num_deaths >= _MAX_DEATHS and self.draft:
             # Two models need more memory than one.
-            self._why_not_drafted = (
-                f"The worker died {_MAX_DEATHS} times in a row with {self.draft!r} as draft model, the last time "
-                f"{how}. It is left out now."
+            self._why_not_drafted = Sentence(
+                "The model process stopped {num_times} times in a row with the draft model “{draft_model}” "
+                "({how}). It now runs without a draft model.",
+                num_times=_MAX_DEATHS,
+                draft_model=self.draft,
+                how=how,
             )
             self._num_deaths, self.draft = 0, ""
         gives_up = self._num_deaths >= _MAX_DEATHS
@@ -275,8 +282,13 @@ class ModelSession(QObject):
         self.worker_died.emit(how)
         if gives_up:
             self._fail(
-                f"The worker died {_MAX_DEATHS} times in a row with the model {self.name!r}, the last time {how}. "
-                "Your conversations are kept. Choose another model, or Models → Guide."
+                Sentence(
+                    "The model process stopped {num_times} times in a row with the model “{model}” ({how}). "
+                    "Your conversations are safe. Choose another model, or Models → Guide.",
+                    num_times=_MAX_DEATHS,
+                    model=self.name,
+                    how=how,
+                )
             )
         else:
             self._load(self.name, self.draft)
@@ -286,7 +298,7 @@ class ModelSession(QObject):
         if remove is not None:
             remove()
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: Sentence) -> None:
         self.state = "failed"
         self._remove_now()
         self.changed.emit()

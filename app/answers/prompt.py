@@ -19,9 +19,11 @@ from app.model.message import (
     Message,
     Record,
     State,
+    with_error,
 )
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
+from worker.sentence import Sentence
 
 _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
@@ -133,6 +135,7 @@ def finished(
         reason=choice.reason,
         stop=choice.stop,
         error=None,
+        error_parts=None,
         ended_ms=_now_ms(),
         hooks_told=tuple(
             HookTold(
@@ -162,11 +165,9 @@ def finished(
     return msgspec.structs.replace(message, text=message.text + choice.text, state=state, record=record)
 
 
-def broken_off(message: Message, state: State, error: str | None) -> Message:
+def broken_off(message: Message, state: State, error: Sentence | None) -> Message:
     """Return a message, with what had come of it, when it ended otherwise."""
-    record = msgspec.structs.replace(
-        message.record or Record(), error=error, reason=None, stop=None, ended_ms=_now_ms()
-    )
+    record = msgspec.structs.replace(with_error(message.record, error), ended_ms=_now_ms())
     return msgspec.structs.replace(message, state=state, record=record)
 
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from worker.protocol import Command, Event
+from worker.sentence import Sentence
 
 
 class Client(Protocol):
@@ -108,15 +109,15 @@ class WorkerLink(QObject):
             self.exited.emit(exit_code or 0)
 
 
-def death_in_words(exit_code: int) -> str:
-    """Say how a process ended, from its exit code (negative: a signal)."""
+def death_reason(exit_code: int) -> Sentence:
+    """Return a phrase on how a process ended, from its exit code (negative: a signal)."""
     if exit_code >= 0:
-        return f"with exit code {exit_code}"
+        return Sentence("exit code {code}", code=str(exit_code))
     if exit_code == -signal.SIGALRM:
-        return "by signal SIGALRM (a hook did not return; the terminal says which)"
+        return Sentence("signal SIGALRM: a hook did not return, see the terminal")
     if exit_code == -signal.SIGKILL:
-        return "by signal SIGKILL (often because memory ran out)"
+        return Sentence("signal SIGKILL, often because memory ran out")
     try:
-        return f"by signal {signal.Signals(-exit_code).name}"
+        return Sentence("signal {signal}", signal=signal.Signals(-exit_code).name)
     except ValueError:
-        return f"by signal {-exit_code}"
+        return Sentence("signal {signal}", signal=str(-exit_code))

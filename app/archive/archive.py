@@ -15,15 +15,23 @@ from PySide6.QtCore import QEventLoop, QObject, Signal
 from app.archive.searching import Searcher
 from app.model.database import StoreError
 from app.model.store import Store
+from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
 _PATIENCE_MS = 10_000
 """How long to wait while another program writes; the window does not wait for a task."""
-_READ_ONLY = "A task that only reads"
+_READ_ONLY = verbatim("A task that only reads")
 
 Steps: TypeAlias = Generator[Any, None, Any]
 """A task's generator: it yields its progress and returns its result. Closed early, it leaves everything as it was."""
+
+
+def _reason(error: OSError) -> Sentence:
+    reason = error.strerror or error
+    if error.filename:
+        return Sentence("{file} could not be used ({error}). Nothing was changed.", file=error.filename, error=reason)
+    return Sentence("A file could not be used ({error}). Nothing was changed.", error=reason)
 
 
 class Task(QObject):
@@ -33,8 +41,8 @@ class Task(QObject):
     """The latest progress."""
     done = Signal(object)
     """The generator's result."""
-    failed = Signal(str)
-    """The reason, as a sentence."""
+    failed = Signal(object)
+    """The reason, as a `Sentence`."""
     cancelled = Signal()
     ended = Signal()
     _reported = Signal(str, object)
@@ -75,13 +83,17 @@ class Task(QObject):
         except StopIteration as end:
             self._reported.emit("done", end.value)
         except StoreError as error:
-            self._reported.emit("failed", str(error))
+            self._reported.emit("failed", error.sentence)
         except OSError as error:
-            place = f"{error.filename} " if error.filename else ""
-            self._reported.emit("failed", f"{place}could not be used ({error.strerror or error}). Nothing was changed.")
+            self._reported.emit("failed", _reason(error))
         except Exception as error:  # noqa: BLE001 (the caller waits for an end, whatever the error)
             _log.error("A task failed", exc_info=error)
-            self._reported.emit("failed", f"That went wrong ({type(error).__name__}: {error}). Nothing was changed.")
+            sentence = Sentence(
+                "An error in Bough stopped this ({kind}: {error}). Nothing was changed.",
+                kind=type(error).__name__,
+                error=error,
+            )
+            self._reported.emit("failed", sentence)
 
     def _report_progress(self, progress: Any) -> None:
         """Report the latest progress only, however fast the steps are."""

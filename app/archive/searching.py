@@ -20,7 +20,7 @@ from app.model.store import Store
 
 MAX_HITS = 50
 _PATIENCE_MS = 10_000
-_READ_ONLY = "Searching only reads."
+_READ_ONLY = verbatim("Searching only reads.")
 
 
 class SearchResult(Struct, frozen=True):
@@ -28,7 +28,7 @@ class SearchResult(Struct, frozen=True):
 
     query: str
     hits: Sequence[Hit] = ()
-    error: str = ""
+    error: Sentence | None = None
 
 
 class Searcher(QObject):
@@ -95,4 +95,4 @@ class Searcher(QObject):
                 with contextlib.closing(Store(self._path, patience_ms=_PATIENCE_MS)) as writable:
                     return SearchResult(query, writable.search.find(words, filters, limit=MAX_HITS))
         except StoreError as error:
-            return SearchResult(query, error=str(error))
+            return SearchResult(query, error=error.sentence)

@@ -19,6 +19,7 @@ from app.model.titles import title_of
 from app.model.typed_text import clean, name_from
 from app.notices import Notice, Undo
 from app.program import Program
+from worker.sentence import Sentence
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ class Controller(QObject):
         before = message.record or Record()
         # Token ids of another model mean other tokens.
         known = before if before.model == self.program.session.name else without_tokens(before)
-        record = self.preparation.going_on(msgspec.structs.replace(known, error=None, ended_ms=0))
+        record = self.preparation.going_on(msgspec.structs.replace(known, error=None, error_parts=None, ended_ms=0))
         opened = self.shown.require_open()
         with self._notices.report_store_errors(), self.shown.step("Continue"):
             if opened.is_leaf(message.id):
@@ -222,7 +223,10 @@ class Controller(QObject):
             self.shown.branch_changed.emit()
             is_done = True
         if is_done:
-            text = "1 message was pruned." if len(below) == 1 else f"{len(below):,} messages were pruned."
+            if len(below) == 1:
+                text = Sentence("1 message was pruned.")
+            else:
+                text = Sentence("{num_messages} messages were pruned.", num_messages=len(below))
             self._notices.post(Notice(text, action=Undo(opened.conversation.id)))
 
     def keep_only(self, message_id: MessageId) -> None:

@@ -15,6 +15,7 @@ from app.model.titles import says_little, title_of
 from app.model.token_pieces import TokenPiece
 from app.notices import Notice
 from app.program import Program
+from worker.sentence import Sentence
 
 
 class ShownConversation(QObject):
@@ -213,8 +214,12 @@ class ShownConversation(QObject):
     def _report_problems(self) -> None:
         problems = self._program.store.messages.take_problems()
         if problems:
-            more = f" So it is with {len(problems) - 1} more." if len(problems) > 1 else ""
-            self._notices.post(Notice(f"{problems[0]}{more}", "warning"))
+            text, num_more = problems[0], len(problems) - 1
+            if num_more:
+                text = Sentence(
+                    "{problem} Other messages with such problems: {num_more}.", problem=text, num_more=num_more
+                )
+            self._notices.post(Notice(text, "warning"))
 
     def _on_answer_ended(self, message: Message) -> None:
         if self._open is not None and message.id in self._open:

@@ -12,6 +12,7 @@ from app.model.message import ORIGINS, Figures, Message, MessageId, Record, with
 from app.model.token_pieces import token_pieces, with_first_tokens
 from app.notices import Notice
 from app.program import Program
+from worker.sentence import Sentence
 
 _REPLACEMENT = "\ufffd"
 """Stands for bytes that are not a whole character."""
@@ -41,8 +42,11 @@ class TokenForks:
         if beginning is None:
             self._program.notices.post(
                 Notice(
-                    "The answer can't go on from this token: another model wrote it, or it stands inside a character. "
-                    "Nothing was changed. Load the model that wrote it, or choose at the token before."
+                    Sentence(
+                        "The answer can't continue from this token: another model wrote it, or the token is only "
+                        "a part of a character. Nothing was changed. "
+                        "Load the model that wrote the answer, or choose the token before."
+                    )
                 )
             )
         else:
@@ -53,7 +57,9 @@ class TokenForks:
         message = self._shown.message(message_id)
         beginning = at_position(message, num_chars)
         if beginning is None:
-            self._program.notices.post(Notice("Put the cursor into an answer, behind the words that are to stay."))
+            self._program.notices.post(
+                Notice(Sentence("Put the cursor into an answer, after the words that you want to keep."))
+            )
         else:
             self._add(message, beginning, "Go on from here")
 
@@ -150,4 +156,6 @@ def _begins_inside(message: Message, token_index: int) -> bool:
 
 
 def _unended(record: Record) -> Record:
-    return structs.replace(record, reason=None, stop=None, error=None, ended_ms=0, hooks_told=(), figures=Figures())
+    return structs.replace(
+        record, reason=None, stop=None, error=None, error_parts=None, ended_ms=0, hooks_told=(), figures=Figures()
+    )

@@ -14,6 +14,7 @@ from app.costs.questions import PromptCosts, TokenCount
 from app.model.attachments import with_attachments
 from app.model.message import Message
 from app.model.unsent import Attachment
+from worker.sentence import Sentence
 
 NEARLY_FULL = 0.9
 
@@ -148,7 +149,7 @@ class ContextMeter(QObject):
         self._whole_cost = cost
         self.changed.emit()
 
-    def _on_failed(self, _why: str) -> None:
+    def _on_failed(self, _why: Sentence) -> None:
         self._cost = self._whole_cost = None
         self.changed.emit()
 

@@ -16,6 +16,7 @@ from app.costs.prompt_cost import cost_of
 from app.model.asking import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message
+from app.sentences import translated
 from worker import protocol
 from worker.protocol import (
     Event,
@@ -30,6 +31,7 @@ from worker.protocol import (
     Validate,
     Validated,
 )
+from worker.sentence import verbatim
 
 _AT_ONCE = 100
 """Messages: about two milliseconds."""
@@ -38,8 +40,8 @@ _AT_ONCE = 100
 class FormatCheck(QObject):
     """Whether a form can be used, by the worker that would use it."""
 
-    checked = Signal(str)
-    """What is wrong with the form; empty: nothing."""
+    checked = Signal(object)
+    """A `Sentence` on what is wrong with the form; empty: nothing."""
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
@@ -57,9 +59,9 @@ class FormatCheck(QObject):
     def _on_answered(self, event: Event) -> None:
         match event:
             case Validated():
-                self.checked.emit("" if event.ok else event.message)
+                self.checked.emit(verbatim("") if event.ok else event.sentence)
             case Failed():
-                self.checked.emit(event.message)
+                self.checked.emit(event.sentence)
             case _:
                 pass
 
@@ -102,7 +104,13 @@ class HookList(QObject):
 
     def _on_answered(self, event: Event) -> None:
         if isinstance(event, HooksListed):
-            self.listed.emit([msgspec.convert(hook, Hook, from_attributes=True) for hook in event.hooks])
+            hooks = [
+                msgspec.structs.replace(
+                    msgspec.convert(hook, Hook, from_attributes=True), problem=translated(hook.problem_sentence)
+                )
+                for hook in event.hooks
+            ]
+            self.listed.emit(hooks)
 
 
 class PromptCosts(QObject):
@@ -110,7 +118,7 @@ class PromptCosts(QObject):
 
     known = Signal(object)
     """A `Cost`."""
-    failed = Signal(str)
+    failed = Signal(object)
     """The worker can't make a prompt of that; why."""
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
@@ -164,7 +172,7 @@ class PromptCosts(QObject):
             case Planned(plans=[plan]):
                 self.known.emit(cost_of(plan, event.prefill_tokens_per_s))
             case Failed():
-                self.failed.emit(event.message)
+                self.failed.emit(event.sentence)
             case _:
                 pass
 

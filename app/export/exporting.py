@@ -24,6 +24,7 @@ from app.model.exports.markdown import markdown
 from app.model.exports.plain_text import plain_text
 from app.model.message import MessageId
 from app.model.store import Store
+from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from app.export.pages import FirstPage
@@ -80,7 +81,7 @@ class ExportResult(Struct, frozen=True):
 
     path: Path
     num_files: int
-    problems: tuple[str, ...] = ()
+    problems: tuple[Sentence, ...] = ()
 
 
 class Preview(Struct, frozen=True):
@@ -144,14 +145,16 @@ def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[Ex
         try:
             excerpt = _excerpt(store, request.scope, ids[0])
         except KeyError:
-            raise StoreError("That conversation was thrown away meanwhile. Nothing was written.") from None
+            raise StoreError(
+                Sentence("The conversation was moved to the trash in the meantime. Nothing was exported.")
+            ) from None
         num_messages = len(excerpt.messages)
         with contextlib.closing(export(excerpt, request.format, path, request.options)) as steps:
             for step in steps:
                 # The steps of a PDF also count layout and painting.
                 yield ExportProgress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
         return ExportResult(path, 1)
-    problems: list[str] = []
+    problems: list[Sentence] = []
     excerpts = _excerpts(store, request.scope, problems)
     with contextlib.closing(export_together(excerpts, len(ids), request.format, path, request.options)) as steps:
         for step in steps:
@@ -164,7 +167,7 @@ def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Genera
     folder.mkdir(parents=True, exist_ok=True)
     taken = {file.name.casefold() for file in folder.iterdir()}
     made: list[Path] = []
-    problems: list[str] = []
+    problems: list[Sentence] = []
     try:
         for excerpt in _excerpts(store, request.scope, problems):
             path = folder / file_name(excerpt.conversation.name, suffix(request.format), taken)
@@ -217,13 +220,15 @@ def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options) -> I
         yield from _TEXT_FORMATS[format_](excerpt, options)
 
 
-def _excerpts(store: Store, scope: Scope, problems: list[str]) -> Iterator[Excerpt]:
+def _excerpts(store: Store, scope: Scope, problems: list[Sentence]) -> Iterator[Excerpt]:
     """Read each conversation when its turn comes; one that was moved to the trash meanwhile is left out."""
     for conversation_id in scope.conversation_ids:
         try:
             excerpt = _excerpt(store, scope, conversation_id)
         except KeyError:
-            problems.append("A conversation was thrown away meanwhile; it was left out.")
+            problems.append(
+                Sentence("One conversation was moved to the trash in the meantime, so it was not exported.")
+            )
         else:
             yield excerpt
 

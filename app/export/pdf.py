@@ -32,6 +32,7 @@ from app.export.wide import WideCharacters
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress, whole_file
+from worker.sentence import Sentence
 
 _PRINTER_DPI = 1200
 
@@ -84,7 +85,7 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
         yield Progress(total // 2, total)
     painter = QPainter(writer)
     if not painter.isActive():
-        raise OSError(None, "The PDF could not be painted")
+        raise OSError(None, Sentence("the PDF could not be created"))
     painter.scale(_PRINTER_DPI / DPI, _PRINTER_DPI / DPI)
     try:
         num_pages = document.pageCount()

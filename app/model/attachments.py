@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from app.model.sizes import size_in_words
 from app.model.unsent import Attachment
+from worker.sentence import Sentence, SentenceError
 
 MOST_BYTES = 2_000_000
 """Of all files of one message."""
@@ -19,8 +19,8 @@ _LANGUAGE = re.compile(r"[a-z0-9+]{1,12}")
 _NAMES = {"txt": "text", "log": "text", "": "text"}
 
 
-class NotAttachedError(Exception):
-    """A file can't go with a message; its text says why and what to do."""
+class NotAttachedError(SentenceError):
+    """A file can't be attached; the sentence says why and what to do."""
 
 
 def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment:
@@ -28,19 +28,27 @@ def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment
     room = MOST_BYTES - sum(len(other.text) for other in others)
     try:
         if path.is_dir():
-            raise NotAttachedError(f"“{path.name}” is a folder. Attach the files in it that matter.")
+            raise NotAttachedError(Sentence("“{name}” is a folder. Attach files from it instead.", name=path.name))
         num_bytes = path.stat().st_size
         if num_bytes > room:
             raise NotAttachedError(
-                f"“{path.name}” has {size_in_words(num_bytes)}. A message takes {size_in_words(MOST_BYTES)} of files. "
-                "Attach a part of it."
+                Sentence(
+                    "“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.",
+                    name=path.name,
+                    file_bytes=num_bytes,
+                    max_bytes=MOST_BYTES,
+                )
             )
         data = path.read_bytes()
     except OSError as error:
-        raise NotAttachedError(f"“{path.name}” can't be read ({error.strerror or error}).") from error
+        raise NotAttachedError(
+            Sentence("“{name}” can't be read ({error}).", name=path.name, error=error.strerror or error)
+        ) from error
     text = _decoded(data)
     if text is None:
-        raise NotAttachedError(f"“{path.name}” is no text. Bough reads text alone: save it as text, then attach that.")
+        raise NotAttachedError(
+            Sentence("“{name}” is not a text file. Save it as text, then attach the text.", name=path.name)
+        )
     return Attachment(name=path.name, text=text)
 
 

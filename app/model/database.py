@@ -16,6 +16,7 @@ from typing import Any
 
 from app.model.backups import Backups
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate, version_of
+from worker.sentence import Sentence, SentenceError
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
 _IN_USE = {"SQLITE_BUSY", "SQLITE_LOCKED"}
@@ -25,8 +26,8 @@ _WAL_PAGES = 8000
 """How long the log may get before a write copies it into the file itself; a thread of its own does so before."""
 
 
-class StoreError(Exception):
-    """The store can't be used; its text says what happened and what to do."""
+class StoreError(SentenceError):
+    """The store can't be used; the sentence says what happened and what to do."""
 
 
 class DamagedError(StoreError):
@@ -40,7 +41,7 @@ class SearchIndexError(StoreError):
 class Database:
     """One connection. Every method raises `StoreError`; none leaves half a change."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, why_read_only: str = "") -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, why_read_only: Sentence | None = None) -> None:
         """Use `open` or `open_read_only`. `why_read_only`: what whoever wants to write is told."""
         self._path = path
         self._connection = connection
@@ -73,14 +74,14 @@ class Database:
         return cls(path, connection)
 
     @classmethod
-    def open_read_only(cls, path: Path, why: str) -> Database:
+    def open_read_only(cls, path: Path, why: Sentence) -> Database:
         """Open what can be read of the file, or of its backups; `why` it can't be opened as it should be."""
         for connection in _readable(path):
-            return cls(path, connection, f"{why} What is there can be read.")
+            return cls(path, connection, Sentence("{why} You can still read your conversations.", why=why))
         for backup in Backups(path).files():
             for connection in _readable(backup):
-                told = f"{why} What you see is the backup {backup}; it can be read."
-                return cls(path, connection, told)
+                why = Sentence("{why} You see the backup {file}, which can only be read.", why=why, file=backup)
+                return cls(path, connection, why)
         connection = sqlite3.connect(":memory:", isolation_level=None)
         migrate(connection)
         connection.execute("PRAGMA query_only = ON")
@@ -118,7 +119,7 @@ class Database:
             yield
             return
         if self.why_read_only:
-            raise StoreError(f"Nothing can be changed now. {self.why_read_only}")
+            raise StoreError(Sentence("Nothing can be changed now. {why}", why=self.why_read_only))
         with _saying_why(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -158,8 +159,13 @@ def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
         Backups(path).make(connection, before_version=len(MIGRATIONS))
     except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
         raise StoreError(
-            f"The conversations in {path} were written by an older Bough. They are brought up to date once a backup is "
-            f"made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again."
+            Sentence(
+                "The conversations in {path} come from an older version of Bough. "
+                "Bough makes a backup before it updates them, and the backup failed ({error}). Nothing was changed. "
+                "Free some disk space, then start Bough again.",
+                path=path,
+                error=error,
+            )
         ) from error
 
 
@@ -185,9 +191,9 @@ def _readable(path: Path) -> Generator[sqlite3.Connection]:
 def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connection:
     """A connection that may not write and has all our tables: the one given, or a copy in memory."""
     if not path.stat().st_size:
-        raise StoreError(f"{path} is empty.")
+        raise StoreError(Sentence("{path} is empty.", path=path))
     if application_of(connection) != APPLICATION_ID:
-        raise StoreError(f"{path} belongs to another program.")
+        raise StoreError(Sentence("{path} belongs to another program.", path=path))
     if version_of(connection) < len(MIGRATIONS):
         memory = sqlite3.connect(":memory:", isolation_level=None)
         connection.backup(memory)
@@ -211,12 +217,19 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
     (num_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if num_tables and application_of(connection) != APPLICATION_ID:
         raise StoreError(
-            f"{path} belongs to another program. Nothing was changed; give Bough another folder (--data-dir)."
+            Sentence(
+                "{path} belongs to another program. Nothing was changed. "
+                "Choose another folder for Bough with --data-dir.",
+                path=path,
+            )
         )
     if version_of(connection) > len(MIGRATIONS):
         raise StoreError(
-            f"The conversations in {path} were written by a newer Bough. Nothing was changed; "
-            "open them with that version."
+            Sentence(
+                "The conversations in {path} come from a newer version of Bough. Nothing was changed. "
+                "Open them with that version.",
+                path=path,
+            )
         )
 
 
@@ -251,25 +264,43 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
     name = "_".join(full_name.split("_")[:2])
     if name == "SQLITE_FULL":
         return StoreError(
-            f"The disk is full, so {path} could not be written. What was stored before is kept. "
-            "Free some space, then try again."
+            Sentence(
+                "The disk is full, so {path} could not be saved. Everything saved before is kept. "
+                "Free some disk space, then try again.",
+                path=path,
+            )
         )
     if name in _IN_USE:
         return StoreError(
-            f"Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment."
+            Sentence(
+                "Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment.",
+                path=path,
+            )
         )
     # SQLite quotes a broken schema in what it says, and Python can't read that.
     if name in _DAMAGED or isinstance(error, UnicodeDecodeError):
         kind = SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError
         return kind(
-            f"The conversations in {path} are damaged ({error}). Nothing was changed. "
-            "Put a backup in the file's place, or move it away to begin with an empty one."
+            Sentence(
+                "The conversations in {path} are damaged ({error}). Nothing was changed. "
+                "Replace the file with a backup, or move it away to start with an empty one.",
+                path=path,
+                error=error,
+            )
         )
     if name in _NOT_ALLOWED or isinstance(error, OSError):
         return StoreError(
-            f"The conversations in {path} can't be opened or written ({error}). Nothing was changed. "
-            "See that you may write to the file and its folder, or name another folder with --data-dir."
+            Sentence(
+                "The conversations in {path} can't be opened or saved ({error}). Nothing was changed. "
+                "Check that you may write to the file and its folder, or choose another folder with --data-dir.",
+                path=path,
+                error=error,
+            )
         )
     return StoreError(
-        f"The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again."
+        Sentence(
+            "The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again.",
+            path=path,
+            error=error,
+        )
     )

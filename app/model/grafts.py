@@ -19,6 +19,7 @@ from app.model.rows import CONVERSATION_COLUMNS, conversations_in, encoded
 from app.model.trash import Trash
 from app.model.tree import Choices
 from app.model.words import indexed
+from worker.sentence import Sentence, SentenceError
 
 _MAX_ID = 2**53
 """Ids are read by programs, too, whose integers end here."""
@@ -262,26 +263,30 @@ def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, .
     )
 
 
+class GraftError(SentenceError):
+    """A conversation is not consistent; the sentence says why."""
+
+
 def checked(graft: Graft) -> Graft:
     """Return a graft whose links hold: each parent is there and stands before, one message is the topmost.
 
-    Raises `ValueError` with a sentence.
+    Raises `GraftError`.
     """
     seen: set[MessageId] = set()
     for message in graft.messages:
         if message.id in seen:
-            raise ValueError(f"two of its messages have the id {message.id}")
+            raise GraftError(Sentence("two messages have the id {id}", id=str(message.id)))
         if message.parent_id is not None and message.parent_id not in seen:
-            raise ValueError(f"the parent of its message {message.id} does not stand before it")
+            raise GraftError(Sentence("message {id} comes before its parent", id=str(message.id)))
         if message.parent_id is None and seen:
-            raise ValueError(f"its message {message.id} has no parent, as only the first may")
+            raise GraftError(Sentence("message {id} has no parent", id=str(message.id)))
         seen.add(message.id)
         if not _are_times(message.created_ms, message.starred_ms, message.pinned_ms):
-            raise ValueError(f"a time of its message {message.id} is none")
+            raise GraftError(Sentence("message {id} has an invalid time", id=str(message.id)))
     if not _are_times(graft.created_ms, graft.updated_ms, graft.pinned_ms, graft.archived_ms):
-        raise ValueError("one of its times is none")
+        raise GraftError(Sentence("it has an invalid time"))
     if graft.root_id not in seen:
-        raise ValueError("the message that it begins with is not there")
+        raise GraftError(Sentence("its first message is missing"))
     parents = {message.id: message.parent_id for message in graft.messages}
     choices = {
         parent: child

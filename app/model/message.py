@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct, structs
 
+from worker.sentence import Sentence, SentenceParts, received
+
 MessageId: TypeAlias = int
 
 Role: TypeAlias = Literal["root", "system", "user", "assistant", "note"]
@@ -159,9 +161,21 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     stop: str | None = None
     error: str | None = None
     """Why it failed or was interrupted, as a sentence."""
+    error_parts: SentenceParts | None = None
+    """The same sentence for translation; older versions of Bough did not store it."""
     ended_ms: int = 0
     """When it ended, in milliseconds since 1970; 0: it has not, or nobody noted it."""
     figures: Figures = Figures()
+
+    @property
+    def error_sentence(self) -> Sentence | None:
+        return None if self.error is None else received(self.error, self.error_parts)
+
+
+def with_error(record: Record | None, error: Sentence | None) -> Record:
+    """Return the record of an answer that failed, was interrupted (None: by the user), or could not be read."""
+    text, parts = (None, None) if error is None else (str(error), error.parts)
+    return structs.replace(record or Record(), error=text, error_parts=parts, reason=None, stop=None)
 
 
 def numbered(record: Record, number: int) -> Record:

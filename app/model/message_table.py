@@ -18,6 +18,7 @@ from app.model.reach import in_sight
 from app.model.rows import COLUMNS, encoded, message_in, unreadable
 from app.model.tree import Tree
 from app.model.words import indexed
+from worker.sentence import Sentence
 
 _NO_TOKENS: Mapping[MessageId, Sequence[Drawn]] = {}
 
@@ -28,9 +29,9 @@ class MessageTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._pieces = Pieces(database)
-        self._problems: list[str] = []
+        self._problems: list[Sentence] = []
 
-    def take_problems(self) -> list[str]:
+    def take_problems(self) -> list[Sentence]:
         """Return what could not be read since the last call, as sentences."""
         problems, self._problems = self._problems, []
         return problems

@@ -17,6 +17,7 @@ from msgspec import Struct
 from app.model.backups import Backups, refuse_unsound
 from app.model.database import StoreError
 from app.model.presence import Presence
+from worker.sentence import Sentence
 
 State: TypeAlias = Literal["unknown", "sound", "damaged"]
 Reason: TypeAlias = Literal["daily", "update", "restore"]
@@ -54,13 +55,19 @@ def put_back(store: Path, backup: Path) -> Path:
         with contextlib.closing(presence), presence.alone() as is_alone:
             if not is_alone:
                 raise StoreError(
-                    "Another Bough has these conversations open, so nothing was put back. "
-                    "Close it, then put the backup back again."
+                    Sentence(
+                        "Another Bough has these conversations open, so nothing was restored. "
+                        "Close it, then restore the backup again."
+                    )
                 )
             return _exchanged(store, backup)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
-            f"The backup {backup.name} could not be put back ({error}). Your conversations are as they were."
+            Sentence(
+                "The backup {backup} could not be restored ({error}). Your conversations are unchanged.",
+                backup=backup.name,
+                error=error,
+            )
         ) from error
 
 

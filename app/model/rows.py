@@ -7,7 +7,8 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from app.model.message import Conversation, Message, MessageId, Record, Role, State
+from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error
+from worker.sentence import Sentence
 
 COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms, pinned_ms"
 
@@ -22,17 +23,24 @@ def encoded(record: Record | None) -> bytes | None:
     return None if record is None else msgspec.json.encode(record)
 
 
-def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
-    """Return the message of a row, as far as it can be read, and what is wrong with it (empty: nothing)."""
+def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
+    """Return the message of a row, as far as it can be read, and what is wrong with it (None: nothing)."""
     message_id, parent_id, role, text, state, created_ms, found, name, starred_ms, pinned_ms = row
-    trouble = ""
+    trouble = None
     record = None
     try:
         record = None if found is None else _record_of.decode(found)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
-        trouble = f"How message {message_id} came about can't be read; its text is there."
+        trouble = Sentence(
+            "The record of how message {message} was made can't be read. Its text is intact.", message=str(message_id)
+        )
     if role not in _ROLES or state not in _STATES:
-        trouble = f"Message {message_id} is of an unknown kind ({role}, {state}); its text is there."
+        trouble = Sentence(
+            "Message {message} has an unknown type ({role}, {state}). Its text is intact.",
+            message=str(message_id),
+            role=role,
+            state=state,
+        )
         role, state = role if role in _ROLES else "assistant", state if state in _STATES else "complete"
     # A broken page has anything in its columns.
     if not isinstance(text, str) or not isinstance(parent_id, int | None):
@@ -52,12 +60,13 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, str]:
     return message, trouble
 
 
-def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, str]:
+def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, Sentence]:
     """Return what stands for a message of which only its place is known, and what to tell of it."""
-    trouble = (
-        f"Message {message_id} can't be read: its part of the file is damaged. It was set aside; the others are there."
+    trouble = Sentence(
+        "Message {message} can't be read because this part of the file is damaged. The other messages are intact.",
+        message=str(message_id),
     )
-    record = Record(error=trouble)
+    record = with_error(None, trouble)
     role = "root" if parent_id is None else "assistant"
     return Message(id=message_id, parent_id=parent_id, role=role, text="", state="failed", record=record), trouble
 

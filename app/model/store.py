@@ -21,12 +21,13 @@ from app.model.conversation_table import ConversationTable
 from app.model.database import Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
-from app.model.message import Conversation, Message, MessageId, Record, Role, State, without_tokens
+from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error, without_tokens
 from app.model.message_table import MessageTable
 from app.model.preparations import Preparations
 from app.model.presence import Presence
 from app.model.search import Search
 from app.model.trash import Trash
+from worker.sentence import Sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +60,9 @@ class Store:
     Every method, of the tables too, raises `StoreError` if the file can't be used.
     """
 
-    def __init__(self, path: Path, *, patience_ms: int = _TIMEOUT_MS, read_only_because: str | None = None) -> None:
+    def __init__(
+        self, path: Path, *, patience_ms: int = _TIMEOUT_MS, read_only_because: Sentence | None = None
+    ) -> None:
         """Open the database at `path`, or create it.
 
         `read_only_because`: why it could not be opened for writing; then whatever is readable of it is opened, and
@@ -76,8 +79,12 @@ class Store:
             except OSError as error:
                 self._database.close()
                 raise StoreError(
-                    f"{error.filename} can't be written ({error.strerror}). Nothing was changed. "
-                    "See that you may write to its folder, or name another one with --data-dir."
+                    Sentence(
+                        "{file} can't be written ({error}). Nothing was changed. "
+                        "Check that you may write to its folder, or choose another one with --data-dir.",
+                        file=error.filename,
+                        error=error.strerror,
+                    )
                 ) from error
         self.messages = MessageTable(self._database)
         self.conversations = ConversationTable(self._database)
@@ -94,11 +101,11 @@ class Store:
             self._presence.close()
 
     @property
-    def why_read_only(self) -> str:
-        """Why nothing can be changed, as a sentence; empty if the store can be changed."""
+    def why_read_only(self) -> Sentence | None:
+        """Why nothing can be changed; None if the store can be changed."""
         return self._database.why_read_only
 
-    def clean_up(self, interrupted: str) -> bool:
+    def clean_up(self, interrupted: Sentence) -> bool:
         """End what a killed program left streaming, and delete what has been in the trash for long.
 
         Return whether that was done. It is not while another program has the store open: that one may be streaming, or
@@ -172,7 +179,7 @@ class Store:
             if step.root_id in there:
                 self.conversations.set(conversation_id, "root_id", step.root_id)
 
-    def interrupt_streaming(self, error: str) -> int:
+    def interrupt_streaming(self, error: Sentence) -> int:
         """Mark the answers that a killed program left streaming as stopped; return how many there were."""
         messages = self.messages.streaming()
         if messages:
@@ -225,8 +232,10 @@ class Store:
         with contextlib.nullcontext(True) if self._presence is None else self._presence.alone() as is_alone:
             if not is_alone:
                 raise StoreError(
-                    "Another Bough has these conversations open, so nothing was deleted. "
-                    "Close it, then empty the trash again."
+                    Sentence(
+                        "Another Bough has these conversations open, so nothing was deleted. "
+                        "Close it, then empty the trash again."
+                    )
                 )
             yield
 
@@ -241,9 +250,8 @@ class Store:
             return self.trash.delete(conversation_ids, branch_ids)
 
 
-def _interrupted(message: Message, error: str) -> Message:
-    record = msgspec.structs.replace(message.record or Record(), error=error, reason=None, stop=None)
-    return msgspec.structs.replace(message, state="stopped", record=record)
+def _interrupted(message: Message, error: Sentence) -> Message:
+    return msgspec.structs.replace(message, state="stopped", record=with_error(message.record, error))
 
 
 def _now_ms() -> int:

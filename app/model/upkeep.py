@@ -18,6 +18,7 @@ from app.model.backups import Backups, NotSoundError, StoppedError
 from app.model.database import set_up
 from app.model.erasing import delete_marked
 from app.model.kept_files import KeptFiles
+from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ _PATIENCE_S = 10.0
 class Upkeep:
     """The thread, from now until it is closed. `report` is called in it, with a sentence, where something is wrong."""
 
-    def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[str], None]) -> None:
+    def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[Sentence], None]) -> None:
         self._path = store
         self._backups = Backups(store)
         self._kept_files = kept_files
@@ -142,9 +143,19 @@ class Upkeep:
             _log.error("The store is damaged: %s", error)
             self._is_damaged = True
             kept = [file for file in self._backups.files() if "-replaced" not in file.name]
+            newest_intact = (
+                Sentence("The newest intact backup is {file}.", file=kept[0])
+                if kept
+                else Sentence("There is no intact backup.")
+            )
             self._report(
-                f"The conversations in {self._path} are damaged in places ({error}). What can be read is shown. "
-                + (f"The newest sound backup is {kept[0]}." if kept else "There is no sound backup.")
+                Sentence(
+                    "The conversations in {path} are partly damaged ({error}). "
+                    "Bough shows everything that can be read. {backup}",
+                    path=self._path,
+                    error=error,
+                    backup=newest_intact,
+                )
             )
             return
         if not _has_sound_index(file):

@@ -12,6 +12,7 @@ from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
 from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import CacheOptions, Failed, LoadModel, ModelLoaded
+from worker.sentence import Sentence, verbatim
 
 _REFUSED_BITS = "`cache.kv_bits`"
 
@@ -56,7 +57,7 @@ def replay_answers(
                 else:
                     yield from _replay(client, request, loaded, kv_bits, number, len(requests))
     except WorkerExitedError:
-        yield _not_run(runs[-1][1].answer, "The worker that runs the model died.")
+        yield _not_run(runs[-1][1].answer, Sentence("The model process stopped."))
     finally:
         client.stop()
 
@@ -84,25 +85,27 @@ def _model_and_bits(message: Message, model: str | None) -> tuple[str, int | Non
     return model or record.model, record.kv_bits
 
 
-def _load(client: WorkerClient, name: str, kv_bits: int | None) -> tuple[ModelLoaded | None, int | None, str]:
+def _load(
+    client: WorkerClient, name: str, kv_bits: int | None
+) -> tuple[ModelLoaded | None, int | None, Sentence | None]:
     """Load a model with its former KV cache bits; return it, the bits, and why it can't be loaded."""
     if not name:
-        return None, None, "Which model wrote it is not known; name one with --model."
+        return None, None, verbatim("The model that wrote it is unknown. Name one with --model.")
     bits = kv_bits if kv_bits == 4 or kv_bits == 8 else None
     request_id = f"load {name} {bits}"
     client.send(LoadModel(request_id=request_id, model=name, cache=CacheOptions(disk_limit_bytes=0, kv_bits=bits)))
     while True:
         match client.receive():
             case ModelLoaded(request_id=found) as loaded if found == request_id:
-                return loaded, bits, ""
+                return loaded, bits, None
             case Failed(request_id=found) as failed if found == request_id:
                 if bits is not None and _REFUSED_BITS in failed.message:
                     return _load(client, name, None)
-                return None, None, failed.message
+                return None, None, failed.sentence
             case _:
                 pass
 
 
-def _not_run(message: Message, why_not: str) -> Verdict:
+def _not_run(message: Message, why_not: Sentence | None) -> Verdict:
     model = "" if message.record is None else message.record.model
     return Verdict(message_id=message.id, model=model, matched=False, error=why_not)

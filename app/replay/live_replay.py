@@ -11,16 +11,17 @@ from app.model.message import Message
 from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
 from worker.protocol import Command, Event
+from worker.sentence import Sentence
 
 
-def why_not(session: ModelSession, message: Message) -> str:
+def why_not(session: ModelSession, message: Message) -> Sentence | None:
     """Return why an answer can't be replayed now, as a sentence; empty if it can."""
     if session.info is None:
-        return "No model is loaded that could run it again. Wait until it is, or load one."
+        return Sentence("No model is loaded to run the answer again. Wait until one is, or load one.")
     record = message.record
     if record is not None and record.model and record.model != session.name:
-        return f"{record.model} wrote this answer. Open that model, then run the answer again."
-    return why_not_replayable(message) or ""
+        return Sentence("“{model}” wrote this answer. Open that model, then run the answer again.", model=record.model)
+    return why_not_replayable(message)
 
 
 class LiveReplay(QObject):

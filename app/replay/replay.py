@@ -30,6 +30,7 @@ from worker.protocol import (
     Tokenize,
     Tokenized,
 )
+from worker.sentence import Sentence
 
 _MAX_DIFFERENCES = 16
 """With so many differences it is another answer; the rest is not compared."""
@@ -42,14 +43,16 @@ _NUM_EXTRA_FOR_TEXT = 3
 _ENDINGS = {"eos", "stop", "constraint", "hook"}
 
 
-def why_not_replayable(message: Message) -> str | None:
+def why_not_replayable(message: Message) -> Sentence | None:
     """Return why an answer can't be replayed, as a sentence; None if it can."""
     if message.role != "assistant" or not message.text:
-        return "This is no answer of a model."
+        return Sentence("This is not an answer of a model.")
     if message.record is None or not message.record.token_ids:
-        return "Of this answer no tokens are known: it was imported, edited, or cut by an older Bough."
+        return Sentence(
+            "The tokens of this answer are unknown: it was imported, edited, or cut by an older version of Bough."
+        )
     if message.record.origins and len(message.record.origins) != len(message.record.token_ids):
-        return "The record of this answer is damaged: not of all its tokens it says how they came."
+        return Sentence("The record of this answer is damaged: it does not say where all tokens come from.")
     return None
 
 
@@ -133,7 +136,7 @@ class Replay:
 
     def stop(self) -> Command:
         """Stop the replay; return the command that cancels the current request."""
-        self._end("It was stopped.")
+        self._end(Sentence("The run was stopped."))
         return Cancel(request_id=f"{self._request_id}-stop", target=self._request_id)
 
     def take(self, event: Event) -> list[Command]:
@@ -173,7 +176,9 @@ class Replay:
             if self._runs[0].seed is not None or self._runs[0].sampling.temperature == 0:
                 return self._ask(self._runs[0].begin)
             run = self._runs.pop(0)
-            self._remark(f"The seed of tokens {run.begin + 1:,} to {run.end:,} is not known.")
+            self._remark(
+                Sentence("The seed of the tokens {first} to {last} is unknown.", first=run.begin + 1, last=run.end)
+            )
         self._end()
         return []
 
@@ -263,7 +268,7 @@ class Replay:
         is_other = self._compare(self._tokens) if self._is_in_one_go else self._is_cancelled
         if not is_other and self._place < run.end:
             if event.choices[0].reason == "length":
-                self._remark(f"The model's context ends at token {self._place:,}.")
+                self._remark(Sentence("The model's context ends at token {position}.", position=self._place))
                 self._end()
                 return []
             # It ended where the stored answer continues.
@@ -274,7 +279,7 @@ class Replay:
         elif not is_other and run.is_last:
             self._compare_end(event)
         if is_other and (self._is_in_one_go or len(self._differences) >= _MAX_DIFFERENCES):
-            self._remark(f"What comes after token {self._place:,} was not compared.")
+            self._remark(Sentence("The tokens after token {position} were not compared.", position=self._place))
             self._end()
             return []
         if is_other and self._place < run.end:
@@ -291,8 +296,12 @@ class Replay:
         before = self._record.figures.prompt_tokens - begin
         if self._record.figures.prompt_tokens and not self._has_healed and before != self._prompt_tokens:
             self._add_reason(
-                f"What it answers has {self._prompt_tokens:,} tokens and had {before:,}: a message above it, the chat "
-                "template or what that is given is another."
+                Sentence(
+                    "The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, "
+                    "the chat template, or its options have changed.",
+                    num_tokens=self._prompt_tokens,
+                    num_before=before,
+                )
             )
 
     @property
@@ -307,28 +316,36 @@ class Replay:
         self._is_end_compared = True
         if choice.reason != reason or not self._message.text.endswith(self._text):
             self._differ(len(self._ids), None)
-            self._remark(f"It ended by {choice.reason}, and then by {reason}.")
+            self._remark(
+                Sentence(
+                    "It ended with “{reason}” now and with “{before}” before.", reason=choice.reason, before=reason
+                )
+            )
 
     def _failed(self, event: Failed) -> list[Command]:
         if self._hooks and event.kind in {"hook_failed", "bad_request"}:
             names = ", ".join(self._hooks)
             self._add_reason(
-                f"Its hooks ({names}) can't be used as they were, so it was drawn without: {event.message}"
+                Sentence(
+                    "Its hooks ({names}) can't be used as before, so it was sampled without them: {error}",
+                    names=names,
+                    error=event.sentence,
+                )
             )
             self._hooks = ()
             return self._ask(self._begin)
-        self._end(event.message)
+        self._end(event.sentence)
         return []
 
-    def _add_reason(self, reason: str) -> None:
+    def _add_reason(self, reason: Sentence) -> None:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
-    def _remark(self, remark: str) -> None:
+    def _remark(self, remark: Sentence) -> None:
         if remark not in self._remarks:
             self._remarks.append(remark)
 
-    def _end(self, error: str | None = None) -> None:
+    def _end(self, error: Sentence | None = None) -> None:
         if self._differences and not self._reasons:
             self._add_reason(rounding(self._differences[0], self._record))
         self.verdict = Verdict(

@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from app.model.message import ORIGINS, MessageId, Record
 from worker.protocol import ModelLoaded
+from worker.sentence import Sentence, joined, verbatim
 
 DRAWN = frozenset(ORIGINS[origin] for origin in ("sampled", "forced", "draft"))
 """Origins of tokens that come again if nothing changed. Tokens at a join depend on the text around it."""
-_ROUNDING = "Models compute with rounding that depends on how much is read at once."
+_ROUNDING = Sentence("Models round differently depending on how much they read at once.")
 _ROUNDING_LOGPROB = 0.05
 """Rounding may swap tokens whose log-probabilities differ by no more than this."""
 
@@ -48,109 +49,142 @@ class Verdict(Struct, frozen=True, kw_only=True):
     is_text_spelled: bool | None = None
     """Whether the stored tokens spell the stored text. None means unknown."""
     differences: tuple[Difference, ...] = ()
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Sentence, ...] = ()
     """Changes since the answer was written, as sentences; if there are none, another explanation of differences."""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Sentence, ...] = ()
     """Tokens that were not compared and why, as sentences."""
-    error: str | None = None
+    error: Sentence | None = None
     """Why the answer could not be replayed, as a sentence."""
 
 
-def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[str]:
+def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Sentence]:
     """Return what changed since the answer was written, as sentences."""
-    found: list[str] = []
+    found: list[Sentence] = []
     others = sorted(
         f"{name} {record.versions.get(name, '–')} → {loaded.versions.get(name, '–')}"
         for name in record.versions.keys() | loaded.versions.keys()
         if record.versions.get(name) != loaded.versions.get(name)
     )
     if not record.model_identity:
-        found.append("Which weights wrote it is not known.")
+        found.append(Sentence("The weights that wrote it are unknown."))
     elif others:
-        found.append(f"Other libraries: {', '.join(others)}.")
+        found.append(Sentence("Other library versions: {versions}.", versions=", ".join(others)))
     elif record.model_identity != loaded.identity:
-        found.append("Other weights, another configuration, or another kind of device.")
+        found.append(Sentence("Other weights, another configuration, or another type of device."))
     if record.kv_bits != kv_bits:
-        now, then = _bits_in_words(kv_bits), _bits_in_words(record.kv_bits)
-        found.append(f"What was read is kept {now}, and was {then}.")
+        now, then = _precision(kv_bits), _precision(record.kv_bits)
+        found.append(Sentence("The cache has {now} now and had {then} before.", now=now, then=then))
     found += [
-        f"The hook {hook.name} was switched off on the way: it was too slow."
+        Sentence("The hook “{name}” was turned off during the answer because it was too slow.", name=hook.name)
         for hook in record.hooks_told
         if hook.is_off
     ]
     found += [
-        f"A hook forked it behind token {part.end:,}: alone, without the other branch, it may decide otherwise there."
+        Sentence(
+            "A hook forked it after token {position}. Without the other branch, the hook may decide differently.",
+            position=part.end,
+        )
         for part in record.earlier
         if part.has_forked
     ]
     return found
 
 
-def undrawn(record: Record) -> list[str]:
+def undrawn(record: Record) -> list[Sentence]:
     """Return which tokens the model did not sample freely, as sentences."""
     counts = {letter: record.origins.count(letter) for letter in set(record.origins) - DRAWN}
     healed, recut, given = (counts.get(ORIGINS[origin], 0) for origin in ("healed", "recut", "given"))
-    found: list[str] = []
+    found: list[Sentence] = []
     if healed:
-        found.append(f"{healed:,} of its tokens heal a seam: nobody drew them freely, so they are not compared.")
+        found.append(
+            Sentence(
+                "{num_tokens} of its tokens complete the given text. "
+                "They were not sampled freely, so they are not compared.",
+                num_tokens=healed,
+            )
+        )
     if recut:
         found.append(
-            f"{recut:,} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared."
+            Sentence(
+                "{num_tokens} of its tokens were changed where it was cut. "
+                "They were not sampled freely, so they are not compared.",
+                num_tokens=recut,
+            )
         )
     if given:
-        found.append(f"{given:,} of its tokens were given: nobody drew them freely, so they are not compared.")
+        found.append(
+            Sentence(
+                "{num_tokens} of its tokens were given. They were not sampled freely, so they are not compared.",
+                num_tokens=given,
+            )
+        )
     return found
 
 
-def _bits_in_words(kv_bits: int | None) -> str:
-    return "in the bits that it computes in" if kv_bits is None else f"in {kv_bits} bits"
+def _precision(kv_bits: int | None) -> Sentence:
+    return Sentence("full precision") if kv_bits is None else Sentence("{num_bits} bits", num_bits=kv_bits)
 
 
-def rounding(difference: Difference, record: Record) -> str:
+def rounding(difference: Difference, record: Record) -> Sentence:
     """Return an explanation of a difference if nothing is known to have changed."""
     stored, drawn, then = difference.stored_logprob, difference.drawn_logprob, difference.recorded_logprob
     if then is not None and stored is not None and abs(then - stored) > _ROUNDING_LOGPROB:
-        return (
-            f"All that the record tells is as it was, but the stored token's log-probability was {then:.3f} and is "
-            f"{stored:.3f}: something computes otherwise."
+        return Sentence(
+            "Everything in the record is unchanged, but the log-probability of the stored token was {then} and is "
+            "{now} now. Something computes differently.",
+            then=f"{then:.3f}",
+            now=f"{stored:.3f}",
         )
     if record.sampling.temperature == 0 and stored is not None and drawn is not None:
         near = abs(stored - drawn)
         if near <= _ROUNDING_LOGPROB:
-            return f"The two tokens were as likely as each other, within {near:.4f}. {_ROUNDING}"
-    return f"All that the record tells is as it was. {_ROUNDING}"
+            within = f"{near:.4f}"
+            equal = Sentence("The two tokens were almost equally likely (within {difference}).", difference=within)
+            return joined([equal, _ROUNDING])
+    return joined([Sentence("Everything in the record is unchanged."), _ROUNDING])
 
 
-def sentences(verdict: Verdict) -> list[str]:
+def sentences(verdict: Verdict) -> list[Sentence]:
     """Return a verdict as sentences, the outcome first."""
     lines = [_outcome(verdict)]
     if verdict.is_text_spelled is False:
-        lines.append("Its stored tokens do not say its text.")
+        lines.append(Sentence("Its stored tokens do not spell its text."))
     if verdict.differences:
         lines.append(_first(verdict.differences[0]))
     return [*lines, *verdict.reasons, *verdict.remarks]
 
 
-def _outcome(verdict: Verdict) -> str:
+def _outcome(verdict: Verdict) -> Sentence:
     if verdict.error is not None:
-        return f"It could not be run again. {verdict.error}"
+        return Sentence("It could not be run again. {error}", error=verdict.error)
     if not verdict.num_compared and not verdict.differences:
-        return "It ended as it did." if verdict.matched else "Nothing of it could be drawn again."
+        if verdict.matched:
+            return Sentence("It ended as before.")
+        return Sentence("None of it could be sampled again.")
     if not verdict.differences:
-        return f"It matched: {verdict.num_compared:,} of {verdict.num_tokens:,} tokens were drawn again."
-    number = len(verdict.differences)
-    place = verdict.differences[0].place + 1
-    return f"It did not match from token {place:,} on: {number:,} of {verdict.num_compared:,} came otherwise."
+        return Sentence(
+            "It matched: {num_compared} of {num_tokens} tokens were sampled again.",
+            num_compared=verdict.num_compared,
+            num_tokens=verdict.num_tokens,
+        )
+    return Sentence(
+        "It did not match from token {position} on: {num_other} of {num_compared} tokens are different.",
+        position=verdict.differences[0].place + 1,
+        num_other=len(verdict.differences),
+        num_compared=verdict.num_compared,
+    )
 
 
-def _first(difference: Difference) -> str:
-    then = _in_words(difference.stored_id, difference.stored_text, difference.stored_logprob)
-    now = _in_words(difference.drawn_id, difference.drawn_text, difference.drawn_logprob)
-    return f"There stood {then}, and now came {now}."
+def _first(difference: Difference) -> Sentence:
+    then = _token(difference.stored_id, difference.stored_text, difference.stored_logprob)
+    now = _token(difference.drawn_id, difference.drawn_text, difference.drawn_logprob)
+    return Sentence("The token was {then} and is {now} now.", then=then, now=now)
 
 
-def _in_words(token_id: int | None, text: str, logprob: float | None) -> str:
+def _token(token_id: int | None, text: str, logprob: float | None) -> Sentence:
     if token_id is None:
-        return "the end of the answer"
-    shown = json.dumps(text, ensure_ascii=False)
-    return shown if logprob is None else f"{shown} ({math.exp(logprob):.2%} likely)"
+        return Sentence("the end of the answer")
+    quoted = json.dumps(text, ensure_ascii=False)
+    if logprob is None:
+        return verbatim(quoted)
+    return Sentence("{token} ({probability} likely)", token=quoted, probability=f"{math.exp(logprob):.2%}")

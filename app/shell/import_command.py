@@ -15,6 +15,7 @@ from app.model.store import Store
 from app.model.typed_text import clean
 from app.places import Places
 from app.shell.terminal import print_error, print_json, print_line, run_to_end
+from worker.sentence import verbatim
 
 
 def run_import(store: Store, chosen: argparse.Namespace) -> int:
@@ -30,7 +31,7 @@ def run_plan(chosen: argparse.Namespace, places: Places) -> int:
 def _plan(chosen: argparse.Namespace, places: Places) -> Generator[Progress, None, Summary]:
     """Plan an import into the store, or into an empty one if there is none yet."""
     if places.store.exists():
-        with contextlib.closing(Store(places.store, read_only_because="A plan only reads.")) as store:
+        with contextlib.closing(Store(places.store, read_only_because=verbatim("A plan only reads."))) as store:
             return (yield from plan_import(store, chosen.files))
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(Store(Places.under(Path(folder)).store)) as store:
         return (yield from plan_import(store, chosen.files))

@@ -79,8 +79,8 @@ def _store(places: Places, *, is_written: bool) -> Store:
     except StoreError as error:
         if is_written:
             raise
-        store = Store(places.store, read_only_because=str(error))
-        print_error(store.why_read_only)
+        store = Store(places.store, read_only_because=error.sentence)
+        print_error(store.why_read_only or str(error))
         return store
 
 

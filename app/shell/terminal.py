@@ -47,7 +47,9 @@ def print_line(line: str) -> None:
 def print_json(value: Any) -> None:
     # JSON is UTF-8, whatever the terminal's encoding.
     sys.stdout.flush()
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    # A `Sentence` is written as its English text.
+    encoded = msgspec.json.encode(value, enc_hook=str)
+    sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
 
 
 def print_error(line: str) -> None:

@@ -32,8 +32,9 @@ from app.notices import (
     UndoArchive,
     UndoDelete,
 )
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
+from worker.sentence import verbatim
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,8 +102,9 @@ class Banner(QWidget):
         self._notice = notice
         self._card.setProperty("kind", notice.kind)
         repolish(self._card)
-        self.label.setText(notice.text)
-        self._card.setAccessibleName(notice.text)
+        text = translated(notice.text)
+        self.label.setText(text)
+        self._card.setAccessibleName(text)
         self.button.setText(self._button_text(notice.action))
         self.button.setVisible(notice.action is not None)
         self.set_theme(self._theme)
@@ -246,11 +248,11 @@ class NoticeCommands(QObject):
             self._banner.show_notice(notice)
 
     def _on_refused(self, why: str) -> None:
-        self._banner.show_notice(Notice(why, "warning"))
+        self._banner.show_notice(Notice(verbatim(why), "warning"))
 
     def _on_edit_cancelled(self, message_id: MessageId) -> None:
         text = self.tr("What you wrote was set aside. Edit the message to go on with it.")
-        self._banner.show_notice(Notice(text, action=EditAgain(message_id)))
+        self._banner.show_notice(Notice(verbatim(text), action=EditAgain(message_id)))
 
     def _on_editor_opened(self, _editor: object) -> None:
         self._banner.withdraw(EditAgain)
@@ -292,7 +294,7 @@ class NoticeCommands(QObject):
     def _show_folder(self, folder: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
             text = self.tr("It is in {}. Nothing here can show folders.").format(folder)
-            self._controller.program.notices.post(Notice(text))
+            self._controller.program.notices.post(Notice(verbatim(text)))
 
 
 class Announcements(QObject):
@@ -310,7 +312,7 @@ class Announcements(QObject):
     def _on_ended(self, message: Message) -> None:
         if self._controller.shown.opened is None or not self._controller.shown.has(message.id):
             return
-        error = worded(message.record.error or "") if message.record is not None else ""
+        error = translated(message.record.error_sentence or "") if message.record is not None else ""
         match message.state:
             case "complete":
                 text = self.tr("Answer finished")
@@ -325,7 +327,7 @@ class Announcements(QObject):
     def _on_notice(self, notice: Notice) -> None:
         conversation = self._controller.shown.conversation
         if notice.is_for(None if conversation is None else conversation.id):
-            self._announce(notice.text, is_urgent=notice.kind == "danger")
+            self._announce(translated(notice.text), is_urgent=notice.kind == "danger")
 
     def _announce(self, text: str, *, is_urgent: bool = False) -> None:
         event = QAccessibleAnnouncementEvent(self._window, text)

@@ -3026,928 +3026,84 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
 <context>
     <name>Sentences</name>
     <message>
-        <source>1 message was deleted for good.</source>
-        <translation>1 Nachricht wurde endgültig gelöscht.</translation>
-    </message>
-    <message>
         <source>1 message was pruned.</source>
         <translation>1 Nachricht wurde gestutzt.</translation>
     </message>
     <message>
-        <source>A JSON schema is an object. Write it as one, in {{ and }}.</source>
-        <translation>Ein JSON-Schema ist ein Objekt. Schreiben Sie es als eines, in {{ und }}.</translation>
-    </message>
-    <message>
-        <source>A bug in Bough ended this request ({name}: {error}). The worker goes on; try again.</source>
-        <translation>Ein Fehler in Bough hat diese Anfrage beendet ({name}: {error}). Der Modellprozess läuft weiter; versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>A choice is a list of texts, none of them empty. Name at least one.</source>
-        <translation>Eine Auswahl ist eine Liste von Texten, von denen keiner leer ist. Nennen Sie mindestens einen.</translation>
-    </message>
-    <message>
-        <source>A conversation was thrown away meanwhile; it was left out.</source>
-        <translation>Ein Gespräch wurde inzwischen weggeworfen; es wurde weggelassen.</translation>
-    </message>
-    <message>
-        <source>A hook forked it behind token {end}: alone, without the other branch, it may decide otherwise there.</source>
-        <translation>Ein Hook hat sie hinter Token {end} verzweigt: allein, ohne den anderen Zweig, entscheidet er dort vielleicht anders.</translation>
-    </message>
-    <message>
-        <source>A {what} is a text that is not empty. Write one.</source>
-        <translation>Hier ({what}) muss ein Text stehen, der nicht leer ist. Schreiben Sie einen.</translation>
-    </message>
-    <message>
-        <source>All that the record tells is as it was, but the stored token&apos;s log-probability was {then} and is {stored}: something computes otherwise.</source>
-        <translation>Alles, was die Aufzeichnung sagt, ist wie zuvor, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist {stored}: Etwas rechnet anders.</translation>
-    </message>
-    <message>
         <source>Another Bough has these conversations open, so nothing was deleted. Close it, then empty the trash again.</source>
-        <translation>Ein anderes Bough hat diese Gespräche offen, deshalb wurde nichts gelöscht. Schließen Sie es und leeren Sie den Papierkorb dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>Another Bough has these conversations open, so nothing was put back. Close it, then put the backup back again.</source>
-        <translation>Ein anderes Bough hat diese Gespräche offen, deshalb wurde nichts zurückgespielt. Schließen Sie es und spielen Sie die Sicherung dann noch einmal zurück.</translation>
+        <translation>Ein anderes Bough hat diese Gespräche geöffnet, deshalb wurde nichts gelöscht. Schließen Sie es, und leeren Sie den Papierkorb dann noch einmal.</translation>
     </message>
     <message>
         <source>Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment.</source>
         <translation>Ein anderes Programm schreibt gerade in {path}. Nichts wurde geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
-        <source>Banned phrases: a phrase is taken back before it is complete, and another way is taken from where it began.</source>
-        <translation>Verbotene Wendungen: Eine Wendung wird zurückgenommen, bevor sie vollständig ist, und von ihrem Anfang aus geht es anders weiter.</translation>
-    </message>
-    <message>
-        <source>Banned phrases: a phrase is taken back before it is complete, and another way is taken from where it began.
-
-What is compared is the text, not its tokens, folded so that capitals make no difference (&quot;İ&quot; included); a phrase may
-begin inside a word. Option: `phrases`.</source>
-        <translation>Verbotene Wendungen: Eine Wendung wird zurückgenommen, bevor sie vollständig ist, und von ihrem Anfang aus geht es anders weiter.
-
-Verglichen wird der Text, nicht seine Token; Groß- und Kleinschreibung machen keinen Unterschied (auch bei „İ“ nicht), und eine
-Wendung darf mitten in einem Wort beginnen. Einstellung: `phrases`.</translation>
-    </message>
-    <message>
-        <source>Bough ended while this was being written. What was written is kept.</source>
-        <translation>Bough wurde beendet, während dies geschrieben wurde. Was geschrieben war, ist noch da.</translation>
-    </message>
-    <message>
-        <source>Cannot rewind {num_tokens} tokens: there are {num_consumed}</source>
-        <translation>{num_tokens} Token lassen sich nicht zurücknehmen: Es gibt {num_consumed}</translation>
-    </message>
-    <message>
-        <source>Everything is stored again.</source>
-        <translation>Alles ist wieder gespeichert.</translation>
-    </message>
-    <message>
-        <source>How message {message_id} came about can&apos;t be read; its text is there.</source>
-        <translation>Wie Nachricht {message_id} entstanden ist, lässt sich nicht lesen; ihr Text ist da.</translation>
-    </message>
-    <message>
-        <source>It can&apos;t be copied for a fork.
-{error}</source>
-        <translation>Er lässt sich für eine Abzweigung nicht kopieren.
-{error}</translation>
-    </message>
-    <message>
-        <source>It did not match from token {place} on: {number} of {num_compared} came otherwise.</source>
-        <translation>Ab Token {place} stimmt sie nicht überein: {number} von {num_compared} kamen anders.</translation>
-    </message>
-    <message>
-        <source>It ended as it did.</source>
-        <translation>Sie endete wie zuvor.</translation>
-    </message>
-    <message>
-        <source>It ended by {reason}, and then by {reason_}.</source>
-        <translation>Sie endete mit {reason}, damals mit {reason_}.</translation>
-    </message>
-    <message>
-        <source>It forked: there would be over {max_choices} answers.</source>
-        <translation>Er zweigte ab: Es gäbe mehr als {max_choices} Antworten.</translation>
-    </message>
-    <message>
-        <source>It is not in the file that was imported.</source>
-        <translation>Es ist nicht in der importierten Datei.</translation>
-    </message>
-    <message>
-        <source>It is not in the file.</source>
-        <translation>Es ist nicht in der Datei.</translation>
-    </message>
-    <message>
-        <source>It matched: {num_compared} of {num_tokens} tokens were drawn again.</source>
-        <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
-    </message>
-    <message>
-        <source>It put the token {token_id}; the vocabulary has {vocabulary}.</source>
-        <translation>Er setzte das Token {token_id}; das Vokabular hat {vocabulary}.</translation>
-    </message>
-    <message>
-        <source>It put {token_id}, which the constraint forbids here. With `feed_constraint=False` it would stand all the same.</source>
-        <translation>Er setzte {token_id}, was die Antwortform hier verbietet. Mit `feed_constraint=False` stünde es trotzdem.</translation>
-    </message>
-    <message>
-        <source>It returned a list with {name}, no Decision.</source>
-        <translation>Er gab eine Liste mit {name} zurück, keine Decision.</translation>
-    </message>
-    <message>
-        <source>It returned {name}, no Decision.</source>
-        <translation>Er gab {name} zurück, keine Decision.</translation>
-    </message>
-    <message>
-        <source>It took back fewer than no tokens.</source>
-        <translation>Er nahm weniger als null Token zurück.</translation>
-    </message>
-    <message>
-        <source>It was deleted. Other conversations share its messages; these stay.</source>
-        <translation>Es wurde gelöscht. Andere Gespräche teilen seine Nachrichten; diese bleiben.</translation>
-    </message>
-    <message>
-        <source>It was stopped.</source>
-        <translation>Es wurde angehalten.</translation>
-    </message>
-    <message>
-        <source>Its mask leaves no token that could come here.</source>
-        <translation>Seine Maske lässt kein Token übrig, das hier kommen könnte.</translation>
-    </message>
-    <message>
-        <source>Its stored tokens do not say its text.</source>
-        <translation>Ihre gespeicherten Token ergeben nicht ihren Text.</translation>
-    </message>
-    <message>
-        <source>Its temperature is {temperature}: 0 or more is meant.</source>
-        <translation>Seine Temperatur ist {temperature}: Gemeint ist 0 oder mehr.</translation>
-    </message>
-    <message>
-        <source>Loading {model} was cancelled before it began.</source>
-        <translation>Das Laden von {model} wurde abgebrochen, bevor es begann.</translation>
-    </message>
-    <message>
-        <source>Loading {model} was cancelled.</source>
-        <translation>Das Laden von {model} wurde abgebrochen.</translation>
-    </message>
-    <message>
-        <source>Loading {model} was given up: another model was asked for meanwhile.</source>
-        <translation>Das Laden von {model} wurde aufgegeben: Inzwischen wurde ein anderes Modell verlangt.</translation>
-    </message>
-    <message>
-        <source>Message {message_id} can&apos;t be read: its part of the file is damaged. It was set aside; the others are there.</source>
-        <translation>Nachricht {message_id} lässt sich nicht lesen: Ihr Teil der Datei ist beschädigt. Sie wurde beiseitegelegt; die anderen sind da.</translation>
-    </message>
-    <message>
-        <source>Message {message_id} is of an unknown kind ({role}, {state}); its text is there.</source>
-        <translation>Nachricht {message_id} ist von unbekannter Art ({role}, {state}); ihr Text ist da.</translation>
-    </message>
-    <message>
-        <source>Models compute with rounding that depends on how much is read at once.</source>
-        <translation>Modelle rechnen mit Rundungen, die davon abhängen, wie viel auf einmal gelesen wird.</translation>
-    </message>
-    <message>
         <source>No model is loaded now.</source>
         <translation>Jetzt ist kein Modell geladen.</translation>
     </message>
     <message>
-        <source>No model is loaded that could run it again. Wait until it is, or load one.</source>
-        <translation>Es ist kein Modell geladen, das sie noch einmal rechnen könnte. Warten Sie, bis es geladen ist, oder laden Sie eines.</translation>
-    </message>
-    <message>
-        <source>No model is loaded. Load one, then ask again.</source>
-        <translation>Kein Modell ist geladen. Laden Sie eines und fragen Sie dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>No model is running, so there is no answer. Your message is kept. Open a model, then try again.</source>
-        <translation>Es läuft kein Modell, deshalb gibt es keine Antwort. Ihre Nachricht ist noch da. Öffnen Sie ein Modell, und versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.</source>
-        <translation>Keine Wiederholungen: Eine Antwort, die sich im Kreis dreht, wird bis zum Anfang des Kreises zurückgenommen und geht anders weiter.</translation>
-    </message>
-    <message>
-        <source>No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.
-
-A circle is a stretch of tokens that comes `times` times in a row and has at least `fewest` tokens in all. All but its
-first round is taken back, and the token that began the second round is not drawn there again. Options: `times`,
-`fewest`, `longest` (tokens of one round).</source>
-        <translation>Keine Wiederholungen: Eine Antwort, die sich im Kreis dreht, wird bis zum Anfang des Kreises zurückgenommen und geht anders weiter.
-
-Ein Kreis ist eine Strecke von Token, die `times` Mal nacheinander kommt und zusammen mindestens `fewest` Token hat. Alles bis auf
-die erste Runde wird zurückgenommen, und das Token, mit dem die zweite begann, wird dort nicht wieder gezogen. Einstellungen: `times`,
-`fewest`, `longest` (Token einer Runde).</translation>
-    </message>
-    <message>
-        <source>Nothing can be changed now. {why_read_only}</source>
-        <translation>Jetzt kann nichts geändert werden. {why_read_only}</translation>
-    </message>
-    <message>
-        <source>Nothing fits this constraint. Change it so that there is a text that does.</source>
-        <translation>Auf diese Antwortform passt nichts. Ändern Sie sie so, dass es einen Text gibt, der passt.</translation>
-    </message>
-    <message>
-        <source>Nothing of it could be drawn again.</source>
-        <translation>Nichts davon konnte noch einmal gezogen werden.</translation>
-    </message>
-    <message>
-        <source>Of this answer no tokens are known: it was imported, edited, or cut by an older Bough.</source>
-        <translation>Von dieser Antwort sind keine Token bekannt: Sie wurde importiert, bearbeitet oder von einem älteren Bough abgeschnitten.</translation>
-    </message>
-    <message>
-        <source>Other libraries: {others}.</source>
-        <translation>Andere Bibliotheken: {others}.</translation>
-    </message>
-    <message>
-        <source>Other weights, another configuration, or another kind of device.</source>
-        <translation>Andere Gewichte, eine andere Konfiguration oder eine andere Art von Gerät.</translation>
-    </message>
-    <message>
-        <source>Put the cursor into an answer, behind the words that are to stay.</source>
-        <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die bleiben sollen.</translation>
-    </message>
-    <message>
-        <source>So it is with {problems} more.</source>
-        <translation>So ist es noch bei {problems} weiteren.</translation>
-    </message>
-    <message>
-        <source>That conversation was thrown away meanwhile. Nothing was written.</source>
-        <translation>Dieses Gespräch wurde inzwischen weggeworfen. Nichts wurde geschrieben.</translation>
-    </message>
-    <message>
-        <source>That went wrong ({name}: {error}). Nothing was changed.</source>
-        <translation>Das ging schief ({name}: {error}). Nichts wurde geändert.</translation>
-    </message>
-    <message>
-        <source>The JSON schema is no JSON: it is nested too deeply.</source>
-        <translation>Das JSON-Schema ist kein JSON: es ist zu tief verschachtelt.</translation>
-    </message>
-    <message>
-        <source>The JSON schema is no JSON: {error}.</source>
-        <translation>Das JSON-Schema ist kein JSON: {error}.</translation>
-    </message>
-    <message>
-        <source>The PDF could not be painted</source>
-        <translation>Das PDF ließ sich nicht zeichnen</translation>
-    </message>
-    <message>
-        <source>The answer can&apos;t go on from this token: another model wrote it, or it stands inside a character. Nothing was changed. Load the model that wrote it, or choose at the token before.</source>
-        <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder es steht mitten in einem Zeichen. Nichts wurde geändert. Laden Sie das Modell, das sie geschrieben hat, oder wählen Sie beim Token davor.</translation>
-    </message>
-    <message>
-        <source>The backup {name} could not be put back ({error}). Your conversations are as they were.</source>
-        <translation>Die Sicherung {name} ließ sich nicht zurückspielen ({error}). Ihre Gespräche sind, wie sie waren.</translation>
-    </message>
-    <message>
-        <source>The constraint can&apos;t be followed with this model&apos;s tokens. Change it.</source>
-        <translation>Diese Antwortform lässt sich mit den Token dieses Modells nicht einhalten. Ändern Sie sie.</translation>
-    </message>
-    <message>
-        <source>The constraint is not satisfied yet.</source>
-        <translation>Die Antwortform ist noch nicht erfüllt.</translation>
-    </message>
-    <message>
-        <source>The conversations in {path} are damaged ({error}). Nothing was changed. Put a backup in the file&apos;s place, or move it away to begin with an empty one.</source>
-        <translation>Die Gespräche in {path} sind beschädigt ({error}). Nichts wurde geändert. Setzen Sie eine Sicherung an die Stelle der Datei, oder räumen Sie sie weg, um mit einer leeren zu beginnen.</translation>
-    </message>
-    <message>
-        <source>The conversations in {path} are damaged in places ({error}). What can be read is shown.</source>
-        <translation>Die Gespräche in {path} sind stellenweise beschädigt ({error}). Was sich lesen lässt, wird gezeigt.</translation>
-    </message>
-    <message>
-        <source>The conversations in {path} can&apos;t be opened or written ({error}). Nothing was changed. See that you may write to the file and its folder, or name another folder with --data-dir.</source>
-        <translation>Die Gespräche in {path} lassen sich nicht öffnen oder schreiben ({error}). Nichts wurde geändert. Sorgen Sie dafür, dass Sie in die Datei und ihren Ordner schreiben dürfen, oder nennen Sie mit --data-dir einen anderen Ordner.</translation>
-    </message>
-    <message>
         <source>The conversations in {path} can&apos;t be used ({error}). Nothing was changed. Check the disk, then try again.</source>
-        <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie die Platte, und versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>The conversations in {path} were written by a newer Bough. Nothing was changed; open them with that version.</source>
-        <translation>Die Gespräche in {path} hat ein neueres Bough geschrieben. Nichts wurde geändert; öffnen Sie sie mit jener Version.</translation>
-    </message>
-    <message>
-        <source>The conversations in {path} were written by an older Bough. They are brought up to date once a backup is made, and that failed ({error}). Nothing was changed. Free some space, then start Bough again.</source>
-        <translation>Die Gespräche in {path} hat ein älteres Bough geschrieben. Sie werden aktualisiert, sobald eine Sicherung gemacht ist, und das ist gescheitert ({error}). Nichts wurde geändert. Schaffen Sie Platz, und starten Sie Bough dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>The disk is full, so {path} could not be written. What was stored before is kept. Free some space, then try again.</source>
-        <translation>Die Platte ist voll, deshalb ließ sich {path} nicht schreiben. Was vorher gespeichert war, ist noch da. Schaffen Sie Platz, und versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>The draft model {draft_model} has other tokens than {model}. Choose a smaller model of the same family, or none.</source>
-        <translation>Das Entwurfsmodell {draft_model} hat andere Token als {model}. Wählen Sie ein kleineres derselben Familie oder keines.</translation>
-    </message>
-    <message>
-        <source>The hook {name} did not return for {patience_s} seconds, so the worker was ended with it. What was said so far is kept. Mend the hook, or ask without it.</source>
-        <translation>Der Hook {name} kam {patience_s} Sekunden lang nicht zurück, deshalb wurde der Modellprozess mit ihm beendet. Was bis dahin gesagt war, ist noch da. Bessern Sie den Hook aus, oder fragen Sie ohne ihn.</translation>
-    </message>
-    <message>
-        <source>The hook {name} failed, which ended the answer. What was said so far is kept. Mend the hook, or ask without it.
-{why}</source>
-        <translation>Der Hook {name} ist gescheitert, und damit endete die Antwort. Was bis dahin gesagt war, ist noch da. Bessern Sie den Hook aus, oder fragen Sie ohne ihn.
-{why}</translation>
-    </message>
-    <message>
-        <source>The hook {name} was switched off on the way: it was too slow.</source>
-        <translation>Der Hook {name} wurde unterwegs abgeschaltet: Er war zu langsam.</translation>
-    </message>
-    <message>
-        <source>The messages use too many characters for private use (U+F500 to U+F5FF).</source>
-        <translation>Die Nachrichten verwenden zu viele Zeichen für private Zwecke (U+F500 bis U+F5FF).</translation>
-    </message>
-    <message>
-        <source>The model in {path} is of a kind that Bough does not know: {architecture}. Choose another model.</source>
-        <translation>Das Modell in {path} ist von einer Art, die Bough nicht kennt: {architecture}. Wählen Sie ein anderes.</translation>
-    </message>
-    <message>
-        <source>The model in {path} wants to run a program of its own ({model_file}, named in config.json). Bough never runs code that comes with a model; choose a model of a built-in architecture.</source>
-        <translation>Das Modell in {path} will ein eigenes Programm ausführen ({model_file}, genannt in config.json). Bough führt nie Code aus, der mit einem Modell kommt; wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
-    </message>
-    <message>
-        <source>The model in {path} wants to run a program of its own. Bough never runs code that comes with a model; choose a model of a built-in architecture.</source>
-        <translation>Das Modell in {path} will ein eigenes Programm ausführen. Bough führt nie Code aus, der mit einem Modell kommt; wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
-    </message>
-    <message>
-        <source>The model&apos;s chat template fails on these messages: {error}.</source>
-        <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
-    </message>
-    <message>
-        <source>The model&apos;s chat template refuses these messages: {error}.</source>
-        <translation>Die Chatvorlage des Modells lehnt diese Nachrichten ab: {error}.</translation>
-    </message>
-    <message>
-        <source>The model&apos;s context ends at token {place}.</source>
-        <translation>Der Kontext des Modells endet bei Token {place}.</translation>
-    </message>
-    <message>
-        <source>The model&apos;s name holds a NUL character. Give a folder or the name of a downloaded model.</source>
-        <translation>Der Name des Modells enthält ein NUL-Zeichen. Nennen Sie einen Ordner oder den Namen eines heruntergeladenen Modells.</translation>
-    </message>
-    <message>
-        <source>The newest sound backup is {kept}.</source>
-        <translation>Die neueste unversehrte Sicherung ist {kept}.</translation>
-    </message>
-    <message>
-        <source>The prompt has {num_tokens} tokens; the model&apos;s context holds {context_length} with the answer. Shorten the message, or go on from an earlier one.</source>
-        <translation>Das Gespräch hat bis hierher {num_tokens} Token; der Kontext des Modells fasst mit der Antwort {context_length}. Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
+        <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie den Datenträger, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>The prompt is empty. Send at least one token of text.</source>
-        <translation>Es gibt nichts zu beantworten. Schreiben Sie wenigstens ein Wort.</translation>
-    </message>
-    <message>
-        <source>The record of this answer is damaged: not of all its tokens it says how they came.</source>
-        <translation>Die Aufzeichnung dieser Antwort ist beschädigt: Sie sagt nicht von allen Token, wie sie entstanden sind.</translation>
-    </message>
-    <message>
-        <source>The regular expression can&apos;t be used: {why}, at “{rest}”.</source>
-        <translation>Der reguläre Ausdruck lässt sich nicht verwenden: {why}, bei „{rest}“.</translation>
-    </message>
-    <message>
-        <source>The seed of tokens {begin} to {end} is not known.</source>
-        <translation>Der Startwert der Token {begin} bis {end} ist nicht bekannt.</translation>
-    </message>
-    <message>
-        <source>The settings could not be saved ({strerror}). They hold until Bough is closed.</source>
-        <translation>Die Einstellungen ließen sich nicht speichern ({strerror}). Sie gelten, bis Bough geschlossen wird.</translation>
-    </message>
-    <message>
-        <source>The shape of its mask is not that of the mask before it.</source>
-        <translation>Die Form seiner Maske ist nicht die der Maske davor.</translation>
-    </message>
-    <message>
-        <source>The shape of its mask is not that of the vocabulary, ({vocabulary},).</source>
-        <translation>Die Form seiner Maske ist nicht die des Vokabulars, ({vocabulary},).</translation>
-    </message>
-    <message>
-        <source>The tokenizer in {path} has no form that Bough can use (tokenizer.json). Choose another model.</source>
-        <translation>Der Tokenizer in {path} hat keine Form, die Bough verwenden kann (tokenizer.json). Wählen Sie ein anderes Modell.</translation>
+        <translation>Der Prompt ist leer. Senden Sie mindestens ein Token Text.</translation>
     </message>
     <message>
         <source>The weight file {file} is damaged ({error}). Download it again, then open the folder again.</source>
         <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann wieder.</translation>
     </message>
     <message>
-        <source>The worker died {max_deaths} times in a row with the model {name}, the last time {how}. Your conversations are kept. Choose another model, or Models → Guide.</source>
-        <translation>Der Modellprozess endete mit dem Modell {name} {max_deaths} Mal nacheinander, zuletzt {how}. Ihre Gespräche sind noch da. Wählen Sie ein anderes Modell oder Modelle → Guide.</translation>
-    </message>
-    <message>
-        <source>The worker died {max_deaths} times in a row with {draft} as draft model, the last time {how}. It is left out now.</source>
-        <translation>Der Modellprozess endete mit {draft} als Entwurfsmodell {max_deaths} Mal nacheinander, zuletzt {how}. Es wird jetzt weggelassen.</translation>
-    </message>
-    <message>
         <source>The worker is shutting down. Start a new one.</source>
-        <translation>Der Modellprozess wird gerade beendet. Versuchen Sie es gleich noch einmal.</translation>
-    </message>
-    <message>
-        <source>The worker that runs the model could not be started ({strerror}). Your conversations are kept. Close other programs, then choose the model again.</source>
-        <translation>Der Prozess, der das Modell rechnet, ließ sich nicht starten ({strerror}). Ihre Gespräche sind noch da. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>The worker that runs the model ended {how}. What was written is kept.</source>
-        <translation>Der Prozess, der das Modell rechnet, endete {how}. Was geschrieben war, ist noch da.</translation>
-    </message>
-    <message>
-        <source>The {what} in {path} can&apos;t be loaded: {reason}. Download the model again, or choose another one.</source>
-        <translation>In {path} lässt sich etwas nicht laden ({what}): {reason}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
-    </message>
-    <message>
-        <source>There are no weights (model*.safetensors) in {path}. Choose the folder of a whole model in MLX or Hugging Face form.</source>
-        <translation>In {path} sind keine Gewichte (model*.safetensors). Wählen Sie den Ordner eines ganzen Modells in der Form von MLX oder Hugging Face.</translation>
-    </message>
-    <message>
-        <source>There is no config.json in {path}. Choose the folder of a whole model in MLX or Hugging Face form.</source>
-        <translation>In {path} ist keine config.json. Wählen Sie den Ordner eines ganzen Modells in der Form von MLX oder Hugging Face.</translation>
-    </message>
-    <message>
-        <source>There is no folder and no downloaded model {name}. Choose a folder that holds a model.</source>
-        <translation>Es gibt keinen Ordner und kein heruntergeladenes Modell {name}. Wählen Sie einen Ordner, in dem ein Modell liegt.</translation>
-    </message>
-    <message>
-        <source>There is no model {name} ({error}). Choose a folder that holds a model.</source>
-        <translation>Es gibt kein Modell {name} ({error}). Wählen Sie einen Ordner, in dem ein Modell liegt.</translation>
-    </message>
-    <message>
-        <source>There is no sound backup.</source>
-        <translation>Eine unversehrte Sicherung gibt es nicht.</translation>
-    </message>
-    <message>
-        <source>There is no token before sampling: look at `step.phase` first</source>
-        <translation>Vor der Ziehung gibt es kein Token: Sehen Sie zuerst auf `step.phase`</translation>
-    </message>
-    <message>
-        <source>There is no tokenizer (tokenizer.json) in {path}. Download the model again, whole.</source>
-        <translation>In {path} ist kein Tokenizer (tokenizer.json). Laden Sie das Modell noch einmal ganz herunter.</translation>
-    </message>
-    <message>
-        <source>There is not enough memory for this. Nothing but this request was lost; shorten the conversation, close other programs, or open a smaller model.</source>
-        <translation>Dafür reicht der Speicher nicht. Außer dieser Anfrage ging nichts verloren; kürzen Sie das Gespräch, schließen Sie andere Programme, oder öffnen Sie ein kleineres Modell.</translation>
-    </message>
-    <message>
-        <source>There is not enough memory for {model}. {what_is_loaded} Close other programs, or choose a smaller model.</source>
-        <translation>Für {model} reicht der Speicher nicht. {what_is_loaded} Schließen Sie andere Programme, oder wählen Sie ein kleineres Modell.</translation>
-    </message>
-    <message>
-        <source>There stood {then}, and now came {now}.</source>
-        <translation>Da stand {then}, und jetzt kam {now}.</translation>
-    </message>
-    <message>
-        <source>There was nothing in the trash.</source>
-        <translation>Im Papierkorb war nichts.</translation>
-    </message>
-    <message>
-        <source>This `request_id` is in use. Choose another one for each command.</source>
-        <translation>Diese `request_id` ist in Gebrauch. Wählen Sie für jeden Befehl eine andere.</translation>
-    </message>
-    <message>
-        <source>This is no answer of a model.</source>
-        <translation>Das ist keine Antwort eines Modells.</translation>
-    </message>
-    <message>
-        <source>This model can&apos;t keep what it has read in {num_bits} bits, so it keeps it as it computes. Answers are as good; more memory is used. To see this no more, choose &quot;As the model computes&quot; in Settings.</source>
-        <translation>Dieses Modell kann Gelesenes nicht in {num_bits} Bit behalten, deshalb behält es dies, wie es rechnet. Die Antworten sind so gut; nur braucht es mehr Speicher. Damit Sie das nicht mehr sehen, wählen Sie in den Einstellungen „Wie das Modell rechnet“.</translation>
-    </message>
-    <message>
-        <source>Uncertain pause: where the model is not sure of what it drew, it draws again, more carefully.</source>
-        <translation>Pause bei Unsicherheit: Wo das Modell sich dessen nicht sicher ist, was es gezogen hat, zieht es noch einmal, vorsichtiger.</translation>
-    </message>
-    <message>
-        <source>Uncertain pause: where the model is not sure of what it drew, it draws again, more carefully.
-
-A token whose probability is below `threshold` is drawn again at a lower `temperature`; what the second draw gives
-stands. Options: `threshold` (0…1), `temperature`.</source>
-        <translation>Pause bei Unsicherheit: Wo das Modell sich dessen nicht sicher ist, was es gezogen hat, zieht es noch einmal, vorsichtiger.
-
-Ein Token, dessen Wahrscheinlichkeit unter `threshold` liegt, wird bei niedrigerer `temperature` noch einmal gezogen; was dann kommt,
-bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
-    </message>
-    <message>
-        <source>What comes after token {place} was not compared.</source>
-        <translation>Was nach Token {place} kommt, wurde nicht verglichen.</translation>
-    </message>
-    <message>
-        <source>What is left of the beginning does not fit the constraint.</source>
-        <translation>Was vom Anfang übrig ist, passt nicht zur Antwortform.</translation>
-    </message>
-    <message>
-        <source>What it answers has {prompt_tokens} tokens and had {before}: a message above it, the chat template or what that is given is another.</source>
-        <translation>Worauf sie antwortet, hat {prompt_tokens} Token und hatte {before}: Eine Nachricht darüber, die Chatvorlage oder deren Eingaben sind andere.</translation>
-    </message>
-    <message>
-        <source>What it decided can&apos;t be done: {error}.</source>
-        <translation>Was er entschieden hat, geht nicht: {error}.</translation>
-    </message>
-    <message>
-        <source>What the answer goes on from does not fit the constraint. Change one of them, or let it cover what is new.</source>
-        <translation>Wovon die Antwort weitergeht, passt nicht zur Antwortform. Ändern Sie eines von beiden, oder lassen Sie die Form nur für das Neue gelten.</translation>
-    </message>
-    <message>
-        <source>What was loaded before still is.</source>
-        <translation>Was vorher geladen war, ist es noch.</translation>
-    </message>
-    <message>
-        <source>What was read is kept {now}, and was {then}.</source>
-        <translation>Gelesenes wird {now} behalten, damals {then}.</translation>
-    </message>
-    <message>
-        <source>Which weights wrote it is not known.</source>
-        <translation>Welche Gewichte sie geschrieben haben, ist nicht bekannt.</translation>
-    </message>
-    <message>
-        <source>`cache.kv_bits`: {architecture} can&apos;t keep its keys and values in {bits} bits ({said}). Load it without `kv_bits`.</source>
-        <translation>{architecture} kann Gelesenes nicht in {bits} Bit behalten ({said}). Laden Sie es ohne diese Einstellung.</translation>
-    </message>
-    <message>
-        <source>`cache.kv_bits`: {architecture} keeps windows or states alone, which have no form of {bits} bits. Load it without `kv_bits`.</source>
-        <translation>{architecture} behält nur Fenster oder Zustände, für die es keine Form von {bits} Bit gibt. Laden Sie es ohne diese Einstellung.</translation>
-    </message>
-    <message>
-        <source>`draft` is &quot;model&quot;, but no draft model is loaded. Load one with `load_model`.</source>
-        <translation>Entwürfe soll ein Modell machen, aber es ist kein Entwurfsmodell geladen. Laden Sie eines.</translation>
-    </message>
-    <message>
-        <source>`hook_options` names {name}, which is none of the `hooks` of this request.</source>
-        <translation>`hook_options` nennt {name}, und das ist keiner der Hooks dieser Anfrage.</translation>
-    </message>
-    <message>
-        <source>`hook_options`: {name} is a function, which takes none.</source>
-        <translation>Der Hook {name} ist eine Funktion und nimmt keine Einstellungen.</translation>
-    </message>
-    <message>
-        <source>`hooks`: there is none named {name}. There are: {names}. A hook of your own is a Python file in the folder of hooks.</source>
-        <translation>Es gibt keinen Hook namens {name}. Es gibt: {names}. Ein eigener Hook ist eine Python-Datei im Ordner der Hooks.</translation>
+        <translation>Der Modellprozess wird beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
         <source>`messages` is empty. Send at least one message.</source>
-        <translation>Es gibt keine Nachricht, auf die geantwortet werden könnte. Schreiben Sie eine.</translation>
-    </message>
-    <message>
-        <source>`phrases` is a list of texts, none of them empty</source>
-        <translation>`phrases` ist eine Liste von Texten, von denen keiner leer ist</translation>
-    </message>
-    <message>
-        <source>`template_options` is nested too deeply. Send it flat.</source>
-        <translation>`template_options` ist zu tief verschachtelt. Senden Sie es flach.</translation>
-    </message>
-    <message>
-        <source>`template_options` must not set `{reserved}`. Leave it out.</source>
-        <translation>`template_options` darf `{reserved}` nicht setzen. Lassen Sie es weg.</translation>
-    </message>
-    <message>
-        <source>`threshold` is {threshold}; a probability from 0 to 1 is meant</source>
-        <translation>`threshold` ist {threshold}; gemeint ist eine Wahrscheinlichkeit von 0 bis 1</translation>
-    </message>
-    <message>
-        <source>`times` is 2 or more, `fewest` at least as many, `longest` 1 or more</source>
-        <translation>`times` ist 2 oder mehr, `fewest` mindestens so viel, `longest` 1 oder mehr</translation>
-    </message>
-    <message>
-        <source>`{name}` holds {highest}, but the model&apos;s vocabulary ends at {vocab_size}. Use ids of the loaded model.</source>
-        <translation>`{name}` enthält {highest}, aber das Vokabular des Modells endet bei {vocab_size}. Nehmen Sie Nummern des geladenen Modells.</translation>
+        <translation>Es gibt keine Nachricht. Senden Sie mindestens eine.</translation>
     </message>
     <message>
         <source>a comment between its messages is damaged</source>
         <translation>ein Kommentar zwischen seinen Nachrichten ist beschädigt</translation>
     </message>
     <message>
-        <source>a newer Bough wrote it; import it with that version</source>
-        <translation>ein neueres Bough hat es geschrieben; importieren Sie es mit jener Version</translation>
-    </message>
-    <message>
-        <source>a time of its message {id} is none</source>
-        <translation>eine Zeit ihrer Nachricht {id} ist keine</translation>
-    </message>
-    <message>
-        <source>by signal SIGALRM (a hook did not return; the terminal says which)</source>
-        <translation>durch das Signal SIGALRM (ein Hook kam nicht zurück; das Terminal sagt, welcher)</translation>
-    </message>
-    <message>
-        <source>by signal SIGKILL (often because memory ran out)</source>
-        <translation>durch das Signal SIGKILL (oft, weil der Speicher nicht reichte)</translation>
-    </message>
-    <message>
-        <source>by signal {exit_code}</source>
-        <translation>durch das Signal {exit_code}</translation>
-    </message>
-    <message>
-        <source>by signal {name}</source>
-        <translation>durch das Signal {name}</translation>
-    </message>
-    <message>
         <source>chat records (OpenAI, ShareGPT)</source>
         <translation>Chatprotokolle (OpenAI, ShareGPT)</translation>
-    </message>
-    <message>
-        <source>choices of branches that could not be read</source>
-        <translation>Wahlen von Zweigen, die sich nicht lesen ließen</translation>
-    </message>
-    <message>
-        <source>circles of messages that were cut open</source>
-        <translation>Kreise von Nachrichten, die aufgetrennt wurden</translation>
-    </message>
-    <message>
-        <source>empty messages that were left out</source>
-        <translation>leere Nachrichten, die weggelassen wurden</translation>
-    </message>
-    <message>
-        <source>fields of messages that this Bough does not know ({unknown})</source>
-        <translation>Felder von Nachrichten, die dieses Bough nicht kennt ({unknown})</translation>
-    </message>
-    <message>
-        <source>fields of records that this Bough does not know ({more})</source>
-        <translation>Felder von Aufzeichnungen, die dieses Bough nicht kennt ({more})</translation>
-    </message>
-    <message>
-        <source>in the bits that it computes in</source>
-        <translation>in den Bit, in denen es rechnet,</translation>
-    </message>
-    <message>
-        <source>in {kv_bits} bits</source>
-        <translation>in {kv_bits} Bit</translation>
-    </message>
-    <message>
-        <source>it can&apos;t be read ({why})</source>
-        <translation>lässt sich nicht lesen ({why})</translation>
-    </message>
-    <message>
-        <source>it could not be read ({name})</source>
-        <translation>ließ sich nicht lesen ({name})</translation>
-    </message>
-    <message>
-        <source>it does not say which version of the format it is</source>
-        <translation>sagt nicht, welche Version des Formats es ist</translation>
     </message>
     <message>
         <source>it has no messages</source>
         <translation>hat keine Nachrichten</translation>
     </message>
     <message>
-        <source>it is an archive that is cut off or damaged</source>
-        <translation>es ist ein Archiv, das abbricht oder beschädigt ist</translation>
-    </message>
-    <message>
-        <source>it is neither JSON nor text in UTF-8</source>
-        <translation>ist weder JSON noch Text in UTF-8</translation>
-    </message>
-    <message>
-        <source>it is no JSON ({split})</source>
-        <translation>ist kein JSON ({split})</translation>
-    </message>
-    <message>
-        <source>it is no conversation in a form that Bough knows</source>
-        <translation>ist kein Gespräch in einer Form, die Bough kennt</translation>
-    </message>
-    <message>
-        <source>it is no transcript of Bough&apos;s: no heading names who speaks</source>
-        <translation>ist keine Mitschrift von Bough: Keine Überschrift nennt, wer spricht</translation>
-    </message>
-    <message>
         <source>it is too long for a transcript</source>
         <translation>ist zu lang für eine Mitschrift</translation>
-    </message>
-    <message>
-        <source>its JSON breaks off or is damaged after {num_bytes} bytes ({why})</source>
-        <translation>das JSON bricht nach {num_bytes} Byte ab oder ist dort beschädigt ({why})</translation>
-    </message>
-    <message>
-        <source>its JSON breaks off or is damaged after {num_bytes} bytes ({why}); {num_before} before that could be read</source>
-        <translation>das JSON bricht nach {num_bytes} Byte ab oder ist dort beschädigt ({why}); {num_before} davor ließen sich lesen</translation>
-    </message>
-    <message>
-        <source>its message {id} can&apos;t be read ({error})</source>
-        <translation>die Nachricht {id} darin lässt sich nicht lesen ({error})</translation>
-    </message>
-    <message>
-        <source>its message {id} has no parent, as only the first may</source>
-        <translation>die Nachricht {id} darin steht unter keiner, was nur die erste darf</translation>
     </message>
     <message>
         <source>its messages are missing</source>
         <translation>die Nachrichten fehlen</translation>
     </message>
     <message>
-        <source>its {args} is missing</source>
-        <translation>{args} fehlt darin</translation>
-    </message>
-    <message>
-        <source>lines about LM Studio&apos;s own work that were left out</source>
-        <translation>Zeilen über LM Studios eigene Arbeit, die weggelassen wurden</translation>
-    </message>
-    <message>
-        <source>messages that had the id of another one</source>
-        <translation>Nachrichten, die die Nummer einer anderen hatten</translation>
-    </message>
-    <message>
-        <source>messages whose parent is not in the file; they stand at the top</source>
-        <translation>Nachrichten, deren vorangehende nicht in der Datei ist; sie stehen ganz oben</translation>
-    </message>
-    <message>
-        <source>one of its times is none</source>
-        <translation>eine ihrer Zeiten ist keine</translation>
-    </message>
-    <message>
-        <source>pictures and files that are not in the file; placeholders name them</source>
-        <translation>Bilder und Dateien, die nicht in der Datei sind; Platzhalter nennen sie</translation>
-    </message>
-    <message>
         <source>pictures and files, kept with their messages</source>
         <translation>Bilder und Dateien, bei ihren Nachrichten behalten</translation>
-    </message>
-    <message>
-        <source>records of how an answer came about that could not be read</source>
-        <translation>Aufzeichnungen, wie eine Antwort entstand, die sich nicht lesen ließen</translation>
     </message>
     <message>
         <source>the end of the answer</source>
         <translation>das Ende der Antwort</translation>
     </message>
     <message>
-        <source>the message that it begins with is not there</source>
-        <translation>die Nachricht, mit der es beginnt, fehlt</translation>
-    </message>
-    <message>
-        <source>the parent of its message {id} does not stand before it</source>
-        <translation>die Nachricht {id} darin steht vor der, auf die sie folgt</translation>
-    </message>
-    <message>
-        <source>there are no conversations in it</source>
-        <translation>darin sind keine Gespräche</translation>
-    </message>
-    <message>
-        <source>there is no file in this archive that could hold conversations</source>
-        <translation>in diesem Archiv ist keine Datei, die Gespräche enthalten könnte</translation>
-    </message>
-    <message>
-        <source>there is no file in this folder that could hold conversations</source>
-        <translation>in diesem Ordner ist keine Datei, die Gespräche enthalten könnte</translation>
-    </message>
-    <message>
-        <source>tool calls, results and other roles, kept as notes</source>
-        <translation>Werkzeugaufrufe, Ergebnisse und andere Rollen, als Notizen behalten</translation>
-    </message>
-    <message>
-        <source>two of its messages have the id {id}</source>
-        <translation>zwei der Nachrichten darin haben die Nummer {id}</translation>
-    </message>
-    <message>
-        <source>with exit code {exit_code}</source>
-        <translation>mit dem Exitcode {exit_code}</translation>
-    </message>
-    <message>
-        <source>{architecture} keeps windows or states, from which guesses can&apos;t be taken back; it answers without a draft model.</source>
-        <translation>{architecture} behält Fenster oder Zustände, aus denen sich Vermutungen nicht zurücknehmen lassen; es antwortet ohne Entwurfsmodell.</translation>
-    </message>
-    <message>
-        <source>{architecture} keeps windows or states, so it can&apos;t serve as a draft model.</source>
-        <translation>{architecture} behält Fenster oder Zustände und taugt deshalb nicht als Entwurfsmodell.</translation>
-    </message>
-    <message>
-        <source>{below} messages were pruned.</source>
-        <translation>{below} Nachrichten wurden gestutzt.</translation>
-    </message>
-    <message>
-        <source>{error} A fresh worker is starting; your next message will work.</source>
-        <translation>{error} Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.</translation>
-    </message>
-    <message>
-        <source>{error} What was imported until then lies in the trash.</source>
-        <translation>{error} Was bis dahin importiert war, liegt im Papierkorb.</translation>
-    </message>
-    <message>
-        <source>{filename} can&apos;t be written ({strerror}). Nothing was changed. See that you may write to its folder, or name another one with --data-dir.</source>
-        <translation>{filename} lässt sich nicht schreiben ({strerror}). Nichts wurde geändert. Sorgen Sie dafür, dass Sie in den Ordner schreiben dürfen, oder nennen Sie mit --data-dir einen anderen.</translation>
-    </message>
-    <message>
         <source>{file} can&apos;t be read ({error}). Download the model again.</source>
         <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
-        <source>{file} is no JSON object. Download the model again.</source>
-        <translation>{file} ist kein JSON-Objekt. Laden Sie das Modell noch einmal herunter.</translation>
-    </message>
-    <message>
-        <source>{file} names no `model_type`, so its architecture is unknown. Choose another model.</source>
-        <translation>{file} nennt keinen `model_type`, also ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
-    </message>
-    <message>
-        <source>{format} holds one conversation a file</source>
-        <translation>{format} fasst ein Gespräch je Datei</translation>
-    </message>
-    <message>
-        <source>{freed} of what models have read was removed from disk. Your conversations are kept; a model reads again what it needs of them.</source>
-        <translation>{freed} von dem, was Modelle gelesen haben, wurden von der Platte entfernt. Ihre Gespräche sind noch da; ein Modell liest wieder, was es davon braucht.</translation>
-    </message>
-    <message>
-        <source>{freed} of what models have read was removed, but not all that is in {folder}: {num_left} of its files could not be ({why}). See that you may write there, then try again.</source>
-        <translation>{freed} von dem, was Modelle gelesen haben, wurden entfernt, aber nicht alles, was in {folder} liegt: Bei {num_left} seiner Dateien ging es nicht ({why}). Sorgen Sie dafür, dass Sie dort schreiben dürfen, und versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>{given} of its tokens were given: nobody drew them freely, so they are not compared.</source>
-        <translation>{given} ihrer Token waren vorgegeben: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
-    </message>
-    <message>
-        <source>{healed} of its tokens heal a seam: nobody drew them freely, so they are not compared.</source>
-        <translation>{healed} ihrer Token heilen eine Naht: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
-    </message>
-    <message>
-        <source>{message} The model before it is loaded again.</source>
-        <translation>{message} Das Modell davor wird wieder geladen.</translation>
-    </message>
-    <message>
-        <source>{missing} of {listed} weight files are missing in {path}, the first is {missing_}. Finish the download, then open the folder again.</source>
-        <translation>In {path} fehlen {missing} von {listed} Gewichtsdateien, als erste {missing_}. Laden Sie den Rest herunter, und öffnen Sie den Ordner dann wieder.</translation>
-    </message>
-    <message>
-        <source>{model} wrote this answer. Open that model, then run the answer again.</source>
-        <translation>Diese Antwort hat {model} geschrieben. Öffnen Sie dieses Modell, und rechnen Sie die Antwort dann noch einmal.</translation>
-    </message>
-    <message>
-        <source>{name} can&apos;t be read: {error}.</source>
-        <translation>{name} lässt sich nicht lesen: {error}.</translation>
-    </message>
-    <message>
-        <source>{name} defines neither a class `Hook` nor a function `hook`.</source>
-        <translation>{name} definiert weder eine Klasse `Hook` noch eine Funktion `hook`.</translation>
-    </message>
-    <message>
-        <source>{name} is no Python: {error}.</source>
-        <translation>{name} ist kein Python: {error}.</translation>
-    </message>
-    <message>
-        <source>{name} is no Python{where}: {msg}.</source>
-        <translation>{name} ist kein Python{where}: {msg}.</translation>
-    </message>
-    <message>
-        <source>{num_messages} messages were deleted for good.</source>
-        <translation>{num_messages} Nachrichten wurden endgültig gelöscht.</translation>
-    </message>
-    <message>
-        <source>{num_missing} bytes are missing at the end of {file}. Finish the download, then open the folder again.</source>
-        <translation>Am Ende von {file} fehlen {num_missing} Byte. Laden Sie den Rest herunter, und öffnen Sie den Ordner dann wieder.</translation>
-    </message>
-    <message>
         <source>{path} belongs to another program.</source>
-        <translation>{path} gehört einem anderen Programm.</translation>
-    </message>
-    <message>
-        <source>{path} belongs to another program. Nothing was changed; give Bough another folder (--data-dir).</source>
-        <translation>{path} gehört einem anderen Programm. Nichts wurde geändert; geben Sie Bough einen anderen Ordner (--data-dir).</translation>
-    </message>
-    <message>
-        <source>{path} is a file. Choose the folder that holds the model&apos;s files.</source>
-        <translation>{path} ist eine Datei. Wählen Sie den Ordner, in dem die Dateien des Modells liegen.</translation>
+        <translation>{path} gehört zu einem anderen Programm.</translation>
     </message>
     <message>
         <source>{path} is empty.</source>
         <translation>{path} ist leer.</translation>
     </message>
     <message>
-        <source>{place}could not be used ({error}). Nothing was changed.</source>
-        <translation>{place}ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
-    </message>
-    <message>
-        <source>{recut} of its tokens were cut anew at a stop: nobody drew them freely, so they are not compared.</source>
-        <translation>{recut} ihrer Token wurden an einem Stopp neu zerlegt: Niemand hat sie frei gezogen, also werden sie nicht verglichen.</translation>
-    </message>
-    <message>
-        <source>{shown} ({logprob} likely)</source>
-        <translation>{shown} (zu {logprob} wahrscheinlich)</translation>
-    </message>
-    <message>
-        <source>{where}, conversation {number}</source>
-        <translation>{where}, Gespräch {number}</translation>
-    </message>
-    <message>
-        <source>{where}, conversation {number} (“{split}”)</source>
-        <translation>{where}, Gespräch {number} („{split}“)</translation>
-    </message>
-    <message>
-        <source>{where}, line {number}</source>
-        <translation>{where}, Zeile {number}</translation>
-    </message>
-    <message>
-        <source>{why} What is there can be read.</source>
-        <translation>{why} Was da ist, lässt sich lesen.</translation>
-    </message>
-    <message>
-        <source>{why} What streams in is on screen and will be stored as soon as that works.</source>
-        <translation>{why} Was hereinkommt, steht auf dem Bildschirm und wird gespeichert, sobald das geht.</translation>
-    </message>
-    <message>
-        <source>{why} What you see is the backup {backup}; it can be read.</source>
-        <translation>{why} Was Sie sehen, ist die Sicherung {backup}; sie lässt sich lesen.</translation>
-    </message>
-    <message>
         <source>“{name}” can&apos;t be read ({error}).</source>
         <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
-    </message>
-    <message>
-        <source>“{name}” has {num_bytes}. A message takes {most_bytes} of files. Attach a part of it.</source>
-        <translation>„{name}“ hat {num_bytes}. Eine Nachricht nimmt Dateien bis {most_bytes}. Hängen Sie einen Teil davon an.</translation>
-    </message>
-    <message>
-        <source>“{name}” is a folder. Attach the files in it that matter.</source>
-        <translation>„{name}“ ist ein Ordner. Hängen Sie die Dateien darin an, auf die es ankommt.</translation>
-    </message>
-    <message>
-        <source>“{name}” is no text. Bough reads text alone: save it as text, then attach that.</source>
-        <translation>„{name}“ ist kein Text. Bough liest nur Text: Speichern Sie es als Text, und hängen Sie das an.</translation>
     </message>
     <message>
         <source>“{name}” was archived.</source>
@@ -3958,8 +3114,834 @@ bleibt stehen. Einstellungen: `threshold` (0…1), `temperature`.</translation>
         <translation>„{name}“ wurde gelöscht.</translation>
     </message>
     <message>
-        <source>English</source>
-        <translation>Deutsch</translation>
+        <source>No model is loaded. Load one, then try again.</source>
+        <translation>Es ist kein Modell geladen. Laden Sie eines, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>The hook “{name}” failed, so the answer ended. The text so far is kept. Fix the hook, or turn it off and try again.
+{why}</source>
+        <translation>Der Hook „{name}“ ist fehlgeschlagen, deshalb endete die Antwort. Der bisherige Text bleibt erhalten. Korrigieren Sie den Hook, oder schalten Sie ihn aus, und versuchen Sie es noch einmal.
+{why}</translation>
+    </message>
+    <message>
+        <source>There is not enough memory for this request. Nothing else was lost. Shorten the conversation, close other programs, or open a smaller model.</source>
+        <translation>Der Arbeitsspeicher reicht für diese Anfrage nicht aus. Sonst ging nichts verloren. Kürzen Sie das Gespräch, schließen Sie andere Programme, oder öffnen Sie ein kleineres Modell.</translation>
+    </message>
+    <message>
+        <source>An error in Bough ended this request ({kind}: {error}). The model is still running. Try again.</source>
+        <translation>Ein Fehler in Bough hat diese Anfrage beendet ({kind}: {error}). Das Modell läuft weiter. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>This `request_id` is already in use. Choose another one for each command.</source>
+        <translation>Diese `request_id` wird schon verwendet. Wählen Sie für jeden Befehl eine andere.</translation>
+    </message>
+    <message>
+        <source>Loading “{model}” was cancelled.</source>
+        <translation>Das Laden von „{model}“ wurde abgebrochen.</translation>
+    </message>
+    <message>
+        <source>Loading “{model}” stopped because you chose another model.</source>
+        <translation>Das Laden von „{model}“ wurde beendet, weil Sie ein anderes Modell gewählt haben.</translation>
+    </message>
+    <message>
+        <source>There is not enough memory for “{model}”. {loaded} Close other programs, or choose a smaller model.</source>
+        <translation>Der Arbeitsspeicher reicht für „{model}“ nicht aus. {loaded} Schließen Sie andere Programme, oder wählen Sie ein kleineres Modell.</translation>
+    </message>
+    <message>
+        <source>{architecture} models can&apos;t take tokens back, so this model answers without a draft model.</source>
+        <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb antwortet dieses Modell ohne Entwurfsmodell.</translation>
+    </message>
+    <message>
+        <source>The draft model “{draft_model}” uses other tokens than “{model}”. Choose a smaller model of the same family, or none.</source>
+        <translation>Das Entwurfsmodell „{draft_model}“ verwendet andere Token als „{model}“. Wählen Sie ein kleineres Modell derselben Familie oder keines.</translation>
+    </message>
+    <message>
+        <source>{architecture} models can&apos;t take tokens back, so this model can&apos;t be a draft model.</source>
+        <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb kann dieses Modell kein Entwurfsmodell sein.</translation>
+    </message>
+    <message>
+        <source>The previous model is still loaded.</source>
+        <translation>Das vorherige Modell ist noch geladen.</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {path} is in a format that Bough can&apos;t read (it needs tokenizer.json). Choose another model.</source>
+        <translation>Der Tokenizer in {path} hat ein Format, das Bough nicht lesen kann (nötig ist tokenizer.json). Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The model in {path} needs its own program code. Bough never runs code that comes with a model. Choose a model with a built-in architecture.</source>
+        <translation>Das Modell in {path} braucht eigenen Programmcode. Bough führt nie Code aus, der mit einem Modell kommt. Wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
+    </message>
+    <message>
+        <source>The model in {path} needs its own program code ({file}, named in config.json). Bough never runs code that comes with a model. Choose a model with a built-in architecture.</source>
+        <translation>Das Modell in {path} braucht eigenen Programmcode ({file}, genannt in config.json). Bough führt nie Code aus, der mit einem Modell kommt. Wählen Sie ein Modell mit einer eingebauten Architektur.</translation>
+    </message>
+    <message>
+        <source>Bough does not support models of the type {architecture} ({path}). Choose another model.</source>
+        <translation>Bough unterstützt keine Modelle vom Typ {architecture} ({path}). Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The model in {path} can&apos;t be loaded: {reason}. Download it again, or choose another model.</source>
+        <translation>Das Modell in {path} kann nicht geladen werden: {reason}. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {path} can&apos;t be loaded: {reason}. Download the model again, or choose another one.</source>
+        <translation>Der Tokenizer in {path} kann nicht geladen werden: {reason}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>{path} contains no weights (model*.safetensors). Choose a folder with a complete model in MLX or Hugging Face format.</source>
+        <translation>{path} enthält keine Gewichte (model*.safetensors). Wählen Sie einen Ordner mit einem vollständigen Modell im Format von MLX oder Hugging Face.</translation>
+    </message>
+    <message>
+        <source>{path} contains no tokenizer (tokenizer.json). Download the whole model again.</source>
+        <translation>{path} enthält keinen Tokenizer (tokenizer.json). Laden Sie das ganze Modell noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>The name of the model contains a NUL character. Enter a folder or the name of a downloaded model.</source>
+        <translation>Der Name des Modells enthält ein NUL-Zeichen. Geben Sie einen Ordner oder den Namen eines heruntergeladenen Modells an.</translation>
+    </message>
+    <message>
+        <source>{path} is a file. Choose the folder that contains the files of the model.</source>
+        <translation>{path} ist eine Datei. Wählen Sie den Ordner, der die Dateien des Modells enthält.</translation>
+    </message>
+    <message>
+        <source>There is no model “{name}” ({error}). Choose a folder that contains a model.</source>
+        <translation>Es gibt kein Modell „{name}“ ({error}). Wählen Sie einen Ordner, der ein Modell enthält.</translation>
+    </message>
+    <message>
+        <source>There is no folder and no downloaded model “{name}”. Choose a folder that contains a model.</source>
+        <translation>Es gibt weder einen Ordner noch ein heruntergeladenes Modell „{name}“. Wählen Sie einen Ordner, der ein Modell enthält.</translation>
+    </message>
+    <message>
+        <source>{path} contains no config.json. Choose a folder with a complete model in MLX or Hugging Face format.</source>
+        <translation>{path} enthält keine config.json. Wählen Sie einen Ordner mit einem vollständigen Modell im Format von MLX oder Hugging Face.</translation>
+    </message>
+    <message>
+        <source>{file} is not a JSON object. Download the model again.</source>
+        <translation>{file} ist kein JSON-Objekt. Laden Sie das Modell noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>{file} does not name a `model_type`, so the architecture is unknown. Choose another model.</source>
+        <translation>{file} nennt keinen `model_type`, also ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{path} lacks {num_missing} of {num_files} weight files (the first is {file}). Finish the download, then open the folder again.</source>
+        <translation>In {path} fehlen {num_missing} von {num_files} Gewichtsdateien (zuerst {file}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann wieder.</translation>
+    </message>
+    <message>
+        <source>{file} is incomplete: {num_missing} bytes are missing at its end. Finish the download, then open the folder again.</source>
+        <translation>{file} ist unvollständig: Am Ende fehlen {num_missing} Byte. Schließen Sie den Download ab, und öffnen Sie den Ordner dann wieder.</translation>
+    </message>
+    <message>
+        <source>The hook “{name}” did not return within {seconds} seconds, so the model was stopped. The text so far is kept. Fix the hook, or turn it off and try again.</source>
+        <translation>Der Hook „{name}“ kam nicht innerhalb von {seconds} Sekunden zurück, deshalb wurde das Modell angehalten. Der bisherige Text bleibt erhalten. Korrigieren Sie den Hook, oder schalten Sie ihn aus, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>It returned {kind} instead of a Decision.</source>
+        <translation>Er gab {kind} statt einer Decision zurück.</translation>
+    </message>
+    <message>
+        <source>It returned a list with {kind} instead of a Decision.</source>
+        <translation>Er gab eine Liste mit {kind} statt einer Decision zurück.</translation>
+    </message>
+    <message>
+        <source>Its decision can&apos;t be carried out: {error}.</source>
+        <translation>Seine Entscheidung lässt sich nicht ausführen: {error}.</translation>
+    </message>
+    <message>
+        <source>Its temperature is {temperature}, but must be 0 or more.</source>
+        <translation>Seine Temperatur ist {temperature}, muss aber mindestens 0 sein.</translation>
+    </message>
+    <message>
+        <source>It took back a negative number of tokens.</source>
+        <translation>Er hat eine negative Zahl von Token zurückgenommen.</translation>
+    </message>
+    <message>
+        <source>Its mask has another shape than the mask of the hook before it.</source>
+        <translation>Seine Maske hat eine andere Form als die des Hooks davor.</translation>
+    </message>
+    <message>
+        <source>It can&apos;t be copied for a fork.
+{trace}</source>
+        <translation>Er lässt sich für eine Abzweigung nicht kopieren.
+{trace}</translation>
+    </message>
+    <message>
+        <source>`hook_options` names “{name}”, but the `hooks` of this request don&apos;t.</source>
+        <translation>`hook_options` nennt „{name}“, die `hooks` dieser Anfrage aber nicht.</translation>
+    </message>
+    <message>
+        <source>{file} defines neither a class `Hook` nor a function `hook`.</source>
+        <translation>{file} definiert weder eine Klasse `Hook` noch eine Funktion `hook`.</translation>
+    </message>
+    <message>
+        <source>`hook_options`: the hook “{name}” is a function and has no options.</source>
+        <translation>Der Hook „{name}“ ist eine Funktion und hat keine Optionen.</translation>
+    </message>
+    <message>
+        <source>`hooks`: there is no hook “{name}”. The hooks are: {names}. Put Python files with your own hooks into the hooks folder.</source>
+        <translation>Es gibt keinen Hook „{name}“. Die Hooks sind: {names}. Legen Sie Python-Dateien mit eigenen Hooks in den Hook-Ordner.</translation>
+    </message>
+    <message>
+        <source>{file} can&apos;t be read: {error}.</source>
+        <translation>{file} lässt sich nicht lesen: {error}.</translation>
+    </message>
+    <message>
+        <source>line {line}, {error}</source>
+        <translation>Zeile {line}, {error}</translation>
+    </message>
+    <message>
+        <source>{file} is not valid Python: {error}.</source>
+        <translation>{file} ist kein gültiges Python: {error}.</translation>
+    </message>
+    <message>
+        <source>Its mask must have the shape of the vocabulary, ({size},).</source>
+        <translation>Seine Maske muss die Form des Vokabulars haben, ({size},).</translation>
+    </message>
+    <message>
+        <source>It set the token {token}, but the vocabulary has {num_tokens} tokens.</source>
+        <translation>Er hat das Token {token} gesetzt, aber das Vokabular hat nur {num_tokens} Token.</translation>
+    </message>
+    <message>
+        <source>It set {token}, which the answer format forbids here. `feed_constraint=False` allows it.</source>
+        <translation>Er hat {token} gesetzt, was das Antwortformat hier verbietet. `feed_constraint=False` erlaubt es.</translation>
+    </message>
+    <message>
+        <source>Its mask allows no token that can follow here.</source>
+        <translation>Seine Maske erlaubt kein Token, das hier folgen kann.</translation>
+    </message>
+    <message>
+        <source>The answer does not satisfy the format yet.</source>
+        <translation>Die Antwort erfüllt das Format noch nicht.</translation>
+    </message>
+    <message>
+        <source>This model&apos;s tokens can&apos;t follow the answer format. Change the format.</source>
+        <translation>Mit den Token dieses Modells lässt sich das Antwortformat nicht einhalten. Ändern Sie das Format.</translation>
+    </message>
+    <message>
+        <source>The rest of the beginning does not fit the answer format.</source>
+        <translation>Der Rest des Anfangs passt nicht zum Antwortformat.</translation>
+    </message>
+    <message>
+        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits. Load it without `kv_bits`.</source>
+        <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich. Laden Sie das Modell ohne diese Einstellung.</translation>
+    </message>
+    <message>
+        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits ({reason}). Load it without `kv_bits`.</source>
+        <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich ({reason}). Laden Sie das Modell ohne diese Einstellung.</translation>
+    </message>
+    <message>
+        <source>The beginning of the answer does not fit the answer format. Change one of them, or let the format cover only the new text.</source>
+        <translation>Der Anfang der Antwort passt nicht zum Antwortformat. Ändern Sie eines von beiden, oder lassen Sie das Format nur für den neuen Text gelten.</translation>
+    </message>
+    <message>
+        <source>`draft` is &quot;model&quot;, but no draft model is loaded. Load a model with a draft model.</source>
+        <translation>Ein Entwurfsmodell soll vorhersagen, aber es ist keines geladen. Laden Sie ein Modell mit Entwurfsmodell.</translation>
+    </message>
+    <message>
+        <source>at least {num_tokens}</source>
+        <translation>mindestens {num_tokens}</translation>
+    </message>
+    <message>
+        <source>about {num_tokens}</source>
+        <translation>etwa {num_tokens}</translation>
+    </message>
+    <message>
+        <source>The prompt has {num_tokens} tokens, but the context of the model holds {context_length} tokens, the answer included. Shorten the message, or continue from an earlier one.</source>
+        <translation>Der Prompt hat {num_tokens} Token, aber der Kontext des Modells fasst mit der Antwort nur {context_length} Token. Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
+    </message>
+    <message>
+        <source>It forked into more than {num_answers} answers.</source>
+        <translation>Er hat in mehr als {num_answers} Antworten verzweigt.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template rejects these messages: {error}.</source>
+        <translation>Die Chatvorlage des Modells lehnt diese Nachrichten ab: {error}.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template fails with these messages: {error}.</source>
+        <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
+    </message>
+    <message>
+        <source>The messages contain too many private-use characters (U+F500 to U+F5FF). Remove some of them.</source>
+        <translation>Die Nachrichten enthalten zu viele Zeichen aus dem privaten Bereich (U+F500 bis U+F5FF). Entfernen Sie einige.</translation>
+    </message>
+    <message>
+        <source>No text fits this answer format. Change the format.</source>
+        <translation>Zu diesem Antwortformat passt kein Text. Ändern Sie das Format.</translation>
+    </message>
+    <message>
+        <source>The JSON schema is nested too deeply.</source>
+        <translation>Das JSON-Schema ist zu tief verschachtelt.</translation>
+    </message>
+    <message>
+        <source>The JSON schema is not valid JSON: {error}.</source>
+        <translation>Das JSON-Schema ist kein gültiges JSON: {error}.</translation>
+    </message>
+    <message>
+        <source>The regular expression is empty. Enter one.</source>
+        <translation>Der reguläre Ausdruck ist leer. Geben Sie einen ein.</translation>
+    </message>
+    <message>
+        <source>The grammar is empty. Enter one.</source>
+        <translation>Die Grammatik ist leer. Geben Sie eine ein.</translation>
+    </message>
+    <message>
+        <source>A choice must be a list of texts, none of them empty. Enter at least one.</source>
+        <translation>Eine Auswahl muss eine Liste nicht leerer Texte sein. Geben Sie mindestens einen ein.</translation>
+    </message>
+    <message>
+        <source>A JSON schema must be an object. Write it between { and }.</source>
+        <translation>Ein JSON-Schema muss ein Objekt sein. Schreiben Sie es zwischen { und }.</translation>
+    </message>
+    <message>
+        <source>The regular expression is not valid: {error}, at “{position}”.</source>
+        <translation>Der reguläre Ausdruck ist ungültig: {error}, bei „{position}“.</translation>
+    </message>
+    <message>
+        <source>1 message was permanently deleted.</source>
+        <translation>1 Nachricht wurde endgültig gelöscht.</translation>
+    </message>
+    <message>
+        <source>A file could not be used ({error}). Nothing was changed.</source>
+        <translation>Eine Datei ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>A hook forked it after token {position}. Without the other branch, the hook may decide differently.</source>
+        <translation>Ein Hook hat sie nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
+    </message>
+    <message>
+        <source>An error in Bough stopped this ({kind}: {error}). Nothing was changed.</source>
+        <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}: {error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>Another Bough has these conversations open, so nothing was restored. Close it, then restore the backup again.</source>
+        <translation>Ein anderes Bough hat diese Gespräche geöffnet, deshalb wurde nichts wiederhergestellt. Schließen Sie es, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
+    </message>
+    <message>
+        <source>Banned phrases: takes back a phrase before it is complete, and continues in another way.</source>
+        <translation>Verbotene Wendungen: nimmt eine Wendung zurück, bevor sie vollständig ist, und macht anders weiter.</translation>
+    </message>
+    <message>
+        <source>Banned phrases: takes back a phrase before it is complete, and continues in another way.
+
+Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
+        <translation>Verbotene Wendungen: nimmt eine Wendung zurück, bevor sie vollständig ist, und macht anders weiter.
+
+Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
+    </message>
+    <message>
+        <source>Bough does not know this format</source>
+        <translation>Bough kennt dieses Format nicht</translation>
+    </message>
+    <message>
+        <source>Bough was closed while this answer was being written. The text so far is kept.</source>
+        <translation>Bough wurde geschlossen, während diese Antwort geschrieben wurde. Der bisherige Text bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>Everything in the record is unchanged, but the log-probability of the stored token was {then} and is {now} now. Something computes differently.</source>
+        <translation>Alles in der Aufzeichnung ist unverändert, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist jetzt {now}. Etwas rechnet anders.</translation>
+    </message>
+    <message>
+        <source>Everything in the record is unchanged.</source>
+        <translation>Alles in der Aufzeichnung ist unverändert.</translation>
+    </message>
+    <message>
+        <source>Everything is saved again.</source>
+        <translation>Alles ist wieder gespeichert.</translation>
+    </message>
+    <message>
+        <source>It could not be run again. {error}</source>
+        <translation>Sie ließ sich nicht noch einmal ausführen. {error}</translation>
+    </message>
+    <message>
+        <source>It did not match from token {position} on: {num_other} of {num_compared} tokens are different.</source>
+        <translation>Ab Token {position} stimmt sie nicht überein: {num_other} von {num_compared} Token sind anders.</translation>
+    </message>
+    <message>
+        <source>It ended as before.</source>
+        <translation>Sie endete wie zuvor.</translation>
+    </message>
+    <message>
+        <source>It ended with “{reason}” now and with “{before}” before.</source>
+        <translation>Sie endete jetzt mit „{reason}“ und zuvor mit „{before}“.</translation>
+    </message>
+    <message>
+        <source>It matched: {num_compared} of {num_tokens} tokens were sampled again.</source>
+        <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
+    </message>
+    <message>
+        <source>Its hooks ({names}) can&apos;t be used as before, so it was sampled without them: {error}</source>
+        <translation>Die Hooks ({names}) lassen sich nicht wie zuvor verwenden, deshalb wurde sie ohne sie erzeugt: {error}</translation>
+    </message>
+    <message>
+        <source>Its stored tokens do not spell its text.</source>
+        <translation>Ihre gespeicherten Token ergeben nicht ihren Text.</translation>
+    </message>
+    <message>
+        <source>Message {message} can&apos;t be read because this part of the file is damaged. The other messages are intact.</source>
+        <translation>Nachricht {message} lässt sich nicht lesen, weil dieser Teil der Datei beschädigt ist. Die anderen Nachrichten sind in Ordnung.</translation>
+    </message>
+    <message>
+        <source>Message {message} has an unknown type ({role}, {state}). Its text is intact.</source>
+        <translation>Nachricht {message} hat einen unbekannten Typ ({role}, {state}). Ihr Text ist in Ordnung.</translation>
+    </message>
+    <message>
+        <source>Models round differently depending on how much they read at once.</source>
+        <translation>Modelle runden unterschiedlich, je nachdem, wie viel sie auf einmal lesen.</translation>
+    </message>
+    <message>
+        <source>No model is loaded to run the answer again. Wait until one is, or load one.</source>
+        <translation>Es ist kein Modell geladen, das die Antwort noch einmal ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
+    </message>
+    <message>
+        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.</source>
+        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.</translation>
+    </message>
+    <message>
+        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
+
+A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
+hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`, `longest`
+(tokens of one occurrence).</source>
+        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.
+
+Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
+Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
+`longest` (Token eines Vorkommens).</translation>
+    </message>
+    <message>
+        <source>None of it could be sampled again.</source>
+        <translation>Nichts davon ließ sich noch einmal ziehen.</translation>
+    </message>
+    <message>
+        <source>Nothing can be changed now. {why}</source>
+        <translation>Im Moment kann nichts geändert werden. {why}</translation>
+    </message>
+    <message>
+        <source>One conversation was moved to the trash in the meantime, so it was not exported.</source>
+        <translation>Ein Gespräch wurde inzwischen in den Papierkorb gelegt und deshalb nicht exportiert.</translation>
+    </message>
+    <message>
+        <source>Other library versions: {versions}.</source>
+        <translation>Andere Versionen von Bibliotheken: {versions}.</translation>
+    </message>
+    <message>
+        <source>Other weights, another configuration, or another type of device.</source>
+        <translation>Andere Gewichte, eine andere Konfiguration oder eine andere Art von Gerät.</translation>
+    </message>
+    <message>
+        <source>Put the cursor into an answer, after the words that you want to keep.</source>
+        <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die Sie behalten möchten.</translation>
+    </message>
+    <message>
+        <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
+        <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
+    </message>
+    <message>
+        <source>The backup {backup} could not be restored ({error}). Your conversations are unchanged.</source>
+        <translation>Die Sicherung {backup} ließ sich nicht wiederherstellen ({error}). Ihre Gespräche sind unverändert.</translation>
+    </message>
+    <message>
+        <source>The backup {backup} is restored. The previous conversations are kept in {file}.</source>
+        <translation>Die Sicherung {backup} ist wiederhergestellt. Die vorherigen Gespräche liegen in {file}.</translation>
+    </message>
+    <message>
+        <source>The cache has {now} now and had {then} before.</source>
+        <translation>Der Cache hat jetzt {now} und hatte zuvor {then}.</translation>
+    </message>
+    <message>
+        <source>The conversation was moved to the trash in the meantime. Nothing was exported.</source>
+        <translation>Das Gespräch wurde inzwischen in den Papierkorb gelegt. Nichts wurde exportiert.</translation>
+    </message>
+    <message>
+        <source>The conversation was permanently deleted. Other conversations share its messages and keep them.</source>
+        <translation>Das Gespräch wurde endgültig gelöscht. Andere Gespräche teilen seine Nachrichten und behalten sie.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} are damaged ({error}). Nothing was changed. Replace the file with a backup, or move it away to start with an empty one.</source>
+        <translation>Die Gespräche in {path} sind beschädigt ({error}). Nichts wurde geändert. Ersetzen Sie die Datei durch eine Sicherung, oder verschieben Sie sie, um mit einer leeren zu beginnen.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} are partly damaged ({error}). Bough shows everything that can be read. {backup}</source>
+        <translation>Die Gespräche in {path} sind teilweise beschädigt ({error}). Bough zeigt alles, was sich lesen lässt. {backup}</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} can&apos;t be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
+        <translation>Die Gespräche in {path} lassen sich nicht öffnen oder speichern ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in die Datei und ihren Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen Ordner.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} come from a newer version of Bough. Nothing was changed. Open them with that version.</source>
+        <translation>Die Gespräche in {path} stammen aus einer neueren Version von Bough. Nichts wurde geändert. Öffnen Sie sie mit dieser Version.</translation>
+    </message>
+    <message>
+        <source>The conversations in {path} come from an older version of Bough. Bough makes a backup before it updates them, and the backup failed ({error}). Nothing was changed. Free some disk space, then start Bough again.</source>
+        <translation>Die Gespräche in {path} stammen aus einer älteren Version von Bough. Vor der Aktualisierung macht Bough eine Sicherung, und die ist fehlgeschlagen ({error}). Nichts wurde geändert. Schaffen Sie Speicherplatz, und starten Sie Bough dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The disk is full, so {path} could not be saved. Everything saved before is kept. Free some disk space, then try again.</source>
+        <translation>Der Datenträger ist voll, deshalb ließ sich {path} nicht speichern. Alles vorher Gespeicherte bleibt erhalten. Schaffen Sie Speicherplatz, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>The hook “{name}” was turned off during the answer because it was too slow.</source>
+        <translation>Der Hook „{name}“ wurde während der Antwort ausgeschaltet, weil er zu langsam war.</translation>
+    </message>
+    <message>
+        <source>The model process could not be started ({error}). Your conversations are safe. Close other programs, then choose the model again.</source>
+        <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The model process stopped ({how}). The text so far is kept.</source>
+        <translation>Der Modellprozess wurde beendet ({how}). Der bisherige Text bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>The model process stopped {num_times} times in a row with the draft model “{draft_model}” ({how}). It now runs without a draft model.</source>
+        <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
+    </message>
+    <message>
+        <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or Models → Guide.</source>
+        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell oder Modelle → Guide.</translation>
+    </message>
+    <message>
+        <source>The model process stopped.</source>
+        <translation>Der Modellprozess wurde beendet.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s context ends at token {position}.</source>
+        <translation>Der Kontext des Modells endet bei Token {position}.</translation>
+    </message>
+    <message>
+        <source>The newest intact backup is {file}.</source>
+        <translation>Die neueste intakte Sicherung ist {file}.</translation>
+    </message>
+    <message>
+        <source>The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, the chat template, or its options have changed.</source>
+        <translation>Der Prompt hat jetzt {num_tokens} Token und hatte zuvor {num_before}: Eine Nachricht über der Antwort, die Chatvorlage oder deren Optionen haben sich geändert.</translation>
+    </message>
+    <message>
+        <source>The record of how message {message} was made can&apos;t be read. Its text is intact.</source>
+        <translation>Die Aufzeichnung, wie Nachricht {message} entstanden ist, lässt sich nicht lesen. Ihr Text ist in Ordnung.</translation>
+    </message>
+    <message>
+        <source>The record of this answer is damaged: it does not say where all tokens come from.</source>
+        <translation>Die Aufzeichnung dieser Antwort ist beschädigt: Sie nennt nicht für alle Token, woher sie kommen.</translation>
+    </message>
+    <message>
+        <source>The run was stopped.</source>
+        <translation>Der Durchlauf wurde angehalten.</translation>
+    </message>
+    <message>
+        <source>The seed of the tokens {first} to {last} is unknown.</source>
+        <translation>Der Seed der Token {first} bis {last} ist unbekannt.</translation>
+    </message>
+    <message>
+        <source>The settings could not be saved ({error}). They last until you close Bough.</source>
+        <translation>Die Einstellungen ließen sich nicht speichern ({error}). Sie gelten, bis Sie Bough schließen.</translation>
+    </message>
+    <message>
+        <source>The token was {then} and is {now} now.</source>
+        <translation>Das Token war {then} und ist jetzt {now}.</translation>
+    </message>
+    <message>
+        <source>The tokens after token {position} were not compared.</source>
+        <translation>Die Token nach Token {position} wurden nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>The tokens of this answer are unknown: it was imported, edited, or cut by an older version of Bough.</source>
+        <translation>Die Token dieser Antwort sind unbekannt: Sie wurde importiert, bearbeitet oder von einer älteren Version von Bough gekürzt.</translation>
+    </message>
+    <message>
+        <source>The trash is empty.</source>
+        <translation>Der Papierkorb ist leer.</translation>
+    </message>
+    <message>
+        <source>The two tokens were almost equally likely (within {difference}).</source>
+        <translation>Die beiden Token waren fast gleich wahrscheinlich (Unterschied höchstens {difference}).</translation>
+    </message>
+    <message>
+        <source>The weights that wrote it are unknown.</source>
+        <translation>Die Gewichte, die sie geschrieben haben, sind unbekannt.</translation>
+    </message>
+    <message>
+        <source>There is no answer because no model is running. Your message is kept. Open a model, then try again.</source>
+        <translation>Es gibt keine Antwort, weil kein Modell läuft. Ihre Nachricht bleibt erhalten. Öffnen Sie ein Modell, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>There is no intact backup.</source>
+        <translation>Es gibt keine intakte Sicherung.</translation>
+    </message>
+    <message>
+        <source>This is not an answer of a model.</source>
+        <translation>Das ist keine Antwort eines Modells.</translation>
+    </message>
+    <message>
+        <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
+        <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.</source>
+        <translation>Pause bei Unsicherheit: zieht ein Token, bei dem das Modell unsicher ist, noch einmal vorsichtiger.</translation>
+    </message>
+    <message>
+        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
+
+A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token stands.
+Options: `threshold` (0…1), `temperature`.</source>
+        <translation>Pause bei Unsicherheit: zieht ein Token, bei dem das Modell unsicher ist, noch einmal vorsichtiger.
+
+Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gezogen, und das zweite
+Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
+    </message>
+    <message>
+        <source>circular links between messages, cut</source>
+        <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
+    </message>
+    <message>
+        <source>empty messages, left out</source>
+        <translation>leere Nachrichten, ausgelassen</translation>
+    </message>
+    <message>
+        <source>exit code {code}</source>
+        <translation>Exitcode {code}</translation>
+    </message>
+    <message>
+        <source>full precision</source>
+        <translation>volle Genauigkeit</translation>
+    </message>
+    <message>
+        <source>it can&apos;t be read ({error})</source>
+        <translation>lässt sich nicht lesen ({error})</translation>
+    </message>
+    <message>
+        <source>it comes from a newer version of Bough; import it with that version</source>
+        <translation>stammt aus einer neueren Version von Bough; importieren Sie es mit dieser Version</translation>
+    </message>
+    <message>
+        <source>it contains no conversations</source>
+        <translation>enthält keine Gespräche</translation>
+    </message>
+    <message>
+        <source>it has an invalid time</source>
+        <translation>hat eine ungültige Zeit</translation>
+    </message>
+    <message>
+        <source>it is neither JSON nor UTF-8 text</source>
+        <translation>ist weder JSON noch Text in UTF-8</translation>
+    </message>
+    <message>
+        <source>it is not a transcript from Bough: no heading names a speaker</source>
+        <translation>ist keine Mitschrift von Bough: Keine Überschrift nennt einen Sprecher</translation>
+    </message>
+    <message>
+        <source>it is not valid JSON ({error})</source>
+        <translation>ist kein gültiges JSON ({error})</translation>
+    </message>
+    <message>
+        <source>its JSON is incomplete or damaged after {position} bytes ({error})</source>
+        <translation>das JSON ist nach {position} Byte unvollständig oder beschädigt ({error})</translation>
+    </message>
+    <message>
+        <source>its JSON is incomplete or damaged after {position} bytes ({error}); {num_before} before it could be read</source>
+        <translation>das JSON ist nach {position} Byte unvollständig oder beschädigt ({error}); {num_before} davor ließen sich lesen</translation>
+    </message>
+    <message>
+        <source>its field “{name}” is missing</source>
+        <translation>das Feld „{name}“ fehlt</translation>
+    </message>
+    <message>
+        <source>its first message is missing</source>
+        <translation>die erste Nachricht fehlt</translation>
+    </message>
+    <message>
+        <source>message {id} can&apos;t be read ({error})</source>
+        <translation>Nachricht {id} lässt sich nicht lesen ({error})</translation>
+    </message>
+    <message>
+        <source>message {id} comes before its parent</source>
+        <translation>Nachricht {id} steht vor der Nachricht, auf die sie folgt</translation>
+    </message>
+    <message>
+        <source>message {id} has an invalid time</source>
+        <translation>Nachricht {id} hat eine ungültige Zeit</translation>
+    </message>
+    <message>
+        <source>message {id} has no parent</source>
+        <translation>Nachricht {id} folgt auf keine andere</translation>
+    </message>
+    <message>
+        <source>messages whose parent is not in the file, moved to the top</source>
+        <translation>Nachrichten, deren Vorgänger nicht in der Datei ist, nach oben gestellt</translation>
+    </message>
+    <message>
+        <source>messages with the id of another message</source>
+        <translation>Nachrichten mit der Nummer einer anderen Nachricht</translation>
+    </message>
+    <message>
+        <source>pictures and files that the file does not contain, replaced by placeholders</source>
+        <translation>Bilder und Dateien, die nicht in der Datei sind, durch Platzhalter ersetzt</translation>
+    </message>
+    <message>
+        <source>signal SIGALRM: a hook did not return, see the terminal</source>
+        <translation>Signal SIGALRM: Ein Hook kam nicht zurück, siehe Terminal</translation>
+    </message>
+    <message>
+        <source>signal SIGKILL, often because memory ran out</source>
+        <translation>Signal SIGKILL, oft wegen Speichermangels</translation>
+    </message>
+    <message>
+        <source>signal {signal}</source>
+        <translation>Signal {signal}</translation>
+    </message>
+    <message>
+        <source>status lines of LM Studio, left out</source>
+        <translation>Statuszeilen von LM Studio, ausgelassen</translation>
+    </message>
+    <message>
+        <source>the PDF could not be created</source>
+        <translation>das PDF ließ sich nicht erzeugen</translation>
+    </message>
+    <message>
+        <source>the archive is incomplete or damaged</source>
+        <translation>das Archiv ist unvollständig oder beschädigt</translation>
+    </message>
+    <message>
+        <source>the version of its format is missing</source>
+        <translation>die Version des Formats fehlt</translation>
+    </message>
+    <message>
+        <source>this archive contains no files with conversations</source>
+        <translation>dieses Archiv enthält keine Dateien mit Gesprächen</translation>
+    </message>
+    <message>
+        <source>this folder contains no files with conversations</source>
+        <translation>dieser Ordner enthält keine Dateien mit Gesprächen</translation>
+    </message>
+    <message>
+        <source>tool calls, tool results and messages of other roles, kept as notes</source>
+        <translation>Werkzeugaufrufe, deren Ergebnisse und Nachrichten anderer Rollen, als Notizen behalten</translation>
+    </message>
+    <message>
+        <source>two messages have the id {id}</source>
+        <translation>zwei Nachrichten haben die Nummer {id}</translation>
+    </message>
+    <message>
+        <source>unknown fields of answer records ({names})</source>
+        <translation>unbekannte Felder von Antwortaufzeichnungen ({names})</translation>
+    </message>
+    <message>
+        <source>unknown fields of messages ({names})</source>
+        <translation>unbekannte Felder von Nachrichten ({names})</translation>
+    </message>
+    <message>
+        <source>unreadable answer records</source>
+        <translation>unlesbare Antwortaufzeichnungen</translation>
+    </message>
+    <message>
+        <source>unreadable branch choices</source>
+        <translation>unlesbare Zweigauswahlen</translation>
+    </message>
+    <message>
+        <source>{error} The conversations imported so far are in the trash.</source>
+        <translation>{error} Die bisher importierten Gespräche liegen im Papierkorb.</translation>
+    </message>
+    <message>
+        <source>{error} The model is being loaded again; your next message will be answered.</source>
+        <translation>{error} Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.</translation>
+    </message>
+    <message>
+        <source>{error} The previous model is being loaded again.</source>
+        <translation>{error} Das vorherige Modell wird wieder geladen.</translation>
+    </message>
+    <message>
+        <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
+        <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
+    </message>
+    <message>
+        <source>{file} could not be used ({error}). Nothing was changed.</source>
+        <translation>{file} ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file}, conversation {number}</source>
+        <translation>{file}, Gespräch {number}</translation>
+    </message>
+    <message>
+        <source>{file}, conversation {number} (“{name}”)</source>
+        <translation>{file}, Gespräch {number} („{name}“)</translation>
+    </message>
+    <message>
+        <source>{file}, line {number}</source>
+        <translation>{file}, Zeile {number}</translation>
+    </message>
+    <message>
+        <source>{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be removed ({error}). Check that you may write to this folder, then try again.</source>
+        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt, aber {num_files} Dateien in {folder} ließen sich nicht entfernen ({error}). Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>{freed_bytes} of the cache was removed from the disk. Your conversations are safe. Models read them again when needed.</source>
+        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
+    </message>
+    <message>
+        <source>{num_bits} bits</source>
+        <translation>{num_bits} Bit</translation>
+    </message>
+    <message>
+        <source>{num_messages} messages were permanently deleted.</source>
+        <translation>{num_messages} Nachrichten wurden endgültig gelöscht.</translation>
+    </message>
+    <message>
+        <source>{num_messages} messages were pruned.</source>
+        <translation>{num_messages} Nachrichten wurden gestutzt.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>
+        <translation>{num_tokens} ihrer Token vervollständigen den vorgegebenen Text. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} of its tokens were changed where it was cut. They were not sampled freely, so they are not compared.</source>
+        <translation>{num_tokens} ihrer Token wurden an der Schnittstelle geändert. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} of its tokens were given. They were not sampled freely, so they are not compared.</source>
+        <translation>{num_tokens} ihrer Token waren vorgegeben. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{path} belongs to another program. Nothing was changed. Choose another folder for Bough with --data-dir.</source>
+        <translation>{path} gehört zu einem anderen Programm. Nichts wurde geändert. Wählen Sie mit --data-dir einen anderen Ordner für Bough.</translation>
+    </message>
+    <message>
+        <source>{problem} Other messages with such problems: {num_more}.</source>
+        <translation>{problem} Weitere Nachrichten mit solchen Problemen: {num_more}.</translation>
+    </message>
+    <message>
+        <source>{token} ({probability} likely)</source>
+        <translation>{token} (zu {probability} wahrscheinlich)</translation>
+    </message>
+    <message>
+        <source>{why} New text stays on the screen and is saved as soon as possible.</source>
+        <translation>{why} Neuer Text bleibt auf dem Bildschirm und wird so bald wie möglich gespeichert.</translation>
+    </message>
+    <message>
+        <source>{why} You can still read your conversations.</source>
+        <translation>{why} Ihre Gespräche können Sie weiterhin lesen.</translation>
+    </message>
+    <message>
+        <source>{why} You see the backup {file}, which can only be read.</source>
+        <translation>{why} Sie sehen die Sicherung {file}, die nur gelesen werden kann.</translation>
+    </message>
+    <message>
+        <source>“{model}” wrote this answer. Open that model, then run the answer again.</source>
+        <translation>Diese Antwort hat „{model}“ geschrieben. Öffnen Sie dieses Modell, und führen Sie die Antwort dann noch einmal aus.</translation>
+    </message>
+    <message>
+        <source>“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.</source>
+        <translation>„{name}“ hat {file_bytes}, aber eine Nachricht fasst nur {max_bytes} an Dateien. Hängen Sie einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>“{name}” is a folder. Attach files from it instead.</source>
+        <translation>„{name}“ ist ein Ordner. Hängen Sie stattdessen Dateien daraus an.</translation>
+    </message>
+    <message>
+        <source>“{name}” is not a text file. Save it as text, then attach the text.</source>
+        <translation>„{name}“ ist keine Textdatei. Speichern Sie sie als Text, und hängen Sie diesen an.</translation>
     </message>
 </context>
 <context>

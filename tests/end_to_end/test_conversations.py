@@ -242,7 +242,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     question, answer = controller.shown.path[1:]
     assert (question.text, answer.state) == (text, "failed")
     assert answer.record is not None
-    assert "the model's context holds 4,096" in str(answer.record.error)
+    assert "holds 4,096 tokens" in str(answer.record.error)
     assert controller.shown.conversation is not None
     assert store.messages.shown_by(controller.shown.conversation.id)[-2:] == [question, answer]
     controller.shown.new_conversation()

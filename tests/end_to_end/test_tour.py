@@ -93,7 +93,7 @@ def test_a_tour_without_a_loadable_model_says_why_and_exits_1(tmp_path: Path, br
     report = json.loads((tmp_path / "tour" / "tour.json").read_text())
     assert (report["ok"], report["steps"]) == (False, [])
     assert "The guide model did not load: " in report["error"]
-    assert "bytes are missing at the end of" in report["error"]
+    assert "bytes are missing at its end" in report["error"]
     assert done.stderr == f"The tour went wrong: {report['error']}\n"
 
 

@@ -106,7 +106,7 @@ def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioW
         answer = worker.result("tokenize", **PROMPT)
         if end["type"] == "model_loaded":  # before the cancel was seen
             assert answer["type"] == "tokenized"
-        elif "What was loaded before still is." in end["message"]:
+        elif "The previous model is still loaded." in end["message"]:
             assert end["kind"] == "cancelled"
             assert answer["type"] == "tokenized"
         else:

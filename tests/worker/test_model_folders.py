@@ -80,11 +80,11 @@ def with_a_link_that_leads_nowhere(folder: Path) -> None:
 SEEN_AT_ONCE: dict[str, tuple[Damage, str, str]] = {
     "no config": (remove("config.json"), "model_invalid", "no config.json"),
     "broken config": (write("config.json", "{"), "model_invalid", "can't be read"),
-    "config is a list": (write("config.json", "[]"), "model_invalid", "no JSON object"),
+    "config is a list": (write("config.json", "[]"), "model_invalid", "not a JSON object"),
     "config is no text": (write("config.json", b"\xff\xfe\x00"), "model_invalid", "can't be read"),
     "config is deep": (write("config.json", "[" * 100_000), "model_invalid", "can't be read"),
     "no kind": (edit_json("config.json", model_type=None), "model_invalid", "`model_type`"),
-    "program": (edit_json("config.json", model_file="run.py"), "model_untrusted", "'run.py'"),
+    "program": (edit_json("config.json", model_file="run.py"), "model_untrusted", "(run.py, named"),
     "no weights": (remove("model.safetensors"), "model_invalid", "no weights"),
     "dead link": (with_a_link_that_leads_nowhere, "model_invalid", "no weights"),
     "no tokenizer": (remove("tokenizer.json"), "model_invalid", "no tokenizer"),
@@ -102,16 +102,16 @@ SEEN_AT_ONCE: dict[str, tuple[Damage, str, str]] = {
     "no shard": (
         write("model.safetensors.index.json", index_of("model.safetensors", "model-00002-of-00002.safetensors")),
         "model_invalid",
-        "1 of 2 weight files are missing",
+        "lacks 1 of 2 weight files",
     ),
     "broken index": (write("model.safetensors.index.json", "{"), "model_invalid", "can't be read"),
     "odd index": (write("model.safetensors.index.json", '{"weight_map": [1]}'), "model_invalid", "can't be read"),
 }
 # These only when the model is built: still before the old one goes.
 SEEN_WHEN_BUILT: dict[str, tuple[Damage, str, str]] = {
-    "unknown kind": (edit_json("config.json", model_type="perceptron"), "model_invalid", "does not know: perceptron"),
+    "unknown kind": (edit_json("config.json", model_type="perceptron"), "model_invalid", "of the type perceptron"),
     "kind that is a module": (edit_json("config.json", model_type="cache"), "model_invalid", "can't be loaded"),
-    "kind with a path": (edit_json("config.json", model_type="../os"), "model_invalid", "does not know"),
+    "kind with a path": (edit_json("config.json", model_type="../os"), "model_invalid", "does not support"),
     "kind that ends the program": (edit_json("config.json", model_type="olmo"), "model_invalid", "can't be loaded"),
     "missing setting": (edit_json("config.json", hidden_size=None), "model_invalid", "can't be loaded"),
     "missing weight": (without_a_weight, "model_invalid", "can't be loaded"),
@@ -125,7 +125,7 @@ SEEN_WHEN_BUILT: dict[str, tuple[Damage, str, str]] = {
             auto_map={"AutoTokenizer": ["tokenization_odd.OddTokenizer", None]},
         ),
         "model_untrusted",
-        "program of its own",
+        "its own program code",
     ),
 }
 ALL = SEEN_AT_ONCE | SEEN_WHEN_BUILT

@@ -76,7 +76,7 @@ def test_a_chat_goes_on_where_its_context_is_full(tmp_path: Path, byte_level: To
     done = chat(speaker, *["Is it green?"] * 6, "Is it? " * 50, "Is it blue?", "/tree")
     assert done.stdout.count("oldest left out · eos]") == 5
     # What can't be asked is not gone on from.
-    assert done.stdout.count("the model's context holds 80 with the answer") == 1
+    assert done.stdout.count("the context of the model holds 80 tokens") == 1
     tree = [line.strip() for line in done.stdout[done.stdout.index("● user: Is it green?") :].splitlines()]
     assert [line[:18] for line in tree[12:15]] == [
         "○ user: Is it? Is ",

@@ -14,6 +14,7 @@ from worker.cache.token_tree import num_common
 from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
+from worker.sentence import Sentence
 from worker.text.characters import split_characters
 from worker.text.constraint import Constraint
 from worker.text.healing import Healing, num_taken_back
@@ -149,13 +150,15 @@ class Answer:
             constraint = self._constraint
             checked = constraint if is_forced and is_fed else None
             if checked is not None and not (checked.may_end or checked.mask()[token_id]):
-                raise ConstraintInvalidError("The constraint is not satisfied yet.")
+                raise ConstraintInvalidError(Sentence("The answer does not satisfy the format yet."))
             # The given text may have completed the constraint.
             return self.end("constraint" if constraint is not None and constraint.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
-            why = self._constraint.problem or "The constraint can't be followed with this model's tokens. Change it."
-            raise ConstraintInvalidError(why)
+            raise ConstraintInvalidError(
+                self._constraint.problem
+                or Sentence("This model's tokens can't follow the answer format. Change the format.")
+            )
         num_given = self._healing.num_given(token_id)
         self._healing.consume(token_id)
         self._is_fed.append(is_fed)

@@ -23,6 +23,7 @@ import numpy as np
 from worker.decision import Decision, Splice, Verdict
 from worker.errors import HookFailedError
 from worker.protocol import RequestId
+from worker.sentence import Sentence, SentenceError
 from worker.step import Step
 
 Hook: TypeAlias = Callable[[Step], Verdict]
@@ -151,22 +152,24 @@ class HookChain:
 def _checked(name: str, verdict: object) -> list[Decision]:
     decisions = [verdict] if isinstance(verdict, Decision) else verdict
     if not isinstance(decisions, list | tuple):
-        raise HookFailedError(name, f"It returned {type(verdict).__name__}, no Decision.")
+        raise HookFailedError(name, Sentence("It returned {kind} instead of a Decision.", kind=type(verdict).__name__))
     checked: list[Decision] = []
     for decision in cast("list[object]", list(decisions)):
         if not isinstance(decision, Decision):
-            raise HookFailedError(name, f"It returned a list with {type(decision).__name__}, no Decision.")
+            why = Sentence("It returned a list with {kind} instead of a Decision.", kind=type(decision).__name__)
+            raise HookFailedError(name, why)
         try:
             checked.append(_plain(decision))
         except _InvalidDecisionError as error:
-            raise HookFailedError(name, str(error)) from None
+            raise HookFailedError(name, error.sentence) from None
         except Exception as error:
             # A hook may put any object where a number or a list belongs.
-            raise HookFailedError(name, f"What it decided can't be done: {error!r}.") from error
+            why = Sentence("Its decision can't be carried out: {error}.", error=repr(error))
+            raise HookFailedError(name, why) from error
     return checked
 
 
-class _InvalidDecisionError(Exception):
+class _InvalidDecisionError(SentenceError):
     pass
 
 
@@ -178,7 +181,9 @@ def _plain(decision: Decision) -> Decision:
     if temperature is not None:
         temperature = float(temperature)
         if not 0 <= temperature < np.inf:
-            raise _InvalidDecisionError(f"Its temperature is {temperature}: 0 or more is meant.")
+            raise _InvalidDecisionError(
+                Sentence("Its temperature is {temperature}, but must be 0 or more.", temperature=temperature)
+            )
     plain = Decision(
         backtrack=index(decision.backtrack),
         mask=mask,
@@ -192,7 +197,7 @@ def _plain(decision: Decision) -> Decision:
         feed_constraint=bool(decision.feed_constraint),
     )
     if plain.backtrack < 0 or any(splice.backtrack < 0 for splice in plain.splices):
-        raise _InvalidDecisionError("It took back fewer than no tokens.")
+        raise _InvalidDecisionError(Sentence("It took back a negative number of tokens."))
     return plain
 
 
@@ -201,7 +206,7 @@ def _merged(name: str, before: Decision | None, decision: Decision) -> Decision:
         return decision
     masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
     if len({mask.shape for mask in masks}) > 1:
-        raise HookFailedError(name, "The shape of its mask is not that of the mask before it.")
+        raise HookFailedError(name, Sentence("Its mask has another shape than the mask of the hook before it."))
     # A structural decision overrides a token that was put before.
     puts = decision if decision.is_structural else before
     return replace(
@@ -224,7 +229,7 @@ def _copied(name: str, hook: Hook) -> Hook:
     try:
         return copy.deepcopy(hook)
     except Exception as error:
-        raise HookFailedError(name, f"It can't be copied for a fork.\n{_trace(error)}") from error
+        raise HookFailedError(name, Sentence("It can't be copied for a fork.\n{trace}", trace=_trace(error))) from error
 
 
 def _trace(error: BaseException) -> str:

@@ -19,6 +19,7 @@ from worker.answers.hook_chain import SLOW_S, Hook, HookChain, Watch, watched
 from worker.answers.hook_listing import listed_file, listed_given
 from worker.errors import BadRequestError, HookFailedError
 from worker.protocol import ListedHook, RequestId
+from worker.sentence import Sentence
 
 _SHIPPED = Path(str(importlib.resources.files("worker.hooks")))
 
@@ -64,7 +65,9 @@ class HookFolder:
         """
         for name in options:
             if name not in names:
-                raise BadRequestError(f"`hook_options` names {name!r}, which is none of the `hooks` of this request.")
+                raise BadRequestError(
+                    Sentence("`hook_options` names “{name}”, but the `hooks` of this request don't.", name=name)
+                )
         hooks: list[tuple[str, Hook]] = []
         for name in names:
             with watched(self._watch, request_id, name):
@@ -92,9 +95,12 @@ class HookFolder:
         except BaseException as error:
             raise HookFailedError(name, _trace(error)) from error
         if not callable(hook):
-            raise HookFailedError(name, f"{file.name} defines neither a class `Hook` nor a function `hook`.")
+            why = Sentence("{file} defines neither a class `Hook` nor a function `hook`.", file=file.name)
+            raise HookFailedError(name, why)
         if make is None and options:
-            raise BadRequestError(f"`hook_options`: {name!r} is a function, which takes none.")
+            raise BadRequestError(
+                Sentence("`hook_options`: the hook “{name}” is a function and has no options.", name=name)
+            )
         return cast("Hook", hook)
 
     def _file(self, name: str) -> Path:
@@ -103,8 +109,12 @@ class HookFolder:
                 if name in {_name(file), file.stem}:
                     return file
         raise BadRequestError(
-            f"`hooks`: there is none named {name!r}. There are: {', '.join(self.names())}. A hook of your own is a "
-            f"Python file in the folder of hooks."
+            Sentence(
+                "`hooks`: there is no hook “{name}”. The hooks are: {names}. "
+                "Put Python files with your own hooks into the hooks folder.",
+                name=name,
+                names=", ".join(self.names()),
+            )
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from worker.protocol import HookOption, ListedHook
+from worker.sentence import Sentence, verbatim
 
 _Kind: TypeAlias = Literal["bool", "int", "float", "str", "list", "any"]
 
@@ -43,16 +44,20 @@ def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
             warnings.simplefilter("ignore")
             module = ast.parse(source)
     except OSError as error:
-        return ListedHook(name=name, is_own=is_own, problem=f"{file.name} can't be read: {error.strerror or error}.")
+        why = Sentence("{file} can't be read: {error}.", file=file.name, error=error.strerror or error)
     except SyntaxError as error:
-        where = f" (line {error.lineno})" if error.lineno else ""
-        return ListedHook(name=name, is_own=is_own, problem=_clean(f"{file.name} is no Python{where}: {error.msg}."))
+        what = verbatim(error.msg)
+        if error.lineno:
+            what = Sentence("line {line}, {error}", line=error.lineno, error=error.msg)
+        why = Sentence("{file} is not valid Python: {error}.", file=file.name, error=what)
     except (ValueError, RecursionError, MemoryError) as error:
-        return ListedHook(name=name, is_own=is_own, problem=_clean(f"{file.name} is no Python: {error}."))
-    hook = _hook_in(module)
-    doc = ast.get_docstring(module) or (None if hook is None else ast.get_docstring(hook)) or ""
-    options = list(_options(hook)) if isinstance(hook, ast.ClassDef) else []
-    return _listed(name, doc, options, is_own=is_own)
+        why = Sentence("{file} is not valid Python: {error}.", file=file.name, error=error)
+    else:
+        hook = _hook_in(module)
+        doc = ast.get_docstring(module) or (None if hook is None else ast.get_docstring(hook)) or ""
+        options = list(_options(hook)) if isinstance(hook, ast.ClassDef) else []
+        return _listed(name, doc, options, is_own=is_own)
+    return ListedHook(name=name, is_own=is_own, problem=_clean(why), problem_parts=why.parts)
 
 
 def listed_given(name: str, make: Callable[..., object]) -> ListedHook:

@@ -22,6 +22,7 @@ from worker.decoding.sampled_token import SampledToken
 from worker.decoding.seeds import Seeds
 from worker.errors import ConstraintInvalidError, HookFailedError
 from worker.protocol import Event, RequestId
+from worker.sentence import Sentence
 from worker.step import Draw, Phase, Step
 from worker.text.vocabulary import Vocabulary
 
@@ -206,7 +207,10 @@ class Steering:
             return
         for decision in decisions:
             if decision.mask is not None and decision.mask.shape != (len(self._vocabulary),):
-                raise self._failed(f"The shape of its mask is not that of the vocabulary, ({len(self._vocabulary)},).")
+                size = len(self._vocabulary)
+                raise self._failed(
+                    Sentence("Its mask must have the shape of the vocabulary, ({size},).", size=str(size))
+                )
         first, *others = decisions
         for decision in others:
             self._fork(decision, drawn, taken)
@@ -297,7 +301,12 @@ class Steering:
             if self._has_ended:
                 return
             if not 0 <= token_id < len(self._vocabulary):
-                raise self._failed(f"It put the token {token_id}; the vocabulary has {len(self._vocabulary)}.")
+                why = Sentence(
+                    "It set the token {token}, but the vocabulary has {num_tokens} tokens.",
+                    token=str(token_id),
+                    num_tokens=len(self._vocabulary),
+                )
+                raise self._failed(why)
             # Finish spelling the given text before anything is appended to it.
             for given in self.writing.answer.spelled_again(token_id):
                 self._events.add(self.writing.put(given))
@@ -307,17 +316,18 @@ class Steering:
             try:
                 self._events.add(self.writing.put(token_id, feed_constraint=feed_constraint))
             except ConstraintInvalidError:
-                raise self._failed(
-                    f"It put {self._vocabulary.text_of([token_id])!r}, which the constraint forbids here. "
-                    "With `feed_constraint=False` it would stand all the same."
-                ) from None
+                why = Sentence(
+                    "It set {token}, which the answer format forbids here. `feed_constraint=False` allows it.",
+                    token=repr(self._vocabulary.text_of([token_id])),
+                )
+                raise self._failed(why) from None
             self._appended.append(token_id)
         self._begin_position()
 
     def _decide_next(self, decision: Decision) -> None:
         self._next.decide(decision)
         if decision.mask is not None and not self._leaves_any():
-            raise self._failed("Its mask leaves no token that could come here.")
+            raise self._failed(Sentence("Its mask allows no token that can follow here."))
 
     def _leaves_any(self) -> bool:
         return self._next.leaves_any(self.writing.answer.mask.mask())
@@ -325,5 +335,5 @@ class Steering:
     def _begin_position(self) -> None:
         self._next = NextDraw(len(self._vocabulary))
 
-    def _failed(self, why: str) -> HookFailedError:
+    def _failed(self, why: Sentence) -> HookFailedError:
         return HookFailedError(self.hooks.last, why)

@@ -19,6 +19,7 @@ from worker.cache.token_tree import num_common
 from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
+from worker.sentence import Sentence
 from worker.text.characters import split_characters
 from worker.text.constraint import Constraint
 from worker.text.vocabulary import Vocabulary
@@ -237,7 +238,7 @@ class Writing:
         if plan.bare is not None:
             constraint = plan.bare.copy()
         elif constraint is not None and not self._refit(constraint, left):
-            raise ConstraintInvalidError("What is left of the beginning does not fit the constraint.")
+            raise ConstraintInvalidError(Sentence("The rest of the beginning does not fit the answer format."))
         self._answer = Answer(self._vocabulary, plan.stops, left, None, constraint, is_cut=True)
         num_before = self._num_given_chars_back
         given = self._given_text

@@ -1,7 +1,6 @@
-"""Banned phrases: a phrase is taken back before it is complete, and another way is taken from where it began.
+"""Banned phrases: takes back a phrase before it is complete, and continues in another way.
 
-What is compared is the text, not its tokens, folded so that capitals make no difference ("İ" included); a phrase may
-begin inside a word. Option: `phrases`.
+Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.
 """
 
 from __future__ import annotations

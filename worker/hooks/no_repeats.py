@@ -1,8 +1,8 @@
-"""No repeats: an answer that goes round in circles is taken back to where the circle began, and goes another way.
+"""No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
 
-A circle is a stretch of tokens that comes `times` times in a row and has at least `fewest` tokens in all. All but its
-first round is taken back, and the token that began the second round is not drawn there again. Options: `times`,
-`fewest`, `longest` (tokens of one round).
+A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
+hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`, `longest`
+(tokens of one occurrence).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Uncertain pause: where the model is not sure of what it drew, it draws again, more carefully.
+"""Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
 
-A token whose probability is below `threshold` is drawn again at a lower `temperature`; what the second draw gives
-stands. Options: `threshold` (0…1), `temperature`.
+A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token stands.
+Options: `threshold` (0…1), `temperature`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from worker.errors import ModelInvalidError, ModelNotFoundError, ModelUntrustedError
+from worker.sentence import Sentence
 
 GUIDE = "guide"
 """The name of the model that comes with Bough."""
@@ -52,18 +53,27 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
     config = _config(path)
     if config.get("model_file") is not None:
         raise ModelUntrustedError(
-            f"The model in {path} wants to run a program of its own ({config['model_file']!r}, named in config.json). "
-            "Bough never runs code that comes with a model; choose a model of a built-in architecture."
+            Sentence(
+                "The model in {path} needs its own program code ({file}, named in config.json). "
+                "Bough never runs code that comes with a model. Choose a model with a built-in architecture.",
+                path=path,
+                file=config["model_file"],
+            )
         )
     # A link that leads nowhere (a download that was not finished) is no file.
     weights = sorted(file for file in path.glob("model*.safetensors") if file.is_file())
     if not weights:
         raise ModelInvalidError(
-            f"There are no weights (model*.safetensors) in {path}. "
-            "Choose the folder of a whole model in MLX or Hugging Face form."
+            Sentence(
+                "{path} contains no weights (model*.safetensors). "
+                "Choose a folder with a complete model in MLX or Hugging Face format.",
+                path=path,
+            )
         )
     if not any((path / file).is_file() for file in ("tokenizer.json", "tokenizer.model", "tiktoken.model")):
-        raise ModelInvalidError(f"There is no tokenizer (tokenizer.json) in {path}. Download the model again, whole.")
+        raise ModelInvalidError(
+            Sentence("{path} contains no tokenizer (tokenizer.json). Download the whole model again.", path=path)
+        )
     _check_index(path, {file.name for file in weights})
     return ModelFolder(
         name=name or path.name,
@@ -79,17 +89,25 @@ def _path_of(name: str) -> Path:
         return guide_path()
     if "\0" in name:
         raise ModelNotFoundError(
-            "The model's name holds a NUL character. Give a folder or the name of a downloaded model."
+            Sentence(
+                "The name of the model contains a NUL character. Enter a folder or the name of a downloaded model."
+            )
         )
     try:
         path = Path(name).expanduser()
         if path.is_dir():
             return path
         if path.is_file():
-            raise ModelNotFoundError(f"{path} is a file. Choose the folder that holds the model's files.")
+            raise ModelNotFoundError(
+                Sentence("{path} is a file. Choose the folder that contains the files of the model.", path=path)
+            )
     except (OSError, RuntimeError) as error:  # a name too long for the file system, say, or nobody's home
         raise ModelNotFoundError(
-            f"There is no model {name[:80]!r} ({str(error)[:80]}). Choose a folder that holds a model."
+            Sentence(
+                "There is no model “{name}” ({error}). Choose a folder that contains a model.",
+                name=name[:80],
+                error=str(error)[:80],
+            )
         ) from error
     return _downloaded(name)
 
@@ -106,7 +124,10 @@ def _downloaded(name: str) -> Path:
         return Path(error.snapshot_path)
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
-            f"There is no folder and no downloaded model {name[:200]!r}. Choose a folder that holds a model."
+            Sentence(
+                "There is no folder and no downloaded model “{name}”. Choose a folder that contains a model.",
+                name=name[:200],
+            )
         ) from error
 
 
@@ -116,15 +137,22 @@ def _config(path: Path) -> dict[str, Any]:
         found: object = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ModelInvalidError(
-            f"There is no config.json in {path}. Choose the folder of a whole model in MLX or Hugging Face form."
+            Sentence(
+                "{path} contains no config.json. Choose a folder with a complete model in MLX or Hugging Face format.",
+                path=path,
+            )
         ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelInvalidError(f"{file} can't be read ({error}). Download the model again.") from error
+        raise _unreadable(file, error) from error
     if not isinstance(found, dict):
-        raise ModelInvalidError(f"{file} is no JSON object. Download the model again.")
+        raise ModelInvalidError(Sentence("{file} is not a JSON object. Download the model again.", file=file))
     config = cast("dict[str, Any]", found)
     if not isinstance(config.get("model_type"), str):
-        raise ModelInvalidError(f"{file} names no `model_type`, so its architecture is unknown. Choose another model.")
+        raise ModelInvalidError(
+            Sentence(
+                "{file} does not name a `model_type`, so the architecture is unknown. Choose another model.", file=file
+            )
+        )
     return config
 
 
@@ -135,12 +163,18 @@ def _check_index(path: Path, present: set[str]) -> None:
     try:
         listed = set(json.loads(file.read_text(encoding="utf-8"))["weight_map"].values())
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise ModelInvalidError(f"{file} can't be read ({error}). Download the model again.") from error
+        raise _unreadable(file, error) from error
     missing = sorted(listed - present)
     if missing:
         raise ModelInvalidError(
-            f"{len(missing)} of {len(listed)} weight files are missing in {path}, the first is {missing[0]}. "
-            "Finish the download, then open the folder again."
+            Sentence(
+                "{path} lacks {num_missing} of {num_files} weight files (the first is {file}). "
+                "Finish the download, then open the folder again.",
+                path=path,
+                num_missing=len(missing),
+                num_files=len(listed),
+                file=missing[0],
+            )
         )
 
 
@@ -165,10 +199,25 @@ def _num_parameters(file: Path) -> int:
         RecursionError,
     ) as error:
         raise ModelInvalidError(
-            f"The weight file {file} is damaged ({error}). Download it again, then open the folder again."
+            Sentence(
+                "The weight file {file} is damaged ({error}). Download it again, then open the folder again.",
+                file=file,
+                error=error,
+            )
         ) from error
     if num_missing > 0:
         raise ModelInvalidError(
-            f"{num_missing:,} bytes are missing at the end of {file}. Finish the download, then open the folder again."
+            Sentence(
+                "{file} is incomplete: {num_missing} bytes are missing at its end. "
+                "Finish the download, then open the folder again.",
+                file=file,
+                num_missing=num_missing,
+            )
         )
     return num_parameters
+
+
+def _unreadable(file: Path, error: Exception) -> ModelInvalidError:
+    return ModelInvalidError(
+        Sentence("{file} can't be read ({error}). Download the model again.", file=file, error=error)
+    )

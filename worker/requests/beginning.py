@@ -12,6 +12,7 @@ from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.protocol import Continuation, Generate, Segment
 from worker.requests.prompts import Prompts
+from worker.sentence import Sentence
 from worker.text.constraint import with_given_text
 
 
@@ -56,7 +57,10 @@ def _text_of(data: bytes) -> str | None:
 
 def does_not_fit() -> ConstraintInvalidError:
     return ConstraintInvalidError(
-        "What the answer goes on from does not fit the constraint. Change one of them, or let it cover what is new."
+        Sentence(
+            "The beginning of the answer does not fit the answer format. "
+            "Change one of them, or let the format cover only the new text."
+        )
     )
 
 

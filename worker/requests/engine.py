@@ -28,6 +28,7 @@ from worker.requests.beginning import read_of
 from worker.requests.prompts import Prompts
 from worker.requests.queue import Queue, SequenceGroup
 from worker.requests.request import Request, Ticket
+from worker.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +174,9 @@ class Engine:
 
     def _check(self, command: Generate) -> None:
         if command.draft == "model" and self._draft_model is None:
-            raise BadRequestError('`draft` is "model", but no draft model is loaded. Load one with `load_model`.')
+            raise BadRequestError(
+                Sentence('`draft` is "model", but no draft model is loaded. Load a model with a draft model.')
+            )
 
     def _read(self, group: SequenceGroup, steps: Iterator[list[Event]]) -> Iterator[Event]:
         yield from group.drop_cancelled()

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from worker.errors import BadRequestError, ContextOverflowError
 from worker.language_model import LanguageModel
 from worker.protocol import Generate, Message, Plan, Prompt
+from worker.sentence import Sentence, verbatim
 from worker.templates.context_window import first_kept, num_system
 from worker.templates.memo import Memo
 from worker.templates.turn import Turn
@@ -76,7 +77,7 @@ class Prompts:
 
     def _not_empty(self, ids: array[int]) -> array[int]:
         if not ids:
-            raise BadRequestError("The prompt is empty. Send at least one token of text.")
+            raise BadRequestError(Sentence("The prompt is empty. Send at least one token of text."))
         return ids
 
     def check(self, token_ids: Sequence[int], name: str) -> None:
@@ -84,15 +85,17 @@ class Prompts:
         highest = max(token_ids, default=0)
         if highest >= self._model.vocab_size:
             raise BadRequestError(
-                f"`{name}` holds {highest}, but the model's vocabulary ends at {self._model.vocab_size - 1}. "
-                "Use ids of the loaded model."
+                verbatim(
+                    f"`{name}` contains {highest}, but the vocabulary of the model ends at "
+                    f"{self._model.vocab_size - 1}. Use token ids of the loaded model."
+                )
             )
 
     def room(self, num_tokens: int) -> int:
         """Return how many tokens fit in the context after `num_tokens`. Raises `ContextOverflowError` if none do."""
         room = self._model.context_length - num_tokens
         if room <= 0:
-            raise self._overflow(f"{num_tokens:,}")
+            raise self._overflow(verbatim(f"{num_tokens:,}"))
         return room
 
     def fitted(self, request: Generate, num_given: int) -> tuple[Generate, int]:
@@ -158,7 +161,7 @@ class Prompts:
         if request.messages is not UNSET and request.overflow == "fail":
             if len(request.messages) > self._model.context_length:
                 # Each message has at least one token.
-                raise self._overflow(f"at least {len(request.messages):,}")
+                raise self._overflow(Sentence("at least {num_tokens}", num_tokens=len(request.messages)))
             # The template may drop parts of the model's own turns.
             texts += [message.content for message in request.messages if message.role != "assistant"]
         if request.text is not UNSET:
@@ -170,10 +173,15 @@ class Prompts:
             if len(text) > 2 * max_chars:
                 beginning = self._model.tokenizer.encode_batch_fast([text[:max_chars]], add_special_tokens=False)[0]
                 if len(beginning.ids) > self._model.context_length:
-                    raise self._overflow(f"about {len(beginning.ids) * len(text) // max_chars:,}")
+                    num_tokens = len(beginning.ids) * len(text) // max_chars
+                    raise self._overflow(Sentence("about {num_tokens}", num_tokens=num_tokens))
 
-    def _overflow(self, num_tokens: str) -> ContextOverflowError:
+    def _overflow(self, num_tokens: Sentence) -> ContextOverflowError:
         return ContextOverflowError(
-            f"The prompt has {num_tokens} tokens; the model's context holds {self._model.context_length:,} "
-            "with the answer. Shorten the message, or go on from an earlier one."
+            Sentence(
+                "The prompt has {num_tokens} tokens, but the context of the model holds {context_length} tokens, "
+                "the answer included. Shorten the message, or continue from an earlier one.",
+                num_tokens=num_tokens,
+                context_length=self._model.context_length,
+            )
         )

@@ -36,6 +36,7 @@ from worker.protocol import (
 )
 from worker.requests.beginning import does_not_fit, given, plans_of
 from worker.requests.prompts import Prompts
+from worker.sentence import Sentence
 
 _MAX_CHOICES = 64
 
@@ -150,7 +151,8 @@ class Request:
     def _new_choice(self, name: str) -> int:
         """Return the number of a new answer. Raises `HookFailedError` for the hook `name` if there are too many."""
         if len(self.writings) + self._num_forking >= _MAX_CHOICES:
-            raise HookFailedError(name, f"It forked: there would be over {_MAX_CHOICES} answers.")
+            why = Sentence("It forked into more than {num_answers} answers.", num_answers=_MAX_CHOICES)
+            raise HookFailedError(name, why)
         self._num_forking += 1
         return len(self.writings) + self._num_forking - 1
 

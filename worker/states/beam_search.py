@@ -34,6 +34,7 @@ from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
 from worker.requests.admission import LOOK_EVERY, Admission
+from worker.sentence import Sentence
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,9 @@ class BeamSearch:
             self._cache.reserve(0)
             mx.clear_cache()
         if not self._ended:
-            raise ConstraintInvalidError("The constraint can't be followed with this model's tokens. Change it.")
+            raise ConstraintInvalidError(
+                Sentence("This model's tokens can't follow the answer format. Change the format.")
+            )
         return self._ended
 
     # --- which go on ---------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from worker.protocol import Finished, Generate, Timing, Token, Usage
 from worker.requests.engine import Engine
 from worker.requests.prompts import Prompts
 from worker.requests.request import Request, Ticket
+from worker.sentence import verbatim
 from worker.states.beam_search import Beam, BeamSearch
 from worker.states.generator import MOST_SAMPLES, Generator
 from worker.states.sequence_state import SequenceState
@@ -50,16 +51,18 @@ class Beams:
     def __post_init__(self) -> None:
         """Raises a `WorkerError` that says what can't be used."""
         if not 1 <= self.width <= MOST_BEAMS:
-            raise BadRequestError(f"There can be 1 to {MOST_BEAMS} beams, not {self.width}.")
+            raise BadRequestError(verbatim(f"There can be 1 to {MOST_BEAMS} beams, not {self.width}."))
         if not math.isfinite(self.length_penalty):
-            raise BadRequestError(f"The length penalty is a number, not {self.length_penalty}.")
+            raise BadRequestError(verbatim(f"The length penalty is a number, not {self.length_penalty}."))
         self._check(self.samples)
 
     def _check(self, samples: int | None) -> None:
         if samples is not None and not 1 <= samples <= self.width:
             raise BadRequestError(
-                f"Of {self.width} beams 1 to {self.width} can be returned, not {samples}. Ask for fewer, or search "
-                "with a greater width."
+                verbatim(
+                    f"Of {self.width} beams 1 to {self.width} can be returned, not {samples}. Ask for fewer, or search "
+                    "with a greater width."
+                )
             )
 
     def __call__(

@@ -28,6 +28,7 @@ from worker.protocol import (
     Usage,
 )
 from worker.requests.engine import Engine
+from worker.sentence import verbatim
 from worker.states.completion import answered, total
 from worker.states.sequence_state import SampleMismatch, SequenceState
 from worker.states.token_sequence import Ending, TokenSequence
@@ -145,7 +146,7 @@ class Generator:
         try:
             return msgspec.convert(fields, Generate)
         except msgspec.ValidationError as error:
-            raise BadRequestError(f"{error}. Correct it and ask again.") from error
+            raise BadRequestError(verbatim(f"{error}. Correct it and ask again.")) from error
 
     def _command(
         self, settings: Generate, start: TokenSequence, request_id: int, sampling: Sampling, n: int
@@ -172,7 +173,7 @@ class Generator:
     def _begun(self, sequence: TokenSequence) -> TokenSequence:
         """The same from where a model begins to read, with no more text behind its tokens than is to be healed."""
         if not sequence.text:
-            raise BadRequestError("There is no text to go on from. Give at least one character.")
+            raise BadRequestError(verbatim("There is no text to go on from. Give at least one character."))
         vocabulary = self.engine.model.vocabulary
         ids, behind, num_hidden = self._as_read(sequence)
         # There must be something that the model reads, and what it was given in tokens is what it is.
@@ -231,7 +232,7 @@ def _num_samples(state: SequenceState, samples: int | None) -> int:
     if samples is None:
         return 1 if present == 1 else present
     if not 1 <= samples <= MOST_SAMPLES:
-        raise BadRequestError(f"There can be 1 to {MOST_SAMPLES} samples of a prompt, not {samples}.")
+        raise BadRequestError(verbatim(f"There can be 1 to {MOST_SAMPLES} samples of a prompt, not {samples}."))
     if present not in {1, samples}:
         raise SampleMismatch(
             f"This state has {present} samples of each prompt; a generator goes on from it with as many, not with "

@@ -13,6 +13,7 @@ import msgspec
 from worker.errors import BadRequestError
 from worker.protocol import Constraint, Message, Prompt, Sampling
 from worker.requests.engine import Engine
+from worker.sentence import verbatim
 from worker.states.beams import Beams
 from worker.states.generator import Generator
 from worker.states.sequence_state import SequenceState
@@ -45,7 +46,7 @@ class LocalModel:
         try:
             prompt = msgspec.convert(fields, Prompt)
         except msgspec.ValidationError as error:
-            raise BadRequestError(f"{error}. Correct it and ask again.") from error
+            raise BadRequestError(verbatim(f"{error}. Correct it and ask again.")) from error
         ids = self._engine.prompt_ids(prompt)
         sequence = TokenSequence(self._engine.model.vocabulary, tuple(ids), (None,) * len(ids), is_begun=True)
         return SequenceState(((sequence,),))

@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 
 from worker.errors import BadRequestError
 from worker.protocol import Message
+from worker.sentence import Sentence, verbatim
 from worker.templates.memo import Memo
 from worker.templates.rendering import Moment, Render, fold_system, timeless
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
@@ -84,7 +85,7 @@ class ChatTemplate:
         Raises `BadRequestError`.
         """
         if not turns:
-            raise BadRequestError("`messages` is empty. Send at least one message.")
+            raise BadRequestError(Sentence("`messages` is empty. Send at least one message."))
         moment = self._moment()
         key = (turns, _as_text(options), moment)
         known = self._prompts.get(key)
@@ -92,7 +93,7 @@ class ChatTemplate:
             return known
         reserved = sorted(_RESERVED_OPTIONS & options.keys())
         if reserved:
-            raise BadRequestError(f"`template_options` must not set `{reserved[0]}`. Leave it out.")
+            raise BadRequestError(verbatim(f"`template_options` must not contain `{reserved[0]}`. Remove it."))
         marks = _marks(turns)
         text, spans = self._render_with_spans(turns, options, marks)
         ids = self._ids(self._broken_at_seams(text, spans, turns, options, marks), list(spans.values()), marks)
@@ -146,10 +147,12 @@ class ChatTemplate:
             if folded is not None:
                 with contextlib.suppress(Exception):
                     return _unicode(self._render_text(folded, options))
-            raise BadRequestError(f"The model's chat template refuses these messages: {_short(error)}.") from error
+            sentence = Sentence("The model's chat template rejects these messages: {error}.", error=_short(error))
+            raise BadRequestError(sentence) from error
         except Exception as error:
             # A template is a program that came with the model; whatever it raises is its own.
-            raise BadRequestError(f"The model's chat template fails on these messages: {_short(error)}.") from error
+            sentence = Sentence("The model's chat template fails with these messages: {error}.", error=_short(error))
+            raise BadRequestError(sentence) from error
 
     def _ids(self, text: str, spans: Sequence[Span], marks: Marks) -> array[int]:
         """Tokenize rendered text; the n-th marked stretch is the n-th of `spans`.
@@ -223,14 +226,16 @@ def _as_text(options: Mapping[str, Any]) -> str:
     try:
         return repr(options) if options else ""
     except RecursionError:
-        raise BadRequestError("`template_options` is nested too deeply. Send it flat.") from None
+        raise BadRequestError(verbatim("`template_options` is nested too deeply. Send it flat.")) from None
 
 
 def _marks(turns: Sequence[Turn]) -> Marks:
     used = frozenset[str]().union(*(turn.private for turn in turns if turn.private))
     free = [mark for mark in PRIVATE if mark not in used] if used else PRIVATE
     if len(free) < 3:
-        raise BadRequestError("The messages use too many characters for private use (U+F500 to U+F5FF).")
+        raise BadRequestError(
+            Sentence("The messages contain too many private-use characters (U+F500 to U+F5FF). Remove some of them.")
+        )
     return Marks(*free[:3])
 
 

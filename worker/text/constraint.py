@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Constraint as Described
+from worker.sentence import Sentence, verbatim
 from worker.text.vocabulary import Vocabulary
 
 _BITS = 32
@@ -31,7 +32,7 @@ _LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
 
 _DEAD_END = "NoExtension"
 """llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
-_NOTHING_FITS = "Nothing fits this constraint. Change it so that there is a text that does."
+_NOTHING_FITS = Sentence("No text fits this answer format. Change the format.")
 
 JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
 """Limits white space in JSON, because small models write endless blank lines if they may. `x-guidance` overrides it."""
@@ -68,7 +69,8 @@ class Constraints:
         matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
-            raise ConstraintInvalidError((described.kind == "regex" and _regex_message(error)) or _message(error))
+            of_regex = _regex_message(error) if described.kind == "regex" else None
+            raise ConstraintInvalidError(of_regex or verbatim(_message(error)))
         constraint = Constraint(matcher, self._size)
         constraint.mask()
         if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
@@ -96,10 +98,10 @@ class Constraint:
         return True
 
     @property
-    def problem(self) -> str:
+    def problem(self) -> Sentence:
         """llguidance's message about why the constraint can't be followed any longer; empty if it can."""
         said = _message(self._matcher.get_error()) if self._matcher.is_error() else ""
-        return _NOTHING_FITS if said.startswith(_DEAD_END) else said
+        return _NOTHING_FITS if said.startswith(_DEAD_END) else verbatim(said)
 
     @property
     def is_complete(self) -> bool:
@@ -192,17 +194,21 @@ def _grammar(described: Described) -> str:
             try:
                 return _json_grammar(json.loads(value) if isinstance(value, str) else value)
             except RecursionError:
-                raise ConstraintInvalidError("The JSON schema is no JSON: it is nested too deeply.") from None
+                raise ConstraintInvalidError(Sentence("The JSON schema is nested too deeply.")) from None
             except ValueError as error:
-                raise ConstraintInvalidError(f"The JSON schema is no JSON: {error}.") from error
+                raise ConstraintInvalidError(
+                    Sentence("The JSON schema is not valid JSON: {error}.", error=error)
+                ) from error
         case "regex":
-            return LLMatcher.grammar_from_regex(_text(value, "regular expression"))
+            return LLMatcher.grammar_from_regex(_text(value, Sentence("The regular expression is empty. Enter one.")))
         case "lark":
-            return LLMatcher.grammar_from_lark(_text(value, "grammar"))
+            return LLMatcher.grammar_from_lark(_text(value, Sentence("The grammar is empty. Enter one.")))
         case "choice":
             choices = cast("list[object]", value) if isinstance(value, list) else []
             if not choices or not all(isinstance(choice, str) and choice for choice in choices):
-                raise ConstraintInvalidError("A choice is a list of texts, none of them empty. Name at least one.")
+                raise ConstraintInvalidError(
+                    Sentence("A choice must be a list of texts, none of them empty. Enter at least one.")
+                )
             # A grammar rather than a regular expression: its alternatives may be any text.
             return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, cast("list[str]", choices))))
 
@@ -212,7 +218,7 @@ def _json_grammar(value: Any) -> str:
     if isinstance(value, bool):
         value = {} if value else {"not": {}}
     if not isinstance(value, dict):
-        raise ConstraintInvalidError("A JSON schema is an object. Write it as one, in { and }.")
+        raise ConstraintInvalidError(Sentence("A JSON schema must be an object. Write it between { and }."))
     schema = cast("dict[str, Any]", value)
     return LLMatcher.grammar_from_json_schema(schema, defaults=json_defaults(schema))
 
@@ -224,21 +230,21 @@ def json_defaults(schema: Mapping[str, Any]) -> Any:
     return None if says_blanks else JSON_AS_WRITTEN
 
 
-def _text(value: object, what: str) -> str:
+def _text(value: object, if_empty: Sentence) -> str:
     if not isinstance(value, str) or not value:
-        raise ConstraintInvalidError(f"A {what} is a text that is not empty. Write one.")
+        raise ConstraintInvalidError(if_empty)
     return value
 
 
-def _regex_message(error: str) -> str:
-    """Return what is wrong with a regular expression, and where; empty if llguidance's message has another form."""
+def _regex_message(error: str) -> Sentence | None:
+    """Return what is wrong with a regular expression, and where; None if llguidance's message has another form."""
     found = _REGEX_ERROR.search(error)
     if found is None:
-        return ""
+        return None
     position = len(found["marks"]) - len(found["marks"].lstrip())
     wrong = found["regex"][position : position + _NUM_QUOTED_CHARS]
     rest = textwrap.shorten(wrong, _NUM_QUOTED_CHARS, placeholder="…") or found["regex"]
-    return f"The regular expression can't be used: {found['why']}, at “{rest}”."
+    return Sentence("The regular expression is not valid: {error}, at “{position}”.", error=found["why"], position=rest)
 
 
 def _message(error: str) -> str:

@@ -14,10 +14,12 @@ import msgspec
 
 from app.model.imports.foreign import ForeignMessage, fenced, note
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
-KEPT_AS_NOTES = "tool calls, results and other roles, kept as notes"
-NOT_IN_THE_FILE = "pictures and files that are not in the file; placeholders name them"
-KEPT_ATTACHMENTS = "pictures and files, kept with their messages"
+KEPT_AS_NOTES = Sentence("tool calls, tool results and messages of other roles, kept as notes")
+NOT_IN_THE_FILE = Sentence("pictures and files that the file does not contain, replaced by placeholders")
+KEPT_ATTACHMENTS = Sentence("pictures and files, kept with their messages")
+EMPTY_MESSAGES = Sentence("empty messages, left out")
 
 
 def object_of(value: Json) -> dict[str, Json]:
@@ -86,31 +88,31 @@ def with_reasoning(reasoning: str, text: str) -> str:
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
 
 
-def call(name: str, arguments: Json, remarks: Counter[str]) -> str:
+def call(name: str, arguments: Json, remarks: Counter[Sentence]) -> str:
     """Return a note of a tool's call."""
     remarks[KEPT_AS_NOTES] += 1
     return note(f"Tool call: {name}".rstrip(": "), _as_code(arguments))
 
 
-def result(name: str, value: Json, remarks: Counter[str]) -> str:
+def result(name: str, value: Json, remarks: Counter[Sentence]) -> str:
     """Return a note of what a tool returned."""
     remarks[KEPT_AS_NOTES] += 1
     return note(f"Tool result: {name}".rstrip(": "), joined(value, remarks) if is_blocks(value) else _as_code(value))
 
 
-def other(label: str, value: Json, remarks: Counter[str]) -> str:
+def other(label: str, value: Json, remarks: Counter[Sentence]) -> str:
     """Return a note of what has no other name."""
     remarks[KEPT_AS_NOTES] += 1
     return note(label, value if isinstance(value, str) else fenced(shown(value), "json"))
 
 
-def missing(name: str, remarks: Counter[str]) -> str:
+def missing(name: str, remarks: Counter[Sentence]) -> str:
     """Return a note of a file that is only named."""
     remarks[NOT_IN_THE_FILE] += 1
     return note(f"File: {name or 'without a name'}", "It is not in the file that was imported.")
 
 
-def picture(name: str, url: str, remarks: Counter[str]) -> str:
+def picture(name: str, url: str, remarks: Counter[Sentence]) -> str:
     """Return a note of a picture: itself where the file has it, else where it was."""
     name = " ".join(name.split()).replace("[", "(").replace("]", ")") or "picture"
     head, _, data = url.partition(",")
@@ -121,7 +123,7 @@ def picture(name: str, url: str, remarks: Counter[str]) -> str:
     return note(f"Picture: {name}", url if url and not head.startswith("data:") else "It is not in the file.")
 
 
-def file(name: str, data: bytes, remarks: Counter[str]) -> str:
+def file(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
     """Return a note that holds a file."""
     remarks[KEPT_ATTACHMENTS] += 1
     name = " ".join(name.split()).replace("[", "(").replace("]", ")")
@@ -130,7 +132,7 @@ def file(name: str, data: bytes, remarks: Counter[str]) -> str:
     return note(f"{label}: {name}", f"![{name}](data:{kind};base64,{base64.b64encode(data).decode()})")
 
 
-def text_file(name: str, words: str, remarks: Counter[str]) -> str:
+def text_file(name: str, words: str, remarks: Counter[Sentence]) -> str:
     """Return the text of a file as a part of the message that it belongs to: the model has read it."""
     remarks[KEPT_ATTACHMENTS] += 1
     return f"File: {name or 'without a name'}\n\n{fenced(words)}"
@@ -141,7 +143,7 @@ def is_blocks(value: Json) -> bool:
     return bool(blocks) and all(isinstance(block, str) or "type" in object_of(block) for block in blocks)
 
 
-def joined(value: Json, remarks: Counter[str], notes: list[str] | None = None) -> str:
+def joined(value: Json, remarks: Counter[Sentence], notes: list[str] | None = None) -> str:
     """Return the text of blocks as OpenAI's messages have them; what is no text goes to `notes`, else is told."""
     if isinstance(value, str):
         return value

@@ -7,12 +7,13 @@ from collections import Counter
 import msgspec
 
 from app.model.exports.bough_file import FORMAT, VERSION
-from app.model.grafts import Graft, checked
+from app.model.grafts import Graft, GraftError, checked
 from app.model.imports.blocks import id_of, list_of, object_of
 from app.model.imports.foreign import BrokenError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
 from app.model.typed_text import clean
+from worker.sentence import Sentence, verbatim
 
 NAME = "Bough"
 
@@ -25,12 +26,12 @@ def refuse(head: dict[str, Json]) -> None:
     """Raise `BrokenError` where a file's head says that it can't be read."""
     version = head.get("version")
     if head.get("format") != FORMAT or not isinstance(version, int):
-        raise BrokenError("it does not say which version of the format it is")
+        raise BrokenError(Sentence("the version of its format is missing"))
     if version > VERSION:
-        raise BrokenError("a newer Bough wrote it; import it with that version")
+        raise BrokenError(Sentence("it comes from a newer version of Bough; import it with that version"))
 
 
-def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
+def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
     """Read one conversation. Raises `BrokenError`."""
     messages = [_message(object_of(found), remarks) for found in list_of(item.get("messages"))]
     choices: dict[MessageId, MessageId | None] = {}
@@ -39,7 +40,7 @@ def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
             case [int(parent), int() | None as child]:
                 choices[parent] = child
             case _:
-                remarks["choices of branches that could not be read"] += 1
+                remarks[Sentence("unreadable branch choices")] += 1
     try:
         head = msgspec.convert({key: item[key] for key in _HEAD & item.keys()} | {"name": item["name"]}, Conversation)
         return checked(
@@ -57,25 +58,28 @@ def conversation(item: dict[str, Json], remarks: Counter[str]) -> Graft:
             )
         )
     except KeyError as error:
-        raise BrokenError(f"its {error.args[0]} is missing") from error
+        raise BrokenError(Sentence("its field “{name}” is missing", name=error.args[0])) from error
+    except GraftError as error:
+        raise BrokenError(error.sentence) from error
     except ValueError as error:
-        raise BrokenError(str(error)) from error
+        raise BrokenError(verbatim(str(error))) from error
 
 
-def _message(found: dict[str, Json], remarks: Counter[str]) -> Message:
+def _message(found: dict[str, Json], remarks: Counter[Sentence]) -> Message:
     unknown = found.keys() - _FIELDS
     if unknown:
-        remarks[f"fields of messages that this Bough does not know ({', '.join(sorted(unknown))[:100]})"] += 1
+        remarks[Sentence("unknown fields of messages ({names})", names=", ".join(sorted(unknown))[:100])] += 1
     more = object_of(found.get("record")).keys() - _RECORD_FIELDS
     if more:
-        remarks[f"fields of records that this Bough does not know ({', '.join(sorted(more))[:100]})"] += 1
+        remarks[Sentence("unknown fields of answer records ({names})", names=", ".join(sorted(more))[:100])] += 1
     found = {key: value for key, value in found.items() if key not in unknown}
     try:
         message = msgspec.convert(found, Message)
     except msgspec.ValidationError as error:
         if found.get("record") is None:
-            raise BrokenError(f"its message {id_of(found.get('id'))} can't be read ({error})") from error
-        remarks["records of how an answer came about that could not be read"] += 1
+            message_id = id_of(found.get("id"))
+            raise BrokenError(Sentence("message {id} can't be read ({error})", id=message_id, error=error)) from error
+        remarks[Sentence("unreadable answer records")] += 1
         return _message(found | {"record": None}, remarks)
     text = clean(message.text)
     return message if text == message.text else msgspec.structs.replace(message, text=text)

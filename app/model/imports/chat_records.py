@@ -8,8 +8,9 @@ from app.model.imports import blocks
 from app.model.imports.blocks import list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
-NAME = "chat records (OpenAI, ShareGPT)"
+NAME = Sentence("chat records (OpenAI, ShareGPT)")
 
 _ROLES: dict[str, ForeignRole] = {
     "system": "system",
@@ -34,7 +35,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one record."""
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     if "chosen" in item and "rejected" in item:
         return _preference(item, remarks)
     keys = ("messages", "conversations", "conversation")
@@ -52,11 +53,11 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     )
 
 
-def _messages(found: list[Json], remarks: Counter[str]) -> list[ForeignMessage]:
+def _messages(found: list[Json], remarks: Counter[Sentence]) -> list[ForeignMessage]:
     return [_message(object_of(one), remarks) for one in found if object_of(one)]
 
 
-def _message(theirs: dict[str, Json], remarks: Counter[str]) -> ForeignMessage:
+def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMessage:
     notes: list[str] = []
     name = text_of(theirs.get("role")) or text_of(theirs.get("from"))
     role = _ROLES.get(name.lower(), "note")
@@ -79,7 +80,7 @@ def _message(theirs: dict[str, Json], remarks: Counter[str]) -> ForeignMessage:
     )
 
 
-def _preference(item: dict[str, Json], remarks: Counter[str]) -> ForeignConversation:
+def _preference(item: dict[str, Json], remarks: Counter[Sentence]) -> ForeignConversation:
     """Both answers stand below the question; the one that was chosen is shown."""
     prompt = blocks.chained(_messages(_turns(item.get("prompt"), "user"), remarks))
     last = prompt[-1].id if prompt else None

@@ -15,6 +15,7 @@ from app.model.imports.foreign import (
     note,
 )
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "ChatGPT"
 
@@ -29,8 +30,8 @@ def conversation(item: dict[str, Json], attached: Attached = nothing_attached) -
     """Read one conversation; `attached` finds a file of the export by its id. Raises `BrokenError`."""
     mapping = object_of(item["mapping"])
     if not mapping:
-        raise BrokenError("its messages are missing")
-    remarks: Counter[str] = Counter()
+        raise BrokenError(Sentence("its messages are missing"))
+    remarks: Counter[Sentence] = Counter()
     told: dict[str, ForeignMessage] = {}
     for node_id, node in mapping.items():
         if (message := _message(node_id, object_of(node), remarks, attached)) is not None:
@@ -60,7 +61,9 @@ def _told_above(mapping: dict[str, Json], told: dict[str, ForeignMessage], node_
     return above
 
 
-def _message(node_id: str, node: dict[str, Json], remarks: Counter[str], attached: Attached) -> ForeignMessage | None:
+def _message(
+    node_id: str, node: dict[str, Json], remarks: Counter[Sentence], attached: Attached
+) -> ForeignMessage | None:
     message = object_of(node.get("message"))
     author, content = object_of(message.get("author")), object_of(message.get("content"))
     metadata = object_of(message.get("metadata"))
@@ -72,7 +75,7 @@ def _message(node_id: str, node: dict[str, Json], remarks: Counter[str], attache
     if not text.strip() and not notes:
         # System messages without words stand at the top of most trees.
         if role != "system":
-            remarks["empty messages that were left out"] += 1
+            remarks[blocks.EMPTY_MESSAGES] += 1
         return None
     ours: ForeignRole = _ROLES.get(role, "note")
     recipient = text_of(message.get("recipient"))
@@ -101,7 +104,7 @@ def _message(node_id: str, node: dict[str, Json], remarks: Counter[str], attache
 
 
 def _text(
-    kind: str, content: dict[str, Json], metadata: dict[str, Json], remarks: Counter[str], attached: Attached
+    kind: str, content: dict[str, Json], metadata: dict[str, Json], remarks: Counter[Sentence], attached: Attached
 ) -> tuple[str, list[str]]:
     parts: list[str] = []
     notes: list[str] = []
@@ -145,7 +148,7 @@ def _text(
 
 
 def _other_part(
-    part: dict[str, Json], names: dict[str, str], notes: list[str], remarks: Counter[str], attached: Attached
+    part: dict[str, Json], names: dict[str, str], notes: list[str], remarks: Counter[Sentence], attached: Attached
 ) -> str:
     if isinstance(part.get("text"), str):
         return text_of(part["text"])
@@ -161,7 +164,7 @@ def _file_id(part: dict[str, Json]) -> str:
     return text_of(part.get("asset_pointer")).rpartition("/")[2]
 
 
-def _attachment(name: str, file_id: str, remarks: Counter[str], attached: Attached) -> str:
+def _attachment(name: str, file_id: str, remarks: Counter[Sentence], attached: Attached) -> str:
     found = attached(file_id) if file_id else None
     if found is None:
         return blocks.missing(name, remarks)

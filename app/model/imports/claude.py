@@ -8,6 +8,7 @@ from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, note
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "Claude"
 
@@ -21,7 +22,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one conversation; where messages name no parents, each answers the one before."""
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     last: str | None = None
     for place, found in enumerate(list_of(item["chat_messages"])):
@@ -55,7 +56,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     )
 
 
-def _content(theirs: dict[str, Json], remarks: Counter[str]) -> tuple[str, list[str]]:
+def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, list[str]]:
     texts: list[str] = []
     thoughts: list[str] = []
     notes: list[str] = []

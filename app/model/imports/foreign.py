@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from app.model.grafts import Graft
 from app.model.message import Message, MessageId, Record, Role, State
 from app.model.typed_text import clean, name_from
+from worker.sentence import Sentence, SentenceError
 
 _MAX_MS = 253_402_300_799_000
 """The end of the year 9999."""
@@ -23,8 +24,8 @@ _MAX_MS = 253_402_300_799_000
 ForeignRole = Literal["system", "user", "assistant", "note"]
 
 
-class BrokenError(Exception):
-    """A conversation can't be imported; its text is a sentence that says why."""
+class BrokenError(SentenceError):
+    """A conversation can't be imported; the sentence says why."""
 
 
 class ForeignMessage(Struct, kw_only=True):
@@ -49,7 +50,7 @@ class ForeignConversation(Struct, kw_only=True):
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
-    remarks: Counter[str] = field(default_factory=Counter[str])
+    remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
     """What is not as it was, and how often: for the report."""
 
 
@@ -72,7 +73,7 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     Whatever the links say, every message is in it once: a parent that is missing is the top, a circle is cut open.
     """
     if not conversation.messages:
-        raise BrokenError("it has no messages")
+        raise BrokenError(Sentence("it has no messages"))
     created_ms = _ms(conversation.created_ms, now_ms)
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
@@ -148,17 +149,17 @@ def _ordered(conversation: ForeignConversation) -> tuple[list[int | None], list[
     places: dict[str, int] = {}
     for place, message in enumerate(messages):
         if message.id in places:
-            conversation.remarks["messages that had the id of another one"] += 1
+            conversation.remarks[Sentence("messages with the id of another message")] += 1
         places.setdefault(message.id, place)
     parents: list[int | None] = [None] * len(messages)
     for place, message in enumerate(messages):
         parent = None if message.parent is None else places.get(message.parent)
         if message.parent is not None and parent is None:
-            conversation.remarks["messages whose parent is not in the file; they stand at the top"] += 1
+            conversation.remarks[Sentence("messages whose parent is not in the file, moved to the top")] += 1
         parents[place] = parent if parent != place else None
     for place in _circles(parents):
         parents[place] = None
-        conversation.remarks["circles of messages that were cut open"] += 1
+        conversation.remarks[Sentence("circular links between messages, cut")] += 1
     children: list[list[int]] = [[] for _ in messages]
     waiting: list[tuple[int, int]] = []
     for place, parent in enumerate(parents):

@@ -17,6 +17,7 @@ from app.model.grafts import MAX_CANDIDATES, Graft, opening, prints
 from app.model.imports.source import Found, Problem, found_in, num_bytes
 from app.model.message import Message
 from app.model.store import Store
+from worker.sentence import Sentence
 
 _BATCH_MESSAGES = 4_000
 """Messages per transaction: some tenths of a second in which no other program can write."""
@@ -55,7 +56,7 @@ class Summary(Struct, kw_only=True):
     problems: list[Problem] = field(default_factory=list[Problem])
     """Files and conversations that can't be imported."""
     num_more_problems: int = 0
-    remarks: Counter[str] = field(default_factory=Counter[str])
+    remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
     """Changes made to the messages, and how often each was made."""
     conversation_ids: list[int] = field(default_factory=list[int])
 
@@ -202,5 +203,7 @@ class _Writer:
             for start in range(0, len(ids), 500):
                 self._store.grafts.take_out(ids[start : start + 500])
         except StoreError as error:
-            raise StoreError(f"{error} What was imported until then lies in the trash.") from error
+            raise StoreError(
+                Sentence("{error} The conversations imported so far are in the trash.", error=error)
+            ) from error
         ids.clear()

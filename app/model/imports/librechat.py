@@ -8,6 +8,7 @@ from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "LibreChat"
 
@@ -20,7 +21,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one conversation."""
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     options = object_of(item.get("options"))
     messages: list[ForeignMessage] = []
     system = text_of(options.get("promptPrefix")) or text_of(options.get("system"))
@@ -46,7 +47,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
             parent = top
         waiting += [(child, message_id) for child in reversed(list_of(theirs.get("children")))]
         if not theirs:
-            remarks["empty messages that were left out"] += 1
+            remarks[blocks.EMPTY_MESSAGES] += 1
             continue
         messages.append(_message(theirs, message_id, parent, remarks))
         last = message_id
@@ -61,7 +62,9 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     )
 
 
-def _message(theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[str]) -> ForeignMessage:
+def _message(
+    theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[Sentence]
+) -> ForeignMessage:
     notes: list[str] = []
     is_question = theirs.get("isCreatedByUser") is True or text_of(theirs.get("sender")) == "User"
     text = text_of(theirs.get("text"))

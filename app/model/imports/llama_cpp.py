@@ -10,6 +10,7 @@ from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "llama.cpp"
 
@@ -23,7 +24,7 @@ def is_one(item: dict[str, Json]) -> bool:
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one conversation."""
     conv = object_of(item["conv"])
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     found = [object_of(one) for one in list_of(item["messages"])]
     roots = {id_of(theirs.get("id")) for theirs in found if text_of(theirs.get("type")) == "root"}
     messages: list[ForeignMessage] = []
@@ -42,7 +43,9 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     )
 
 
-def _message(theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[str]) -> ForeignMessage:
+def _message(
+    theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[Sentence]
+) -> ForeignMessage:
     notes: list[str] = []
     role = _ROLES.get(text_of(theirs.get("role")), "note")
     text = blocks.joined(theirs.get("content"), remarks, notes)

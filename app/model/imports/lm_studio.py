@@ -8,6 +8,7 @@ from app.model.imports import blocks
 from app.model.imports.blocks import list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "LM Studio"
 
@@ -21,7 +22,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one conversation; what follows a message stands below the version of it that is selected."""
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     fields = list_of(object_of(item.get("perChatPredictionConfig")).get("fields"))
     settings = {text_of(object_of(one).get("key")): object_of(one).get("value") for one in fields}
@@ -54,7 +55,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
 
 
 def _message(
-    version: dict[str, Json], message_id: str, parent: str | None, model: str, remarks: Counter[str]
+    version: dict[str, Json], message_id: str, parent: str | None, model: str, remarks: Counter[Sentence]
 ) -> ForeignMessage | None:
     role_name = text_of(version.get("role"))
     role = _ROLES.get(role_name, "note")
@@ -66,7 +67,7 @@ def _message(
         step = object_of(found)
         if text_of(step.get("type")) != "contentBlock":
             # What its window showed of its own work.
-            remarks["lines about LM Studio's own work that were left out"] += 1
+            remarks[Sentence("status lines of LM Studio, left out")] += 1
             continue
         model = text_of(object_of(step.get("genInfo")).get("identifier")) or model
         is_thought = text_of(object_of(step.get("style")).get("type")) == "thinking"

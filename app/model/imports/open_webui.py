@@ -10,6 +10,7 @@ from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, note
 from app.model.imports.json_stream import Json
+from worker.sentence import Sentence
 
 NAME = "Open WebUI"
 
@@ -34,7 +35,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     """Read one chat."""
     chat = _chat(item)
     history = object_of(chat["history"])
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     system = text_of(object_of(chat.get("params")).get("system")) or text_of(chat.get("system"))
     top: str | None = None
@@ -44,7 +45,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     for message_id, found in object_of(history.get("messages")).items():
         theirs = object_of(found)
         if not theirs:
-            remarks["empty messages that were left out"] += 1
+            remarks[blocks.EMPTY_MESSAGES] += 1
             continue
         role = _ROLES.get(text_of(theirs.get("role")), "note")
         text, notes = _content(theirs, remarks)
@@ -72,7 +73,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     )
 
 
-def _content(theirs: dict[str, Json], remarks: Counter[str]) -> tuple[str, list[str]]:
+def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, list[str]]:
     notes: list[str] = []
     output = list_of(theirs.get("output"))
     told = _of_output(output, notes, remarks) if output else ""
@@ -93,7 +94,7 @@ def _content(theirs: dict[str, Json], remarks: Counter[str]) -> tuple[str, list[
     return told, notes
 
 
-def _of_output(output: list[Json], notes: list[str], remarks: Counter[str]) -> str:
+def _of_output(output: list[Json], notes: list[str], remarks: Counter[Sentence]) -> str:
     thoughts: list[str] = []
     texts: list[str] = []
     for found in output:
@@ -114,7 +115,7 @@ def _of_output(output: list[Json], notes: list[str], remarks: Counter[str]) -> s
     return blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
 
 
-def _without_details(text: str, notes: list[str], remarks: Counter[str]) -> str:
+def _without_details(text: str, notes: list[str], remarks: Counter[Sentence]) -> str:
     """What was folded into the text as HTML becomes reasoning and notes again."""
     thoughts: list[str] = []
 

@@ -35,6 +35,7 @@ from app.model.imports import (
 from app.model.imports.blocks import Attached, AttachedFile, nothing_attached, object_of, text_of
 from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
 from app.model.imports.json_stream import CountedFile, Json, json_values_in
+from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
@@ -52,14 +53,14 @@ class Found(NamedTuple):
 
     graft: Graft
     program: str
-    remarks: Counter[str]
+    remarks: Counter[Sentence]
 
 
 class Problem(NamedTuple):
     """What can't be imported, and why."""
 
-    where: str
-    why: str
+    where: Sentence
+    why: Sentence
 
 
 def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem]:
@@ -67,7 +68,7 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
     if path.is_dir():
         files = sorted(found for found in path.rglob("*") if found.suffix.lower() in SUFFIXES and found.is_file())
         if not files:
-            yield Problem(str(path), "there is no file in this folder that could hold conversations")
+            yield Problem(verbatim(str(path)), Sentence("this folder contains no files with conversations"))
         for file in files:
             yield from found_in(file, now_ms, advance)
         return
@@ -82,13 +83,13 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
                 file.seek(0)
             counted = CountedFile(file, advance)
             if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
-                yield Problem(str(path), "it is an archive that is cut off or damaged")
+                yield Problem(verbatim(str(path)), Sentence("the archive is incomplete or damaged"))
                 return
             yield from _in_file(counted, path.name, str(path), now_ms, nothing_attached)
     except Exception as error:  # noqa: BLE001 (whatever it is, the other files must come)
         # An archive may be damaged, encrypted, or packed in a way that Python does not know.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        yield Problem(str(path), f"it can't be read ({why})")
+        yield Problem(verbatim(str(path)), Sentence("it can't be read ({error})", error=why))
 
 
 def _in_archive(
@@ -99,7 +100,7 @@ def _in_archive(
     # Exports of ChatGPT and Claude have lists of other things beside.
     telling = [name for name in readable if Path(name).name.lower().startswith("conversations")] or readable
     if not telling:
-        yield Problem(where, "there is no file in this archive that could hold conversations")
+        yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
 
     def attached(file_id: str) -> AttachedFile | None:
         for name in names:
@@ -125,14 +126,14 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: At
     if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
         yield from _in_transcript(file, where, now_ms)
         return
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     items: Iterator[Json | Problem]
     if _BOUGH_HEAD.match(head):
         version = _VERSION.search(head)
         try:
             bough.refuse({"format": "bough", "version": None if version is None else int(version[1])})
         except BrokenError as error:
-            yield Problem(where, str(error))
+            yield Problem(verbatim(where), error.sentence)
             return
         items = _items(file, where, num_levels=2)
     elif suffix in {".jsonl", ".ndjson"}:
@@ -147,26 +148,26 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: At
             yield item
             continue
         found = object_of(item)
-        place = _place_in_words(where, number, found)
+        place = _place(where, number, found)
         try:
             if is_bough:
-                remarks = Counter[str]()
+                remarks = Counter[Sentence]()
                 yield Found(bough.conversation(found, remarks), bough.NAME, remarks)
             else:
                 yield _of_another(found, now_ms, attached)
         except BrokenError as error:
-            yield Problem(place, str(error))
+            yield Problem(place, error.sentence)
         except Exception as error:  # noqa: BLE001 (whatever it is, the other conversations must come)
             _log.exception("A conversation could not be read")
-            yield Problem(place, f"it could not be read ({type(error).__name__})")
+            yield Problem(place, Sentence("it can't be read ({error})", error=type(error).__name__))
     if is_empty:
-        yield Problem(where, "there are no conversations in it")
+        yield Problem(verbatim(where), Sentence("it contains no conversations"))
 
 
 def _of_another(item: dict[str, Json], now_ms: int, attached: Attached) -> Found:
     reader = next((reader for reader in _READERS if reader.is_one(item)), None)
     if reader is None:
-        raise BrokenError("it is no conversation in a form that Bough knows")
+        raise BrokenError(Sentence("Bough does not know this format"))
     theirs: ForeignConversation
     theirs = chatgpt.conversation(item, attached) if reader is chatgpt else reader.conversation(item)
     return Found(grafted(theirs, now_ms), reader.NAME, theirs.remarks)
@@ -175,29 +176,35 @@ def _of_another(item: dict[str, Json], now_ms: int, attached: Attached) -> Found
 def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
     data = file.read(_MAX_TRANSCRIPT_BYTES + 1)
     if len(data) > _MAX_TRANSCRIPT_BYTES:
-        yield Problem(where, "it is too long for a transcript")
+        yield Problem(verbatim(where), Sentence("it is too long for a transcript"))
         return
     try:
         theirs = transcript.conversation(data.decode())
         yield Found(grafted(theirs, now_ms), transcript.NAME, theirs.remarks)
     except UnicodeDecodeError:
-        yield Problem(where, "it is neither JSON nor text in UTF-8")
+        yield Problem(verbatim(where), Sentence("it is neither JSON nor UTF-8 text"))
     except BrokenError as error:
-        yield Problem(where, str(error))
+        yield Problem(verbatim(where), error.sentence)
 
 
-def _place_in_words(where: str, number: int, item: dict[str, Json]) -> str:
+def _place(where: str, number: int, item: dict[str, Json]) -> Sentence:
     name = text_of(item.get("title")) or text_of(item.get("name"))
     if not name:
-        return f"{where}, conversation {number}"
-    return f"{where}, conversation {number} (“{' '.join(name.split())[:60]}”)"
+        return Sentence("{file}, conversation {number}", file=where, number=number)
+    short = " ".join(name.split())[:60]
+    return Sentence("{file}, conversation {number} (“{name}”)", file=where, number=number, name=short)
 
 
-def _damage_in_words(num_bytes: int, why: str, num_before: int) -> str:
+def _damage(position: int, error: str, num_before: int) -> Sentence:
     if not num_before:
-        return f"its JSON breaks off or is damaged after {num_bytes:,} bytes ({why})"
-    return (
-        f"its JSON breaks off or is damaged after {num_bytes:,} bytes ({why}); {num_before} before that could be read"
+        return Sentence(
+            "its JSON is incomplete or damaged after {position} bytes ({error})", position=position, error=error
+        )
+    return Sentence(
+        "its JSON is incomplete or damaged after {position} bytes ({error}); {num_before} before it could be read",
+        position=position,
+        error=error,
+        num_before=num_before,
     )
 
 
@@ -209,7 +216,7 @@ def _items(file: CountedFile, where: str, *, num_levels: int) -> Iterator[Json |
             yield item
     except ijson.JSONError as error:
         why = " ".join(str(error).split())[:120]
-        yield Problem(where, _damage_in_words(file.num_bytes, why, number))
+        yield Problem(verbatim(where), _damage(file.num_bytes, why, number))
 
 
 def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
@@ -223,7 +230,10 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
                 # It takes half characters, too, which are mended later.
                 yield json.loads(line.decode("utf-8", "replace"), parse_constant=_nothing)
             except (ValueError, RecursionError) as error:
-                yield Problem(f"{where}, line {number}", f"it is no JSON ({' '.join(str(error).split())[:120]})")
+                yield Problem(
+                    Sentence("{file}, line {number}", file=where, number=number),
+                    Sentence("it is not valid JSON ({error})", error=" ".join(str(error).split())[:120]),
+                )
 
 
 def _nothing(_literal: str) -> None:

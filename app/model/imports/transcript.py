@@ -12,6 +12,7 @@ from app.model.exports.captions import ROLES
 from app.model.exports.markdown import FORMAT, HEADING, VERSION
 from app.model.imports.blocks import chained, id_of, ms_of, object_of, text_of
 from app.model.imports.foreign import BrokenError, ForeignConversation, ForeignMessage, ForeignRole, note
+from worker.sentence import Sentence
 
 NAME = "Markdown"
 
@@ -26,7 +27,7 @@ def conversation(text: str) -> ForeignConversation:
     first = _FIRST_MARK.match(text)
     found = _plain(text) if first is None else _marked(text, first)
     if not found.messages:
-        raise BrokenError("it is no transcript of Bough's: no heading names who speaks")
+        raise BrokenError(Sentence("it is not a transcript from Bough: no heading names a speaker"))
     return found
 
 
@@ -61,10 +62,10 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
     head = object_of(_values(first["values"]))
     version = head.get("version")
     if head.get("format") != FORMAT or not isinstance(version, int) or version > VERSION:
-        raise BrokenError("a newer Bough wrote it; import it with that version")
+        raise BrokenError(Sentence("it comes from a newer version of Bough; import it with that version"))
     mark = re.compile(rf"^<!-- {first['key']} (?P<values>\{{.*\}}) -->\n", re.MULTILINE)
     marks = list(mark.finditer(text, first.end()))
-    remarks: Counter[str] = Counter()
+    remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     shown: str | None = None
     is_first_branch = True
@@ -103,7 +104,7 @@ def _values(encoded: str) -> object:
     try:
         return msgspec.json.decode(encoded)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
-        raise BrokenError("a comment between its messages is damaged") from error
+        raise BrokenError(Sentence("a comment between its messages is damaged")) from error
 
 
 def _ms(when: str | None) -> int | None:

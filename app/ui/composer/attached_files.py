@@ -18,6 +18,7 @@ from app.model.unsent import Attachment
 from app.notices import Notice
 from app.numbers import counted
 from app.ui.composer.composer import Composer
+from worker.sentence import Sentence, joined
 
 _FRAME_TOKENS = 12
 """Rough number of tokens of a file's name and its fence."""
@@ -78,17 +79,17 @@ class AttachedFiles(QObject):
     def attach(self, files: Sequence[Path]) -> None:
         """Attach files to the message; a notice says which files were refused, and why."""
         attached = list(self._preparation.unsent.attachments)
-        refused: list[str] = []
+        refused: list[Sentence] = []
         for file in files:
             try:
                 attachment = read_attachment(file, attached)
             except NotAttachedError as error:
-                refused.append(str(error))
+                refused.append(error.sentence)
             else:
                 if attachment not in attached:
                     attached.append(attachment)
         if refused:
-            self._notices.post(Notice(" ".join(refused), "warning"))
+            self._notices.post(Notice(joined(refused), "warning"))
         self._set(attached)
         self._composer.text.setFocus()
 

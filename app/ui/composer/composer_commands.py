@@ -22,7 +22,7 @@ from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.numbers import localised
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.composer.attached_files import AttachedFiles
 from app.ui.composer.composer import Composer
 from app.ui.composer.display_names import format_name, preset_name
@@ -217,7 +217,7 @@ class ComposerCommands(QObject):
         tip = self.tr("Answer format: {name}").format(name=text)
         is_wrong = answer_format is not None and bool(problem)
         if problem and is_wrong:
-            tip = self.tr("This can't be used: {problem}").format(problem=worded(problem))
+            tip = self.tr("This can't be used: {problem}").format(problem=translated(problem))
             text = self.tr("{name}: can't be used").format(name=text)
         self._composer.show_format(text, tip, is_set=answer_format is not None, is_wrong=is_wrong)
 

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 
 from app.model.asking import AnswerFormat, FormatKind
 from app.model.format_examples import EXAMPLES
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.composer.display_names import format_name
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
@@ -97,7 +97,7 @@ class FormatPopover(Popover):
         elif problem is None:
             text, kind = self.tr("Looking at it …"), "quiet"
         elif problem:
-            text, kind = worded(problem), "failure"
+            text, kind = translated(problem), "failure"
         else:
             text, kind = self.tr("✓ This can be used."), "good"
         self.verdict.setText(text)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QT
 from typing_extensions import override
 
 from app.model.hook import Hook, HookOption
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.composer.chips import TextChips
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
 from app.ui.theme import Theme, icon
@@ -95,8 +95,8 @@ class HookRows(QWidget):
         switch = QCheckBox(as_label(title))
         switch.setChecked(is_active)
         switch.setEnabled(is_active or not hook.problem)
-        switch.setToolTip(as_tool_tip(worded(hook.description or hook.summary)))
-        switch.setAccessibleDescription(worded(hook.problem or hook.summary))
+        switch.setToolTip(as_tool_tip(translated(hook.description or hook.summary)))
+        switch.setAccessibleDescription(translated(hook.problem or hook.summary))
         switch.toggled.connect(partial(self._switch, hook.name))
         self.switches[hook.name] = switch
         head = QHBoxLayout()
@@ -106,7 +106,7 @@ class HookRows(QWidget):
             head.addWidget(self._move_button(hook.name, -1, focus))
             head.addWidget(self._move_button(hook.name, +1, focus))
         column.addLayout(head)
-        summary = quiet_label(worded(hook.problem) or text)
+        summary = quiet_label(translated(hook.problem) or text)
         summary.setTextFormat(Qt.TextFormat.PlainText)
         if hook.problem:
             summary.setObjectName("warning")
@@ -212,7 +212,7 @@ def _parsed(option: HookOption, text: str) -> Any:
 def _title_and_text(hook: Hook) -> tuple[str, str]:
     """Return the title and the description of a hook; a summary of the form "Name: text" gives both."""
     name, colon, _ = hook.summary.partition(": ")
-    summary = worded(hook.summary)
+    summary = translated(hook.summary)
     if not colon or name.casefold() != hook.name.replace("_", " ").casefold():
         return hook.name, summary
     title, _, rest = summary.partition(": ")

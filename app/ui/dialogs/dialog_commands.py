@@ -22,6 +22,7 @@ from app.ui.dialogs.drop_page import DropPage
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
+from worker.sentence import joined, verbatim
 
 if TYPE_CHECKING:
     from app.archive.archive import Archive
@@ -98,7 +99,7 @@ class DialogCommands(QObject):
 
         offers = list(self._offers())
         if not offers:
-            self._post(Notice(self.tr("There is nothing to export yet.")))
+            self._post(Notice(verbatim(self.tr("There is nothing to export yet."))))
             return None
         self._close_idle(ExportWindow)
         sheet = ExportWindow(self._archive, offers, self._folder, self._window)
@@ -161,7 +162,7 @@ class DialogCommands(QObject):
             else self.tr("{path} is written.").format(path=result.path)
         )
         kind = "warning" if result.problems else "information"
-        self._post(Notice(" ".join((text, *result.problems)), kind, ShowFile(result.path)))
+        self._post(Notice(joined([verbatim(text), *result.problems]), kind, ShowFile(result.path)))
 
     # --- import ------------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class DialogCommands(QObject):
             text += " " + self.tr("%n could not be imported.", "", num_problems)
         ids = summary.conversation_ids
         kind = "warning" if num_problems else "information"
-        self._post(Notice(text, kind, ShowConversation(ids[0]) if ids else None))
+        self._post(Notice(verbatim(text), kind, ShowConversation(ids[0]) if ids else None))
 
     # --- search ------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from app.export.exporting import (
 from app.model.exports.excerpt import Options
 from app.model.exports.files import FORMATS, Format, file_name, suffix
 from app.numbers import counted
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.dialogs.export_preview import ExportPreview
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import scrolled
@@ -241,7 +241,7 @@ class ExportWindow(Sheet):
     def _on_preview_failed(self, why: str) -> None:
         if self.sender() is self._preview_task:
             self._preview_task = None
-            self.preview.show_problem(worded(why))
+            self.preview.show_problem(translated(why))
 
     # --- the export --------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, import_files, plan_import
 from app.numbers import counted
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
@@ -101,7 +101,9 @@ class ImportWindow(Sheet):
                     branches=self.tr("%n branch(es)", "", summary.num_branches),
                 )
             )
-            programs = (f"{worded(program)}: {counted(number)}" for program, number in summary.programs.most_common())
+            programs = (
+                f"{translated(program)}: {counted(number)}" for program, number in summary.programs.most_common()
+            )
             self.details.setText(" · ".join(programs))
         else:
             self.headline.setText(self.tr("Nothing here can be imported"))
@@ -116,7 +118,10 @@ class ImportWindow(Sheet):
         num_problems = len(summary.problems) + summary.num_more_problems
         self.problems.show_lines(
             self.tr("%n can't be imported", "", num_problems),
-            [f"{worded(self._shortened(one.where))}: {worded(one.why)}" for one in summary.problems[:_MAX_LINES]],
+            [
+                f"{self._shortened(translated(one.where))}: {translated(one.why)}"
+                for one in summary.problems[:_MAX_LINES]
+            ],
             num_problems,
             is_open=num_problems <= 3,
         )
@@ -130,7 +135,7 @@ class ImportWindow(Sheet):
         )
         self.remarks.show_lines(
             self.tr("What will not be as it was"),
-            [f"{counted(number)} {worded(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
+            [f"{counted(number)} {translated(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
             len(summary.remarks),
             is_open=True,
         )

@@ -10,7 +10,7 @@ from typing_extensions import override
 from app.numbers import counted
 from app.replay.live_replay import LiveReplay
 from app.replay.verdict import Difference, Verdict, sentences
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.sheet import Sheet
@@ -83,7 +83,7 @@ class ReplayWindow(Sheet):
         """Show the verdict of a run."""
         self._run = None
         self.hide_progress()
-        outcome, *reasons = (worded(line) for line in sentences(verdict))
+        outcome, *reasons = (translated(line) for line in sentences(verdict))
         self.outcome.setText(("✓ " if verdict.matched else "") + outcome)
         self.why.setText("\n".join(reasons) or self.tr("The same model, libraries, seed and settings."))
         self.close_button.setText(self.tr("Close"))

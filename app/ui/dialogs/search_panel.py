@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from app.archive.searching import MAX_HITS, Searcher, SearchResult
 from app.model.search_words import Key, Mark, day, marked, said, understood, with_mark, with_word
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.dialogs.search_hits import HitList
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
@@ -142,7 +142,7 @@ class SearchPanel(Overlay):
         self._pages.setCurrentWidget(self.hint)
         self.status.setText("")
         if found.error:
-            self.hint.setText(worded(found.error))
+            self.hint.setText(translated(found.error))
         elif not found.query.strip():
             self._explain()
         elif said(found.query) and understood(found.query).words:

@@ -6,19 +6,19 @@ from PySide6.QtCore import QCoreApplication
 
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
-from app.sentences import worded
+from app.sentences import translated
 
 _MAX_STOP_CHARS = 24
 
 
 def ending(message: Message) -> tuple[str, str]:
     """Return a sentence on how a message ended, empty if it ended normally, and the object name for its label."""
-    error = message.record.error if message.record is not None else None
+    error = message.record.error_sentence if message.record is not None else None
     text, kind = "", "quiet"
     if message.role == "assistant":
         match message.state:
             case _ if error:
-                text, kind = worded(error), "failure" if message.state == "failed" else "warning"
+                text, kind = translated(error), "failure" if message.state == "failed" else "warning"
             case "stopped":
                 text = QCoreApplication.translate("AnswerSummary", "Stopped.")
             case "cut":

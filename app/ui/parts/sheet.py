@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.archive.archive import Task
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import repolish, scaled
 
@@ -110,7 +110,7 @@ class Sheet(QDialog):
 
     def fail(self, why: str) -> None:
         """Show why something went wrong."""
-        self.show_message(worded(why), "failure")
+        self.show_message(translated(why), "failure")
 
     # --- the task ----------------------------------------------------------------------------------------------
 

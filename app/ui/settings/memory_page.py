@@ -18,6 +18,7 @@ from app.program import Program
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.radio_group import RadioGroup, SizeChoice
 from app.ui.settings.settings_page import SettingsPage, card
+from worker.sentence import verbatim
 
 _KV_BITS: tuple[None, int, int] = (None, 8, 4)
 _MIN_GIB = 0.25
@@ -218,5 +219,5 @@ class MemoryPage(SettingsPage):
         folder = self._program.kept_files.folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
             self._program.notices.post(
-                Notice(self.tr("It is kept in {}. Nothing here can show folders.").format(folder))
+                Notice(verbatim(self.tr("It is kept in {}. Nothing here can show folders.").format(folder)))
             )

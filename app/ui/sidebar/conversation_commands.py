@@ -18,6 +18,7 @@ from app.ui.dialogs import questions
 from app.ui.menus import Menus
 from app.ui.parts.labels import as_label
 from app.ui.sidebar.sidebar import Sidebar
+from worker.sentence import verbatim
 
 _ON_OPEN_CONVERSATION = ("rename", "pin", "folder", "archive", "delete")
 
@@ -183,4 +184,4 @@ class ConversationCommands(QObject):
             self._post(self.tr("Everything is in {}. Nothing here can show folders.").format(self._data_folder))
 
     def _post(self, text: str) -> None:
-        self._controller.program.notices.post(Notice(text))
+        self._controller.program.notices.post(Notice(verbatim(text)))

@@ -182,7 +182,7 @@ def test_a_hook_that_hangs_is_ended_with_the_worker_and_named(
         assert shown_text([event for event in worker.events if event["request_id"] == request_id]) == said
         if exit_code > 0:
             assert worker.events[-1]["kind"] == "hook_failed"
-            assert "'stuck one'" in worker.events[-1]["message"]
+            assert "“stuck one”" in worker.events[-1]["message"]
         else:
             assert "stuck_one.py" in "\n".join(worker.errors)
 

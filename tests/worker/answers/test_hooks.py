@@ -184,7 +184,7 @@ def test_too_many_forks_are_refused(counting: LanguageModel) -> None:
 
     events = count(counting, {"many": lambda: hook}, max_tokens=8)
     assert isinstance(events[-1], Failed)
-    assert (events[-1].kind, "over 64" in events[-1].message) == ("hook_failed", True)
+    assert (events[-1].kind, "more than 64" in events[-1].message) == ("hook_failed", True)
 
 
 def test_an_answer_that_backtracks_forever_ends(counting: LanguageModel) -> None:
@@ -205,7 +205,7 @@ def test_a_hook_that_raises_ends_the_answer_and_the_text_is_kept(counting: Langu
     events = count(counting, {"broken": lambda: hook}, stop=["dz"])
     assert isinstance(events[-1], Failed)
     assert events[-1].kind == "hook_failed"
-    assert "'broken'" in events[-1].message
+    assert "“broken”" in events[-1].message
     assert "RuntimeError: on purpose" in events[-1].message
     assert "in hook" in events[-1].message
     assert on_screen(events)[0].text == "bcd"
@@ -216,11 +216,11 @@ def test_a_hook_that_raises_ends_the_answer_and_the_text_is_kept(counting: Langu
     [
         (5, "returned int"),
         ([Decision(), "x"], "a list with str"),
-        (Decision(backtrack=-1), "fewer than no"),
+        (Decision(backtrack=-1), "negative number"),
         (Decision(temperature=float("nan")), "nan"),
         (Decision(token=1 << 20), "the vocabulary has"),
         (Decision(token=-1), "the vocabulary has"),
-        (Decision(mask=np.zeros(600, dtype=np.bool_)), "leaves no token"),
+        (Decision(mask=np.zeros(600, dtype=np.bool_)), "allows no token"),
         (Decision(mask=np.ones(7, dtype=np.bool_)), "shape"),
     ],
 )
@@ -236,8 +236,8 @@ def test_invalid_decisions_are_named(llama: LanguageModel, verdict: Any, word: s
 def test_unknown_hooks_and_options_are_refused(llama: LanguageModel) -> None:
     refused: list[tuple[dict[str, Any], str]] = [
         ({"hooks": ["no such"]}, "uncertain pause"),
-        ({"hooks": ["no repeats"], "hook_options": {"other": {}}}, "none of the `hooks`"),
-        ({"hooks": ["../secret"]}, "there is none named"),
+        ({"hooks": ["no repeats"], "hook_options": {"other": {}}}, "names “other”"),
+        ({"hooks": ["../secret"]}, "there is no hook"),
     ]
     for fields, word in refused:
         [event] = ask(llama, **fields)[-1:]

@@ -360,7 +360,7 @@ def test_anything_but_a_decision_is_the_hooks_fault(counting: LanguageModel, dec
         failed = failure(
             ask(engine_of(counting, at(2, decision, phase)), hooks=["odd"], token_ids=[letter(counting, "a")])
         )
-        assert (failed.kind, "'odd'" in failed.message) == ("hook_failed", True)
+        assert (failed.kind, "“odd”" in failed.message) == ("hook_failed", True)
         assert len(failed.message) < 1000
 
 
@@ -368,7 +368,7 @@ def test_masks_of_two_hooks_with_different_lengths_are_the_hooks_fault(counting:
     lengths = {"one": len(counting.vocabulary), "other": 7}
     hooks = {name: once(1, Decision(mask=np.ones(size, dtype=np.bool_)), "before") for name, size in lengths.items()}
     failed = failure(ask(engine_of(counting, hooks), hooks=["one", "other"], token_ids=[letter(counting, "a")]))
-    assert (failed.kind, "'other'" in failed.message, "shape" in failed.message) == ("hook_failed", True, True)
+    assert (failed.kind, "“other”" in failed.message, "shape" in failed.message) == ("hook_failed", True, True)
 
 
 def test_the_hook_that_forks_too_often_is_named(counting: LanguageModel) -> None:
@@ -377,7 +377,7 @@ def test_the_hook_that_forks_too_often_is_named(counting: LanguageModel) -> None
         "quiet": lambda: lambda _: None,
     }
     assert (
-        "'forks'"
+        "“forks”"
         in failure(ask(engine_of(counting, hooks), hooks=["forks", "quiet"], token_ids=[letter(counting, "a")])).message
     )
 

@@ -262,7 +262,7 @@ def test_too_little_memory_for_an_answer_is_said_so(
     failed = end_of(events, "0")
     assert isinstance(failed, Failed)
     assert failed.kind == "out_of_memory"
-    assert "shorten" in failed.message
+    assert "Shorten" in failed.message
     assert isinstance(end_of(events, "1"), Finished)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
 
@@ -319,7 +319,7 @@ def test_a_load_that_is_cancelled_says_what_is_loaded_after_each_of_its_steps(ra
                 next(steps)
             # Up to the first weights what was there before stays.
             stays = is_loaded and num_before <= 2
-            assert ("What was loaded before still is." in str(refused.value)) == stays
+            assert ("The previous model is still loaded." in str(refused.value)) == stays
             assert ("No model is loaded now." in str(refused.value)) == (not stays)
             if stays:
                 assert host.reply(CacheStats(request_id="stats"))
@@ -334,7 +334,7 @@ def test_a_model_that_is_refused_says_what_is_loaded(random_llama: Path, tmp_pat
     (odd / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
     host = ModelHost()
     load = LoadModel(request_id="load", model=str(random_llama))
-    for outcome in ("No model is loaded now.", "What was loaded before still is."):
+    for outcome in ("No model is loaded now.", "The previous model is still loaded."):
         with pytest.raises(ModelInvalidError, match=re.escape(outcome)):
             list(host.load(LoadModel(request_id="odd", model=str(odd)), Ticket("odd")))
         list(host.load(load, Ticket("load")))

@@ -389,17 +389,17 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
     (lambda model: model.text(max_tokens=0), BadRequestError, r"at `\$\.max_tokens`"),
     (lambda model: model.text(sampling=Sampling(top_p=3)), BadRequestError, r"at `\$\.sampling\.top_p`"),
     (lambda model: model.regex("a("), ConstraintInvalidError, "unclosed group"),
-    (lambda model: model.choice([]), ConstraintInvalidError, "Name at least one"),
-    (lambda model: model.choice("yes"), ConstraintInvalidError, "A choice is a list of texts"),
-    (lambda model: model.json("{"), ConstraintInvalidError, "is no JSON"),
-    (lambda model: model.json({"const": b"a"}), ConstraintInvalidError, "is no JSON"),
+    (lambda model: model.choice([]), ConstraintInvalidError, "Enter at least one"),
+    (lambda model: model.choice("yes"), ConstraintInvalidError, "A choice must be a list of texts"),
+    (lambda model: model.json("{"), ConstraintInvalidError, "is not valid JSON"),
+    (lambda model: model.json({"const": b"a"}), ConstraintInvalidError, "is not valid JSON"),
     (lambda model: model.grammar("start: a"), ConstraintInvalidError, "unknown name"),
     (
         lambda model: model.chat([{"role": "nobody", "content": ""}]),
         BadRequestError,
         r"at `\$\.messages\[0\]\.role`",
     ),
-    (lambda model: model.text()("a b " * 9999), ContextOverflowError, "context holds 4,096"),
+    (lambda model: model.text()("a b " * 9999), ContextOverflowError, "holds 4,096"),
     (lambda _: open_model("/no/such/model"), WorkerError, "no/such"),
     (lambda _: open_model(cache=CacheOptions(kv_bits=cast("Any", 3))), BadRequestError, r"`\$\.kv_bits`"),
 ]
@@ -421,7 +421,7 @@ def test_a_state_of_another_model_is_refused(llama: LocalModel, random_llama: Pa
 
 def test_one_that_can_not_be_answered_says_so_when_the_others_are_done(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=3)
-    with pytest.raises(ContextOverflowError, match="context holds"):
+    with pytest.raises(ContextOverflowError, match="holds 4,096 tokens"):
         generator(["Hello", "a b " * 9999, "there"])
     assert generator("Hello").usage.prefilled_tokens == 1
 

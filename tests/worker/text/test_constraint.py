@@ -154,16 +154,16 @@ def test_a_refused_end_does_not_end_the_constraint(constraints: Constraints, voc
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
-        ("regex", "a(", "The regular expression can't be used: unclosed group, at “(”."),
-        ("regex", "x" * 30 + "[a-", "The regular expression can't be used: unclosed character class, at “[a-”."),
+        ("regex", "a(", "The regular expression is not valid: unclosed group, at “(”."),
+        ("regex", "x" * 30 + "[a-", "The regular expression is not valid: unclosed character class, at “[a-”."),
         ("regex", "one\n*two{3,1} three four five six seven", "range, the start must be <= the end, at “{3,1} three"),
-        ("regex", r"[^\s\S]", "Nothing fits"),
-        ("regex", "", "not empty"),
-        ("regex", 5, "not empty"),
+        ("regex", r"[^\s\S]", "No text fits"),
+        ("regex", "", "is empty"),
+        ("regex", 5, "is empty"),
         ("json_schema", {"type": "nonsense"}, "Invalid type: nonsense"),
-        ("json_schema", '{"type": ', "is no JSON"),
-        ("json_schema", '{"items": ' * 100_000, "is no JSON: it is nested too deeply"),
-        ("json_schema", [1], "is an object"),
+        ("json_schema", '{"type": ', "is not valid JSON"),
+        ("json_schema", '{"items": ' * 100_000, "is nested too deeply"),
+        ("json_schema", [1], "must be an object"),
         ("json_schema", {"allOf": [{"type": "string"}, {"type": "integer"}]}, "Unsatisfiable"),
         ("lark", "start: foo", "unknown name"),
         ("choice", [], "at least one"),
@@ -332,7 +332,7 @@ def test_a_constraint_may_cover_only_new_text(worker: StdioWorker):
         constraint={"kind": "choice", "value": ["yes", "no"]},
     )
     assert failed["kind"] == "constraint_invalid"
-    assert "goes on from" in failed["message"]
+    assert "beginning of the answer" in failed["message"]
 
 
 def test_the_join_before_a_constraint_is_healed(random_llama: Path):

@@ -1,0 +1,144 @@
+"""Sentences for the user: English text that can be translated where it is shown.
+
+Failures and notices are written as `Sentence("There is no folder {folder}.", folder=path)`. The value is its English
+text, so it can be logged, printed and compared like any text. It keeps the template and the fields, from which
+`app.sentences` makes the same sentence in the user's language. `packaging/translations.py` collects the templates for
+the translators, so they are literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import LiteralString, final
+
+from msgspec import Struct, UnsetType
+
+_FIELD = re.compile(r"\{(\w+)\}")
+_MAX_INT = 2**53
+"""Every transport and every driver reads integers up to this one."""
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+class SentenceParts(Struct, frozen=True):
+    """A sentence as it is sent and stored: `template` with names in braces, and the values of these names.
+
+    A name that ends in `_bytes` has an amount of memory or disk as its value.
+    """
+
+    template: str
+    fields: dict[str, str | int | SentenceParts] = {}
+
+
+@final
+class Sentence(str):
+    """A sentence, or a phrase that other sentences contain, in English. Several sentences can be one, see `joined`."""
+
+    __slots__ = ("fields", "template")
+
+    template: str
+    fields: Mapping[str, str | int]
+    """By their names in the template; a value may be a `Sentence`, too."""
+
+    def __new__(cls, template: LiteralString, /, **fields: object) -> Sentence:
+        """Fill in `template`. Integers are counts: give ids as strings, and amounts of bytes a name in `_bytes`."""
+        return _sentence(template, {name: _value(value) for name, value in fields.items()})
+
+    @property
+    def parts(self) -> SentenceParts:
+        """The sentence as it is sent and stored."""
+        return SentenceParts(_sendable(self.template), {name: _part(value) for name, value in self.fields.items()})
+
+
+class SentenceError(Exception):
+    """An expected failure, with the sentence that the user reads."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+def _sentence(template: str, fields: Mapping[str, str | int]) -> Sentence:
+    texts = {name: english(name, value) for name, value in fields.items()}
+    sentence = str.__new__(Sentence, filled(template, texts))
+    sentence.template = template
+    sentence.fields = fields
+    return sentence
+
+
+def verbatim(text: str) -> Sentence:
+    """Return text that has no translation, or is translated already."""
+    return text if isinstance(text, Sentence) else _sentence("{text}", {"text": text})
+
+
+def joined(sentences: Iterable[Sentence], separator: str = " ") -> Sentence:
+    """Return several sentences as one."""
+    fields = {f"sentence_{number}": sentence for number, sentence in enumerate(sentences)}
+    return _sentence(separator.join(f"{{{name}}}" for name in fields), fields)
+
+
+def received(text: str, parts: SentenceParts | UnsetType | None) -> Sentence:
+    """Return a sentence that was sent or stored: by its parts, or as text where there are none."""
+    if not isinstance(parts, SentenceParts) or not parts.template:
+        return verbatim(text)
+    fields = {
+        name: received("", value) if isinstance(value, SentenceParts) else value for name, value in parts.fields.items()
+    }
+    return _sentence(parts.template, fields)
+
+
+def filled(template: str, texts: Mapping[str, str]) -> str:
+    """Put texts where a template names them. Braces around anything else stay as they are."""
+    return _FIELD.sub(lambda field: texts.get(field[1], field[0]), template)
+
+
+def field_names(template: str) -> set[str]:
+    """Return the names in a template."""
+    return set(_FIELD.findall(template))
+
+
+def english(name: str, value: str | int) -> str:
+    """Return the value of a field as English writes it."""
+    if isinstance(value, str):
+        return value
+    return size_text(value) if name.endswith("_bytes") else f"{value:,}"
+
+
+def size_text(num_bytes: int) -> str:
+    """Return an amount of memory or disk in the unit that suits it."""
+    # An amount that would be rounded up to a whole unit is given in that unit.
+    if num_bytes >= 1023.5 * MIB:
+        size = num_bytes / GIB
+        return f"{size:,.0f} GiB" if size >= 99.95 or size == int(size) else f"{size:.1f} GiB"
+    if num_bytes >= 1023.5 * 1024:
+        return f"{num_bytes / MIB:.0f} MiB"
+    return f"{num_bytes / 1024:.0f} KiB" if num_bytes >= 1024 else f"{num_bytes:,} bytes"
+
+
+def _value(value: object) -> str | int:
+    match value:
+        case SentenceError():
+            return value.sentence
+        case bool() | str():
+            return value
+        case int() if abs(value) < _MAX_INT:
+            return value
+        case _:
+            return str(value)
+
+
+def _part(value: str | int) -> str | int | SentenceParts:
+    match value:
+        case Sentence():
+            return value.parts
+        case str():
+            return _sendable(value)
+        case _:
+            return value
+
+
+def _sendable(text: str) -> str:
+    """A hook's words or a file's name may hold halves of characters, which no transport carries."""
+    return text.encode("utf-8", "backslashreplace").decode()
