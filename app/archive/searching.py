@@ -17,6 +17,7 @@ from app.model.database import StoreError
 from app.model.search import Hit
 from app.model.search_words import understood
 from app.model.store import Store
+from worker.sentence import Sentence, verbatim
 
 MAX_HITS = 50
 _PATIENCE_MS = 10_000

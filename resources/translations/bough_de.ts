@@ -3390,10 +3390,6 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Eine Auswahl muss eine Liste nicht leerer Texte sein. Geben Sie mindestens einen ein.</translation>
     </message>
     <message>
-        <source>A JSON schema must be an object. Write it between { and }.</source>
-        <translation>Ein JSON-Schema muss ein Objekt sein. Schreiben Sie es zwischen { und }.</translation>
-    </message>
-    <message>
         <source>The regular expression is not valid: {error}, at “{position}”.</source>
         <translation>Der reguläre Ausdruck ist ungültig: {error}, bei „{position}“.</translation>
     </message>
@@ -3496,18 +3492,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.</source>
         <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.</translation>
-    </message>
-    <message>
-        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
-
-A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
-hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`, `longest`
-(tokens of one occurrence).</source>
-        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.
-
-Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
-Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
-`longest` (Token eines Vorkommens).</translation>
     </message>
     <message>
         <source>None of it could be sampled again.</source>
@@ -3942,6 +3926,22 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>“{name}” is not a text file. Save it as text, then attach the text.</source>
         <translation>„{name}“ ist keine Textdatei. Speichern Sie sie als Text, und hängen Sie diesen an.</translation>
+    </message>
+    <message>
+        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
+
+A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
+hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
+`longest` (tokens of one occurrence).</source>
+        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.
+
+Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
+Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
+`longest` (Token eines Vorkommens).</translation>
+    </message>
+    <message>
+        <source>A JSON schema must be an object in braces.</source>
+        <translation>Ein JSON-Schema muss ein Objekt in geschweiften Klammern sein.</translation>
     </message>
 </context>
 <context>

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from msgspec.structs import replace
 from typing_extensions import override
 
 from app.answers.answers import Answers
@@ -18,6 +19,7 @@ from app.model.store import Store
 from app.notices import Notice
 from app.preferences import Preferences
 from app.program import Program
+from worker.errors import ModelNotFoundError, failed
 from worker.protocol import (
     Cancel,
     Choice,
@@ -34,6 +36,7 @@ from worker.protocol import (
     Timing,
     Usage,
 )
+from worker.sentence import verbatim
 
 
 class ScriptedLink(WorkerLink):
@@ -118,8 +121,8 @@ class ScriptedLink(WorkerLink):
         )
 
     def load_failed(self, message: str = "It is not there. Choose another one.", *, still_loaded: bool = False) -> None:
-        request_id = self.loads[-1].request_id
-        self.say(Failed(request_id=request_id, kind="model_not_found", message=message, still_loaded=still_loaded))
+        event = failed(self.loads[-1].request_id, ModelNotFoundError(verbatim(message)))
+        self.say(replace(event, still_loaded=still_loaded))
 
     def chunk(self, request: Generate, text: str, choice: int = 0) -> None:
         self.say(Chunk(request_id=request.request_id, choice=choice, text=text, tokens=[]))
@@ -162,7 +165,7 @@ class Desk:
         self.folder = folder
         self.path = folder / "conversations.sqlite3"
         self.store = Store(self.path, patience_ms=20)
-        self.store.clean_up("Bough ended.")
+        self.store.clean_up(verbatim("Bough ended."))
         self.link = ScriptedLink()
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
@@ -178,7 +181,7 @@ class Desk:
         self.link.loaded()
 
     def close(self) -> None:
-        self.answers.interrupt_all("Bough ended.")
+        self.answers.interrupt_all(verbatim("Bough ended."))
         self.store.close()
 
     def ask(self, text: str, answer: str) -> Message:

@@ -1,23 +1,38 @@
-"""Sentences that are written below the window, in the window's language."""
+"""Sentences of model, store and worker: translated where they are shown, wherever they come from."""
 
 from __future__ import annotations
 
-import json
-import string
+import ast
+import copy
 from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 from PySide6.QtWidgets import QApplication
-from sentences import sentences
+from sentences import templates
 
+from app.model.message import Record, with_error
 from app.numbers import counted, sized
-from app.sentences import worded
+from app.sentences import translated
 from app.ui.languages import Language
 from tests.driver import ROOT
+from worker.errors import BadRequestError, HookFailedError, ModelInvalidError, failed
+from worker.events import Failed
 from worker.protocol import Command
+from worker.sentence import (
+    Sentence,
+    SentenceError,
+    SentenceParts,
+    field_names,
+    joined,
+    received,
+    size_text,
+    verbatim,
+)
 
-_LISTED: list[str] = json.loads((ROOT / "resources/translations/sentences.json").read_text(encoding="utf-8"))
+_TEMPLATES = templates(ROOT)
 
 
 @pytest.fixture
@@ -28,75 +43,127 @@ def german(qapp: QApplication) -> Iterator[None]:
     language.switch_to("en")
 
 
-def _filled(template: str) -> str:
-    names = {name: f"⟨{name}⟩" for _, name, *_ in string.Formatter().parse(template) if name is not None}
-    return template.format(**names)
+def _folder(path: str) -> Sentence:
+    return Sentence("{path} is empty.", path=path)
 
 
-def test_the_list_is_what_the_sources_say() -> None:
-    assert sentences(ROOT) == _LISTED, "`make translations` collects them"
+# --- the value ---------------------------------------------------------------------------------------------------
 
 
-def test_each_sentence_is_known_and_keeps_what_is_put_into_it(german: None) -> None:
-    for template in _LISTED:
-        said = worded(_filled(template))
-        assert said != _filled(template), template
-        for _, name, *_ in string.Formatter().parse(template):
-            assert name is None or f"⟨{name}⟩" in said, (template, said)
+def test_a_sentence_is_its_english_text() -> None:
+    sentence = Sentence("“{name}” was deleted.", name="u{name}")
+    assert sentence == "“u{name}” was deleted."
+    assert f"{sentence} And {sentence}" == "“u{name}” was deleted. And “u{name}” was deleted."
+    assert (type(str(sentence)), sentence.template) == (str, "“{name}” was deleted.")
+    assert copy.deepcopy(sentence).fields == sentence.fields
 
 
-def test_who_only_asks_is_told_of_no_command() -> None:
-    commands = [kind.__struct_config__.tag for kind in get_args(Command)]
-    assert "load_model" in commands
-    # Those that begin with a field's name answer who has sent it.
-    told = [sentence for sentence in _LISTED if not sentence.startswith("`")]
-    assert [sentence for sentence in told if any(f"`{command}`" in sentence for command in commands)] == []
+def test_values_are_written_as_english_writes_them() -> None:
+    assert Sentence("{n} {id} {path} {room_bytes}", n=12345, id="12345", path=Path("/a"), room_bytes=3 << 29) == (
+        "12,345 12345 /a 1.5 GiB"
+    )
+    assert Sentence("{n}", n=10**30) == str(10**30)
+    assert size_text(1) == "1 bytes"
 
 
-def test_where_the_window_speaks_english_nothing_is_changed(qapp: QApplication) -> None:
-    for template in _LISTED:
-        assert worded(_filled(template)) == _filled(template)
+def test_a_sentence_keeps_the_sentence_of_an_error_within_it() -> None:
+    inner = _folder("/a")
+    outer = Sentence("{error} Nothing was changed.", error=ModelInvalidError(inner))
+    assert outer.fields["error"] is inner
+    assert outer == "/a is empty. Nothing was changed."
 
 
-def test_two_sentences_are_worded_as_each_of_them(german: None) -> None:
-    whole = [_filled(template) for template in _LISTED if template.endswith(".")]
-    for first, second in zip(whole, [*whole[7:], *whole[:7]], strict=True):
-        assert worded(f"{first} {second}") == f"{worded(first)} {worded(second)}"
+def test_a_sentence_survives_being_sent() -> None:
+    sentence = joined([Sentence("{n} bits", n=4), Sentence("{error} {x}", error=_folder("/a"), x=-1), verbatim("Ünd.")])
+    sent = msgspec.json.decode(msgspec.json.encode(sentence.parts), type=SentenceParts)
+    again = received("", sent)
+    assert (again, again.parts) == (sentence, sentence.parts)
 
 
-_SAID = {
-    "Nothing can be changed now. Another program is writing to /a. Nothing was changed. Close it, or try again in a "
-    "moment. What is there can be read.": (
-        "Jetzt kann nichts geändert werden. Ein anderes Programm schreibt gerade in /a. Nichts wurde geändert. "
-        "Schließen Sie es, oder versuchen Sie es gleich noch einmal. Was da ist, lässt sich lesen."
+def test_a_failure_is_sent_with_template_and_fields() -> None:
+    event = failed(1, BadRequestError(_folder("/a\udcff")))
+    again = msgspec.msgpack.decode(msgspec.msgpack.encode(event), type=Failed)
+    assert (again.message, again.template, again.fields) == (
+        "/a\\udcff is empty.",
+        "{path} is empty.",
+        {"path": "/a\\udcff"},
+    )
+    assert again.sentence.template == "{path} is empty."
+    # Another worker may send the message alone.
+    assert Failed(request_id=1, kind="internal", message="Oh {no}.").sentence == "Oh {no}."
+
+
+def test_a_stored_error_keeps_template_and_fields() -> None:
+    record = with_error(None, _folder("/a"))
+    again = msgspec.json.decode(msgspec.json.encode(record), type=Record)
+    assert again == record
+    assert again.error_sentence == "/a is empty."
+    assert Record(error="Oh.").error_sentence == "Oh."
+    assert with_error(record, None) == Record()
+
+
+# --- the translation ---------------------------------------------------------------------------------------------
+
+
+def test_each_template_has_a_translation_with_its_fields(german: None) -> None:
+    untranslated = [template for template in _TEMPLATES if translated(template) == template and template.strip("{}e")]
+    assert untranslated == [], "write them into resources/translations/bough_de.ts"
+    for template in _TEMPLATES:
+        assert field_names(translated(template)) == field_names(template), template
+
+
+_GERMAN = [
+    (
+        Sentence(
+            "Nothing can be changed now. {why}",
+            why=Sentence(
+                "Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment.",
+                path="/a. {path}",
+            ),
+        ),
+        (
+            "Im Moment kann nichts geändert werden. Ein anderes Programm schreibt gerade in /a. {path}. Nichts wurde "
+            "geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal."
+        ),
     ),
-    "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is kept. "
-    "A fresh worker is starting; your next message will work.": (
-        "Der Prozess, der das Modell rechnet, endete durch das Signal SIGKILL (oft, weil der Speicher nicht reichte). "
-        "Was geschrieben war, ist noch da. Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet."
+    (
+        HookFailedError("x", Sentence("It returned {kind} instead of a Decision.", kind="int")).sentence,
+        (
+            "Der Hook „x“ ist fehlgeschlagen, deshalb endete die Antwort. Der bisherige Text bleibt erhalten. "
+            "Korrigieren Sie den Hook, oder schalten Sie ihn aus, und versuchen Sie es noch einmal.\n"
+            "Er gab int statt einer Decision zurück."
+        ),
     ),
-    "“Dr. No” is a folder. Attach the files in it that matter. “b” can't be read (Permission denied).": (
-        "„Dr. No“ ist ein Ordner. Hängen Sie die Dateien darin an, auf die es ankommt. „b“ lässt sich nicht lesen "
-        "(Permission denied)."
+    (Sentence("{num_messages} messages were pruned.", num_messages=1234), "1.234 Nachrichten wurden gestutzt."),
+    (
+        joined([_folder("a"), verbatim("Nobody knows this."), _folder("b")]),
+        "a ist leer. Nobody knows this. b ist leer.",
     ),
-    "The hook 'x' failed, which ended the answer. What was said so far is kept. Mend the hook, or ask without it.\n"
-    "It returned int, no Decision.": (
-        "Der Hook 'x' ist gescheitert, und damit endete die Antwort. Was bis dahin gesagt war, ist noch da. "
-        "Bessern Sie den Hook aus, oder fragen Sie ohne ihn.\nEr gab int zurück, keine Decision."
+    (
+        Sentence(
+            "“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.",
+            name="a",
+            file_bytes=3 << 29,
+            max_bytes=12,
+        ),
+        "„a“ hat 1,5 GiB, aber eine Nachricht fasst nur 12 Byte an Dateien. Hängen Sie einen Teil davon an.",
     ),
-    "The JSON schema is no JSON: Expecting value. Line 1.": "Das JSON-Schema ist kein JSON: Expecting value. Line 1.",
-    "Nobody knows this. Bough neither.": "Nobody knows this. Bough neither.",
-    "“a” has 1.5 MiB. A message takes 1,024 KiB of files. Attach a part of it.": (
-        "„a“ hat 1,5 MiB. Eine Nachricht nimmt Dateien bis 1.024 KiB. Hängen Sie einen Teil davon an."
-    ),
-    "„Zwei“ wurde gelöscht.": "„Zwei“ wurde gelöscht.",
-    "": "",
-}
+    (verbatim("The trash is empty."), "The trash is empty."),
+    (received("A sentence of another version.", None), "A sentence of another version."),
+    (received("", SentenceParts("{a} of another version.", {"a": "One"})), "One of another version."),
+    ("The trash is empty.", "Der Papierkorb ist leer."),
+    ("", ""),
+]
 
 
-@pytest.mark.parametrize("told", _SAID)
-def test_sentences_are_worded_with_those_inside_them_and_one_after_another(german: None, told: str) -> None:
-    assert worded(told) == _SAID[told]
+@pytest.mark.parametrize(("english", "said"), _GERMAN)
+def test_sentences_are_shown_in_the_language_of_the_window(german: None, english: str, said: str) -> None:
+    assert translated(english) == said
+
+
+@pytest.mark.parametrize("english", [english for english, _ in _GERMAN])
+def test_an_english_window_shows_the_english_sentence(qapp: QApplication, english: str) -> None:
+    assert translated(english) == english
 
 
 def test_numbers_are_written_as_in_the_language_of_the_window(german: None) -> None:
@@ -111,3 +178,33 @@ def test_in_english_numbers_are_as_they_are(qapp: QApplication) -> None:
         "12 bytes",
         "1.5 GiB",
     )
+
+
+# --- the sources -------------------------------------------------------------------------------------------------
+
+
+def test_no_sentence_tells_the_user_to_send_a_command() -> None:
+    commands = [kind.__struct_config__.tag for kind in get_args(Command)]
+    assert "load_model" in commands
+    # Sentences that begin with the name of a field are for other drivers.
+    told = [sentence for sentence in _TEMPLATES if not sentence.startswith("`")]
+    assert [sentence for sentence in told if any(f"`{command}`" in sentence for command in commands)] == []
+
+
+def _names_of_errors(kind: type[SentenceError]) -> set[str]:
+    return {kind.__name__}.union(*(_names_of_errors(below) for below in kind.__subclasses__()))
+
+
+def test_errors_and_notices_are_made_of_sentences() -> None:
+    """The type checker says the same; this also finds what is hidden from it by `Any`."""
+    names = _names_of_errors(SentenceError) | {"Notice"}
+    assert {"StoreError", "BrokenError", "ContextOverflowError", "NotAttachedError", "Notice"} <= names
+    bare: list[str] = []
+    for file in [*(ROOT / "app").rglob("*.py"), *(ROOT / "worker").rglob("*.py")]:
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            is_told = isinstance(call, ast.Call) and ast.unparse(call.func).split(".")[-1] in names
+            if is_told and any(isinstance(given, ast.JoinedStr | ast.BinOp) for given in call.args):
+                bare.append(f"{file}:{call.lineno}")
+            if is_told and call.args and isinstance(call.args[0], ast.Constant) and "HookFailed" not in ast.dump(call):
+                bare.append(f"{file}:{call.lineno}")
+    assert bare == []

@@ -61,7 +61,7 @@ def main(folder: Path) -> None:
     try:
         again = Store(path)
     except StoreError as error:
-        again = Store(path, read_only_because=str(error))
+        again = Store(path, read_only_because=error.sentence)
     kept_again = [message.text for message in again.messages.shown_by(conversation.id)] == written
     again.close()
     ballast.unlink()

@@ -23,6 +23,7 @@ from app.model.settings import Settings, save_settings
 from app.model.store import Store
 from tests.driver import ROOT
 from tests.models import write_scripted_model
+from worker.sentence import verbatim
 
 _LONG = 20_000
 """Words in a question that takes seconds to read."""
@@ -100,6 +101,6 @@ def test_after_a_kill_the_stored_part_of_the_answer_is_there_and_no_longer_strea
         assert answer.state == "streaming"
         assert answer.text == ("ab" * len(answer.text))[: len(answer.text)]
         assert len(answer.text) > 0
-        assert store.clean_up("Bough ended.")
+        assert store.clean_up(verbatim("Bough ended."))
         ended = store.messages.shown_by(conversation.id)[-1]
         assert (ended.text, ended.state) == (answer.text, "stopped")

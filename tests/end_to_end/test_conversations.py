@@ -24,6 +24,7 @@ from tests.app.asking import set_sampling
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model
+from worker.sentence import verbatim
 
 _SAYING = "The quick brown fox jumps over the lazy dog."
 
@@ -249,7 +250,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     controller.send("u1")
     qtbot.waitUntil(lambda: controller.shown.path[-1].text == _SAYING, timeout=PATIENCE_MS)
     link.stop()
-    answers.interrupt_all("")
+    answers.interrupt_all(verbatim(""))
     store.close()
 
 
@@ -330,7 +331,7 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
     for _ in range(120):
         draw.choice(acts)()
     store = talk.application.store
-    talk.wait(lambda: store.interrupt_streaming("") == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
+    talk.wait(lambda: store.interrupt_streaming(verbatim("")) == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
     num_answers = 0
     for conversation in controller.program.conversations.all:
         controller.shown.open_conversation(conversation.id)

@@ -336,7 +336,7 @@ def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     assert person.kept() == (0, 0)
     assert foreign.read_text() == "mine"
     assert not settings.memory_page.empty_button.isEnabled()
-    assert "removed from disk" in person.window.banner.label.text()
+    assert "removed from the disk" in person.window.banner.label.text()
     # Text that is read from now on is kept again, and comes back.
     following = person.ask("u2")
     assert following.text == _SAYING

@@ -140,8 +140,8 @@ def test_conversations_of_a_newer_bough_can_be_read_but_not_written(folder: Path
     before = (folder / "conversations.sqlite3").read_bytes()
     done = _bough("list", folder=folder)
     assert (done.returncode, sorted(done.stdout.splitlines())) == (1, ["1\tline break and �[31mcolour", "2\tplanted"])
-    assert "written by a newer Bough" in done.stderr
-    assert done.stderr.endswith("What is there can be read.\n")
+    assert "from a newer version of Bough" in done.stderr
+    assert done.stderr.endswith("You can still read your conversations.\n")
     done = _bough("export", "--conversation", "2", "--format", "txt", "--out", tmp_path / "out", folder=folder)
     assert (done.returncode, done.stdout) == (1, f"{tmp_path / 'out' / 'planted.txt'}\n")
     assert "a7" in (tmp_path / "out" / "planted.txt").read_text()
@@ -250,7 +250,7 @@ def test_answers_are_replayed_and_differences_are_reported(tmp_path: Path) -> No
         store.conversations.choose(talk.id, {question.id: good.id})
     done = _bough("replay", "branches", folder=data)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were drawn again.\n"
+    assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were sampled again.\n"
     wanted = [argument for number in (bad.id, other.id, 99) for argument in ("--message", str(number))]
     done = _bough("replay", *wanted, "--json", folder=data)
     assert done.returncode == 1
@@ -259,4 +259,4 @@ def test_answers_are_replayed_and_differences_are_reported(tmp_path: Path) -> No
     assert verdict["differences"][0]["stored_id"] == record.token_ids[verdict["differences"][0]["place"]]
     no_message, not_matched, other_text = done.stderr.splitlines()
     assert (no_message, not_matched.split(":")[0]) == ("There is no message 99.", f"Message {bad.id}")
-    assert other_text == f"Message {other.id}: Its stored tokens do not say its text."
+    assert other_text == f"Message {other.id}: Its stored tokens do not spell its text."

@@ -54,7 +54,7 @@ def _newer(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"), [(_truncated, "What you see is the backup"), (_newer, "were written by a newer Bough")]
+    ("harm", "said"), [(_truncated, "You see the backup"), (_newer, "come from a newer version of Bough")]
 )
 def test_an_unusable_store_is_shown_as_far_as_it_can_be_read(
     open_bough: OpenBough, qtbot: QtBot, path: Path, harm: Callable[[Path], None], said: str

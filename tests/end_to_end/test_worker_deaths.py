@@ -42,7 +42,7 @@ class _Deaths:
 
     def _on_notice(self, notice: Notice) -> None:
         assert "SIGKILL" in notice.text
-        assert "A fresh worker is starting; your next message will work." in notice.text
+        assert "The model is being loaded again; your next message will be answered." in notice.text
         self.num_noticed += 1
 
     def wait_for_notice(self) -> None:
@@ -156,7 +156,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
         qtbot.waitUntil(lambda number=number: len(notices) == number + 1, timeout=PATIENCE_MS)
     assert application.session.state == "failed"
     assert link.pid is None
-    assert "died 3 times in a row with the model 'guide'" in notices[-1].text
+    assert "stopped 3 times in a row with the model “guide”" in notices[-1].text
     assert "Choose another model" in notices[-1].text
     controller.send("What is a branch?")
     assert controller.shown.path[-1].state == "failed"
@@ -214,4 +214,4 @@ def test_closing_the_window_ends_a_worker_that_hangs(
     assert answer.text.startswith(seen.text)
     assert answer.state == "stopped"
     assert answer.record is not None
-    assert str(answer.record.error).startswith("Bough ended while this was being written.")
+    assert str(answer.record.error).startswith("Bough was closed while this answer was being written.")

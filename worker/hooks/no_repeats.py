@@ -1,8 +1,8 @@
 """No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
 
 A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
-hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`, `longest`
-(tokens of one occurrence).
+hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
+`longest` (tokens of one occurrence).
 """
 
 from __future__ import annotations

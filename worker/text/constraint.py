@@ -218,7 +218,7 @@ def _json_grammar(value: Any) -> str:
     if isinstance(value, bool):
         value = {} if value else {"not": {}}
     if not isinstance(value, dict):
-        raise ConstraintInvalidError(Sentence("A JSON schema must be an object. Write it between { and }."))
+        raise ConstraintInvalidError(Sentence("A JSON schema must be an object in braces."))
     schema = cast("dict[str, Any]", value)
     return LLMatcher.grammar_from_json_schema(schema, defaults=json_defaults(schema))
 

@@ -133,7 +133,7 @@ def test_a_disk_that_fills_while_an_answer_streams_is_reported_once_and_nothing_
         _pass_the_time(desk)
     assert [notice.kind for notice in desk.notices] == ["danger"]
     assert desk.notices[0].text.startswith("The disk is full, so ")
-    assert desk.notices[0].text.endswith("What streams in is on screen and will be stored as soon as that works.")
+    assert desk.notices[0].text.endswith("New text stays on the screen and is saved as soon as possible.")
     assert desk.controller.shown.path[-1].text == _LONG * 3
 
     desk.link.finished(desk.link.asked[-1], _LONG * 3)
@@ -148,7 +148,7 @@ def test_a_disk_that_fills_while_an_answer_streams_is_reported_once_and_nothing_
 
     _free_disk(desk)
     _pass_the_time(desk)
-    assert desk.notices[-1].text == "Everything is stored again."
+    assert desk.notices[-1].text == "Everything is saved again."
     assert _read_again(desk, answer) == ended
     desk.link.chunk(desk.link.asked[-1], "a2")
     _pass_the_time(desk)
@@ -392,7 +392,7 @@ def test_without_a_worker_a_question_is_kept_and_the_answer_says_so(desk: Desk) 
     for answer in (message for message in desk.controller.shown.path if message.role == "assistant"):
         assert answer.state == "failed"
         assert answer.record is not None
-        assert str(answer.record.error).startswith("No model is running")
+        assert str(answer.record.error).startswith("There is no answer because no model is running.")
 
 
 def test_growing_text_is_joined_only_when_it_is_read(desk: Desk) -> None:

@@ -14,6 +14,7 @@ from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.app.trees import plant
 from worker.protocol import Alternative, Choice, Chunk, Continuation, Finished, Generate, Retract, Timing, Token, Usage
+from worker.sentence import verbatim
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
@@ -29,7 +30,7 @@ def _saved(answers: Answers) -> None:
 def _after_a_kill(desk: Desk) -> Message:
     """Return what the next program finds in the store."""
     other = Store(desk.path)
-    other.interrupt_streaming("It was killed.")
+    other.interrupt_streaming(verbatim("It was killed."))
     assert desk.controller.shown.conversation is not None
     message = other.messages.shown_by(desk.controller.shown.conversation.id)[-1]
     other.close()

@@ -6,7 +6,6 @@ import signal
 
 import pytest
 
-from app.answers.worker_link import death_in_words
 from app.model.settings import Keeping
 from app.notices import LoadGuide, OpenMemorySettings
 from tests.app.desk import Desk
@@ -69,7 +68,7 @@ def test_if_a_model_does_not_load_the_one_before_it_is_loaded(desk: Desk) -> Non
     desk.program.load_model("/broken")
     desk.link.load_failed("There is no config.json. Choose another folder.")
     assert desk.notices[-1].text == (
-        "There is no config.json. Choose another folder. The model before it is loaded again."
+        "There is no config.json. Choose another folder. The previous model is being loaded again."
     )
     assert desk.notices[-1].action == LoadGuide()
     assert desk.link.loads[-1].model == "guide"
@@ -99,8 +98,8 @@ def test_a_dead_worker_is_reported_and_a_fresh_one_loads_the_same_model(desk: De
     assert {load.model for load in desk.link.loads} == {"guide"}
     (told,) = {notice.text for notice in desk.notices}
     assert told == (
-        "The worker that runs the model ended by signal SIGKILL (often because memory ran out). What was written is "
-        "kept. A fresh worker is starting; your next message will work."
+        "The model process stopped (signal SIGKILL, often because memory ran out). The text so far is kept. "
+        "The model is being loaded again; your next message will be answered."
     )
 
 
@@ -114,8 +113,8 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     assert (desk.session.state, desk.link.num_started) == ("failed", 3)
     assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
     assert desk.notices[-1].text == (
-        "The worker died 3 times in a row with the model '/deadly', the last time by signal SIGSEGV. "
-        "Your conversations are kept. Choose another model, or Models → Guide."
+        "The model process stopped 3 times in a row with the model “/deadly” (signal SIGSEGV). "
+        "Your conversations are safe. Choose another model, or Models → Guide."
     )
     assert desk.controller.shown.path[-1].state == "stopped"
     desk.program.load_model("guide")
@@ -135,7 +134,7 @@ def test_a_worker_that_keeps_dying_before_it_is_useful_is_not_restarted(desk: De
         if desk.session.state == "loading":
             desk.link.loaded()
     assert desk.session.state == "failed"
-    assert "died 3 times in a row" in desk.notices[-1].text
+    assert "stopped 3 times in a row" in desk.notices[-1].text
 
 
 def test_deaths_with_another_model_do_not_count(desk: Desk) -> None:
@@ -154,8 +153,8 @@ def test_a_worker_that_cannot_be_started_is_reported(desk: Desk) -> None:
     desk.link.die()
     assert desk.session.state == "failed"
     assert desk.notices[-1].text == (
-        "The worker that runs the model could not be started (Resource temporarily unavailable). "
-        "Your conversations are kept. Close other programs, then choose the model again."
+        "The model process could not be started (Resource temporarily unavailable). "
+        "Your conversations are safe. Close other programs, then choose the model again."
     )
     desk.link.cannot_start = False
     desk.program.load_model("guide")
@@ -166,11 +165,11 @@ def test_a_worker_that_cannot_be_started_is_reported(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("exit_code", "words"),
     [
-        (0, "with exit code 0"),
-        (3, "with exit code 3"),
-        (-signal.SIGSEGV, "by signal SIGSEGV"),
-        (-signal.SIGKILL, "by signal SIGKILL (often because memory ran out)"),
-        (-250, "by signal 250"),
+        (0, "exit code 0"),
+        (3, "exit code 3"),
+        (-signal.SIGSEGV, "signal SIGSEGV"),
+        (-signal.SIGKILL, "signal SIGKILL, often because memory ran out"),
+        (-250, "signal 250"),
     ],
 )
 def test_a_death_is_described_in_words(exit_code: int, words: str) -> None:
@@ -180,10 +179,10 @@ def test_a_death_is_described_in_words(exit_code: int, words: str) -> None:
 def test_a_previous_model_that_is_still_loaded_is_not_loaded_again(desk: Desk) -> None:
     info = desk.session.info
     desk.program.load_model("/broken")
-    desk.link.load_failed("There is no config.json. What was loaded before still is.", still_loaded=True)
+    desk.link.load_failed("There is no config.json. The previous model is still loaded.", still_loaded=True)
     assert (desk.session.name, desk.session.state, desk.session.info) == ("guide", "ready", info)
     assert len(desk.link.loads) == 2
-    assert [notice.text for notice in desk.notices] == ["There is no config.json. What was loaded before still is."]
+    assert [notice.text for notice in desk.notices] == ["There is no config.json. The previous model is still loaded."]
     assert desk.preferences.settings.recent_models == ()
 
 
@@ -280,7 +279,7 @@ def test_if_a_remembered_draft_model_is_unusable_the_model_is_loaded_without_it(
         for _ in range(3):
             assert _asked(desk) == ("/large", "/small")
             desk.link.die()
-        told = "The worker died 3 times in a row with '/small' as draft model, the last time "
+        told = "The model process stopped 3 times in a row with the draft model “/small” "
     assert _asked(desk) == ("/large", None)
     desk.link.loaded()
     assert (desk.session.state, desk.session.name) == ("ready", "/large")
@@ -298,7 +297,7 @@ def test_if_the_model_itself_fails_the_notice_names_it_and_not_its_draft_model(d
     desk.program.load_model("/large")
     desk.link.load_failed("It is torn.")
     desk.link.load_failed("It is torn.")
-    assert [notice.text for notice in desk.notices] == ["It is torn. The model before it is loaded again."]
+    assert [notice.text for notice in desk.notices] == ["It is torn. The previous model is being loaded again."]
     assert _asked(desk) == ("guide", None)
 
 
@@ -337,7 +336,7 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_them_and_this_is_repo
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
     assert (desk.session.state, desk.session.is_precision_refused) == ("ready", True)
-    assert [(notice.action, "4 bits" in notice.text) for notice in desk.notices] == [(OpenMemorySettings(), True)]
+    assert [(notice.action, "4-bit" in notice.text) for notice in desk.notices] == [(OpenMemorySettings(), True)]
     desk.link.die()
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
@@ -394,7 +393,7 @@ def test_with_the_disk_switched_off_emptying_it_loads_nothing(desk: Desk) -> Non
     num_loads = len(desk.link.loads)
     desk.program.empty_kept_files()
     assert len(desk.link.loads) == num_loads
-    assert "removed from disk" in desk.notices[-1].text
+    assert "removed from the disk" in desk.notices[-1].text
 
 
 def test_cache_statistics_are_known_once_reported_and_forgotten_when_another_model_loads(desk: Desk) -> None:

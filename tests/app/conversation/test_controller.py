@@ -16,6 +16,7 @@ from tests.app.desk import Desk
 from tests.app.model.stores import trashed_ids
 from tests.app.trees import drawn, labels
 from worker.protocol import Command, Continuation, Generate
+from worker.sentence import verbatim
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
@@ -337,7 +338,7 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
     desk.program.conversations.delete(deleted)
     assert desk.controller.shown.conversation is None
     assert desk.program.conversations.all == []
-    assert desk.notices == [Notice("“u1” was deleted.", action=UndoDelete())]
+    assert desk.notices == [Notice(verbatim("“u1” was deleted."), action=UndoDelete())]
     desk.program.conversations.delete(deleted)
     desk.controller.undo_delete()
     assert _open_id(desk) == deleted
@@ -371,12 +372,12 @@ def test_emptying_the_trash_also_removes_what_the_model_has_read(desk: Desk) -> 
     asked: list[str] = []
     desk.program.conversations.erasing_asked.connect(lambda: asked.append("erase"))
     desk.program.conversations.empty_trash()
-    assert desk.notices[-1].text == "There was nothing in the trash."
+    assert desk.notices[-1].text == "The trash is empty."
     desk.program.conversations.delete(thrown)
     desk.program.conversations.empty_trash()
-    assert desk.notices[-1].text == "4 messages were deleted for good."
+    assert desk.notices[-1].text == "4 messages were permanently deleted."
     assert trashed_ids(desk.store) == []
-    # The worker drops its memory before anything is removed from disk.
+    # The worker drops its memory before anything is removed from the disk.
     assert desk.link.loads[-1].cache.disk_limit_bytes == 0
     assert asked == []
     desk.link.loaded()
@@ -393,7 +394,7 @@ def test_the_trash_is_not_emptied_while_another_program_is_open(desk: Desk) -> N
     assert "Another Bough has these conversations open" in desk.notices[-1].text
     second.close()
     desk.program.conversations.empty_trash()
-    assert desk.notices[-1].text == "4 messages were deleted for good."
+    assert desk.notices[-1].text == "4 messages were permanently deleted."
 
 
 def test_unreadable_messages_are_reported_and_the_rest_is_shown(desk: Desk) -> None:
@@ -405,7 +406,7 @@ def test_unreadable_messages_are_reported_and_the_rest_is_shown(desk: Desk) -> N
     desk.controller.shown.new_conversation()
     desk.controller.shown.open_conversation(number)
     assert labels(desk.controller.shown.path) == "u1-a1"
-    assert desk.notices[-1].text == "How message 4 came about can't be read; its text is there."
+    assert desk.notices[-1].text == "The record of how message 4 was made can't be read. Its text is intact."
 
 
 def test_a_conversation_is_named_after_its_first_question_or_after_the_answer_to_a_greeting(desk: Desk) -> None:

@@ -36,7 +36,7 @@ def test_a_text_file_is_read_whatever_program_wrote_it(tmp_path: Path, data: byt
 def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "picture.png"
     file.write_bytes(data)
-    with pytest.raises(NotAttachedError, match=r"“picture\.png” is no text"):
+    with pytest.raises(NotAttachedError, match=r"“picture\.png” is not a text file"):
         read_attachment(file)
 
 

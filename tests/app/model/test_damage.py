@@ -19,6 +19,7 @@ from app.model.store import Store
 from app.model.tree import Tree
 from tests.app.model.stores import sql, trashed_ids
 from tests.app.trees import drawn, labels, plant
+from worker.sentence import verbatim
 
 _PAGE = 4096
 
@@ -45,7 +46,7 @@ def _as_the_program_starts(path: Path) -> Store:
     try:
         return Store(path, patience_ms=0)
     except StoreError as error:
-        return Store(path, read_only_because=str(error))
+        return Store(path, read_only_because=error.sentence)
 
 
 def _use(store: Store) -> None:
@@ -64,7 +65,7 @@ def _use(store: Store) -> None:
         lambda: trashed_ids(store),
         lambda: store.search.find("word"),
         lambda: store.search.find("->"),
-        lambda: store.clean_up("It ended."),
+        lambda: store.clean_up(verbatim("It ended.")),
         lambda: store.create_conversation("name", "", "u1"),
         store.empty_trash,
         store.search.rebuild,
@@ -139,7 +140,7 @@ def test_a_message_on_a_damaged_page_is_set_aside_and_the_rest_is_read(tmp_path:
         assert by_id[long.id].parent_id == planted.ids["u3"]
         (trouble,) = store.messages.take_problems()
         assert trouble == (
-            f"Message {long.id} can't be read: its part of the file is damaged. It was set aside; the others are there."
+            f"Message {long.id} can't be read because this part of the file is damaged. The other messages are intact."
         )
         tree = Tree(messages, store.conversations.get(planted.conversation_id).root_id)
         assert labels(tree.path(store.conversations.choices(planted.conversation_id))) == "u1-a1-u3-u4"
@@ -161,5 +162,5 @@ def test_a_message_of_an_unknown_kind_is_reported_and_its_text_is_shown(
             database.execute(f"UPDATE message SET {column} = ? WHERE id = ?", (value, planted.ids["a1"]))
         assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1"
         (trouble,) = store.messages.take_problems()
-        assert trouble.startswith(f"Message {planted.ids['a1']} is of an unknown kind (")
+        assert trouble.startswith(f"Message {planted.ids['a1']} has an unknown type (")
         assert value in trouble

@@ -10,6 +10,7 @@ from app.model.message import Record
 from app.model.store import TRASH_KEPT_MS, Store
 from tests.app.model.stores import shown, sql
 from tests.app.trees import drawn, labels, plant
+from worker.sentence import verbatim
 
 
 def test_a_pruned_branch_is_hidden_also_from_search_and_comes_back_unchanged(store: Store) -> None:
@@ -53,7 +54,7 @@ def test_branches_pruned_long_ago_are_deleted_when_the_program_starts(store: Sto
         database.execute("UPDATE message SET pruned_ms = pruned_ms - ?", (TRASH_KEPT_MS + 1000,))
     # The branch above it was pruned just now.
     store.messages.prune([planted.ids["a1"]])
-    assert store.clean_up("It ended.")
+    assert store.clean_up(verbatim("It ended."))
     store.messages.prune([planted.ids["a1"]], is_pruned=False)
     assert drawn(store.messages.shown_by(planted.conversation_id)) == "u1-a1 | u1-a3"
 

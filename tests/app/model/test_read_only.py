@@ -21,6 +21,7 @@ from app.model.store import Store
 from tests.app.model.stores import sql, write_first_version
 from tests.app.trees import drawn, plant
 from tests.driver import ROOT
+from worker.sentence import verbatim
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def _as_the_program_starts(path: Path) -> Store:
     try:
         return Store(path, patience_ms=50)
     except StoreError as error:
-        return Store(path, patience_ms=50, read_only_because=str(error))
+        return Store(path, patience_ms=50, read_only_because=error.sentence)
 
 
 def _refuses_all_changes(store: Store) -> None:
@@ -76,13 +77,13 @@ def test_a_read_only_folder_is_read(path: Path) -> None:
     path.parent.chmod(0o555)
     before = path.read_bytes()
     with _nobody(), contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "See that you may write to" in store.why_read_only
-        assert store.why_read_only.endswith("What is there can be read.")
+        assert "Check that you may write to" in store.why_read_only
+        assert store.why_read_only.endswith("You can still read your conversations.")
         (conversation,) = store.conversations.all()
         assert drawn(store.messages.shown_by(conversation.id)) == "u1-a1"
         assert [hit.message.text for hit in store.search.find("a1")] == ["a1"]
         _refuses_all_changes(store)
-        assert not store.clean_up("It ended.")
+        assert not store.clean_up(verbatim("It ended."))
     assert path.read_bytes() == before
 
 
@@ -130,7 +131,7 @@ def test_a_store_of_a_newer_version_is_read_and_left_unchanged(path: Path) -> No
         database.execute("PRAGMA journal_mode = DELETE")
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "were written by a newer Bough" in store.why_read_only
+        assert "come from a newer version of Bough" in store.why_read_only
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
@@ -141,7 +142,7 @@ def test_a_newer_store_that_cannot_be_read_is_named_as_newer(path: Path) -> None
         database.execute("ALTER TABLE message RENAME TO node")
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert store.why_read_only.endswith("open them with that version.")
+        assert store.why_read_only.endswith("Open them with that version.")
         assert store.conversations.all() == []
         _refuses_all_changes(store)
 
@@ -174,7 +175,7 @@ def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
         assert f"The conversations in {path} are damaged" in store.why_read_only
-        assert store.why_read_only.endswith(f"What you see is the backup {sound}; it can be read.")
+        assert store.why_read_only.endswith(f"You see the backup {sound}, which can only be read.")
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
@@ -183,7 +184,7 @@ def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
 def test_without_anything_to_read_the_program_starts_empty_and_says_why(path: Path) -> None:
     path.write_bytes(b"once upon a time " * 500)
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "Put a backup in the file's place" in store.why_read_only
+        assert "Replace the file with a backup" in store.why_read_only
         assert store.conversations.all() == []
         _refuses_all_changes(store)
 
@@ -211,7 +212,7 @@ try:
     store = Store(path)
 except StoreError as error:
     print("refused:", error)
-    store = Store(path, read_only_because=str(error))
+    store = Store(path, read_only_because=error.sentence)
 print(len(store.conversations.all()), len(store.messages.shown_by(1)))
 try:
     store.create_conversation("name", "", "long " * 100_000)
@@ -263,7 +264,7 @@ def test_an_older_store_without_room_for_its_backup_stays_unchanged_and_is_read(
 
 
 def test_a_read_only_program_does_not_block_others_from_writing(path: Path) -> None:
-    reader = Store(path, read_only_because="It is a test.")
+    reader = Store(path, read_only_because=verbatim("It is a test."))
     with contextlib.closing(Store(path, patience_ms=0)) as writer:
         plant(writer, "u2-a2")
         assert len(reader.conversations.all()) == 2

@@ -17,6 +17,7 @@ from app.model.store import Store
 from app.model.words import asked, excerpt
 from tests.app.model.stores import sql
 from tests.app.trees import plant
+from worker.sentence import verbatim
 
 
 @pytest.fixture
@@ -295,7 +296,7 @@ def test_text_is_found_once_its_answer_has_ended(store: Store) -> None:
     answer = store.add(1, question.id, "assistant", "", state="streaming")
     store.messages.append({answer.id: "a leaf"})
     assert _found(store, "leaf") == []
-    store.interrupt_streaming("It ended.")
+    store.interrupt_streaming(verbatim("It ended."))
     assert _found(store, "leaf") == ["a leaf"]
 
 

@@ -39,7 +39,7 @@ for number in range(num):
         thrown, _ = store.create_conversation("thrown", "", f"{who} throws")
         store.conversations.trash(thrown.id)
         store.search.find(who)
-        store.clean_up("It ended.")
+        store.clean_up(verbatim("It ended."))
 store.close()
 """
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from app.model.message import Record
+from app.model.message import Record, with_error
 from app.model.store import TRASH_KEPT_MS, Store
 from app.model.tree import Tree
 from tests.app.model.stores import connection_of, shown, sql, trashed_ids
 from tests.app.trees import drawn, labels, plant
+from worker.sentence import verbatim
 
 # --- sharing between conversations ---------------------------------------------------------------------------
 
@@ -141,7 +142,7 @@ def test_every_walk_ends_over_orphans_and_cycles(store: Store, path: Path, damag
             assert message.id in tree.siblings(message.id)
             assert tree.lineage(message.id)[-1] == message
         store.conversations.trash(conversation_id)
-    store.interrupt_streaming("It ended.")
+    store.interrupt_streaming(verbatim("It ended."))
     store.empty_trash()
     assert store.conversations.all() == []
 
@@ -174,18 +175,18 @@ def test_only_a_program_that_is_alone_ends_streams_and_empties_the_trash(store: 
     store.conversations.trash(thrown.conversation_id)
 
     second = Store(path)
-    assert not second.clean_up("It ended.")
+    assert not second.clean_up(verbatim("It ended."))
     assert second.messages.shown_by(planted.conversation_id)[-1].state == "streaming"
     store.close()
     third = Store(path)
-    assert not third.clean_up("It ended.")
+    assert not third.clean_up(verbatim("It ended."))
     third.close()
     with sql(path) as database:
         database.execute("UPDATE conversation SET trashed_ms = trashed_ms - ?", (TRASH_KEPT_MS + 1000,))
-    assert second.clean_up("It ended.")
+    assert second.clean_up(verbatim("It ended."))
     ended = second.messages.shown_by(planted.conversation_id)[-1]
     assert ended.state == "stopped"
-    assert ended.record == Record(error="It ended.")
+    assert ended.record == with_error(None, verbatim("It ended."))
     assert second.messages.shown_by(thrown.conversation_id) == []
     second.close()
 
@@ -197,8 +198,8 @@ def test_an_interrupted_answer_keeps_its_text_but_not_its_possibly_incomplete_id
         planted.conversation_id, planted.ids["u1"], "assistant", "two ids", state="streaming", record=record
     )
     store.messages.append({answer.id: " and more"})
-    assert store.interrupt_streaming("It ended.") == 1
+    assert store.interrupt_streaming(verbatim("It ended.")) == 1
     ended = store.messages.shown_by(planted.conversation_id)[-1]
     assert (ended.text, ended.state) == ("two ids and more", "stopped")
-    assert ended.record == Record(model="guide", seed=7, error="It ended.")
-    assert store.interrupt_streaming("It ended.") == 0
+    assert ended.record == with_error(Record(model="guide", seed=7), verbatim("It ended."))
+    assert store.interrupt_streaming(verbatim("It ended.")) == 0

@@ -16,6 +16,7 @@ from app.model.message import Message, Record
 from app.model.store import Store
 from tests.app.forest import Forest
 from tests.app.model.stores import INTEGRITY_CHECK, shown, sql
+from worker.sentence import verbatim
 
 _WORDS = ("leaf", "twig", "Ast", "börse", "木", "שלום", "\0", "😀", "a\0b", "rot ten", "")
 
@@ -146,7 +147,7 @@ class _Walk:
     def interrupt(self) -> None:
         growing = [node for node in self.forest.nodes.values() if node.is_growing]
         self.erase()
-        assert self.store.interrupt_streaming("It ended.") == len(growing)
+        assert self.store.interrupt_streaming(verbatim("It ended.")) == len(growing)
         for node in growing:
             node.is_growing = False
 

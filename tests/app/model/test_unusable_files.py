@@ -33,7 +33,8 @@ def test_a_store_of_a_newer_version_is_refused_and_left_unchanged(store: Store, 
         database.execute("PRAGMA journal_mode = DELETE")
     before = path.read_bytes()
     assert _refusal(path) == (
-        f"The conversations in {path} were written by a newer Bough. Nothing was changed; open them with that version."
+        f"The conversations in {path} come from a newer version of Bough. Nothing was changed. "
+        "Open them with that version."
     )
     assert path.read_bytes() == before
 
@@ -60,7 +61,7 @@ def test_a_damaged_file_is_refused_and_left_unchanged(store: Store, path: Path, 
     path.write_bytes(damaged)
     said = _refusal(path)
     assert said.startswith(f"The conversations in {path} are damaged (")
-    assert said.endswith("Put a backup in the file's place, or move it away to begin with an empty one.")
+    assert said.endswith("Replace the file with a backup, or move it away to start with an empty one.")
     assert path.read_bytes() == damaged
 
 
@@ -96,13 +97,13 @@ def test_a_read_only_folder_is_refused_and_left_unchanged(read_only_folder: Path
     for refused in (path, read_only_folder / "new.sqlite3", read_only_folder / "new" / "store.sqlite3"):
         said = _refusal(refused)
         assert str(read_only_folder) in said
-        assert "Nothing was changed. See that you may write to" in said
+        assert "Nothing was changed. Check that you may write to" in said
     assert path.read_bytes() == before
 
 
 def test_a_file_where_the_folder_should_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
-    assert "can't be opened or written" in _refusal(tmp_path / "data" / "store.sqlite3")
+    assert "can't be opened or saved" in _refusal(tmp_path / "data" / "store.sqlite3")
 
 
 def test_a_store_that_another_program_is_writing_to_says_so_and_works_afterwards(store: Store, path: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_full_disk_is_reported_and_leaves_no_half_change(store: Store, path: P
     connection = connection_of(store)
     (num_pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {num_pages}")
-    with pytest.raises(StoreError, match=r"The disk is full, so .* Free some space, then try again"):
+    with pytest.raises(StoreError, match=r"The disk is full, so .* Free some disk space, then try again"):
         store.add(planted.conversation_id, planted.ids["a1"], "user", "long " * 10_000)
     assert labels(shown(store, planted.conversation_id)) == "u1-a1"
     with pytest.raises(StoreError, match="The disk is full"):

@@ -156,8 +156,8 @@ def test_a_damaged_store_displaces_no_sound_backup_and_is_reported(path: Path) -
     _look(path, said)
     assert backups.files() == [sound]
     assert said
-    assert said[0].startswith(f"The conversations in {path} are damaged in places (")
-    assert said[0].endswith(f"What can be read is shown. The newest sound backup is {sound}.")
+    assert said[0].startswith(f"The conversations in {path} are partly damaged (")
+    assert said[0].endswith(f"Bough shows everything that can be read. The newest intact backup is {sound}.")
     with sql(path) as database, pytest.raises(NotSoundError):
         backups.make(database)
 

@@ -14,6 +14,7 @@ from app.replay.batch_replay import Progress, ReplayRequest, replay_answers
 from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict, sentences
 from tests.app.writer import Writer
+from worker.sentence import verbatim
 
 
 def _replayed(writer: Writer, message: Message, kv_bits: int | None = None) -> Verdict:
@@ -74,7 +75,7 @@ def test_what_was_written_comes_again(writer: Writer, record: Record) -> None:
     assert verdict.is_text_spelled
     assert verdict.num_tokens == len(_record(answer).token_ids)
     assert verdict.num_compared == verdict.num_tokens - _record(answer).origins.count("r")
-    assert sentences(verdict)[0].startswith(("It matched", "It ended as it did"))
+    assert sentences(verdict)[0].startswith(("It matched", "It ended as before"))
 
 
 def test_an_answer_in_parts_is_drawn_with_the_seed_of_each(writer: Writer) -> None:
@@ -103,7 +104,7 @@ def test_what_a_hook_forked_is_drawn_with_the_seeds_of_its_parts(writer: Writer)
         assert verdict.matched
         assert verdict.num_compared == 12
         assert len(verdict.reasons) == len(_record(answer).earlier)
-        assert all("A hook forked it behind token" in reason for reason in verdict.reasons)
+        assert all("A hook forked it after token" in reason for reason in verdict.reasons)
     whole = next(answer for answer in answers if len(_record(answer).earlier) == 2)
     # Each part has its own seed, and without them it is another answer.
     assert len({_record(answer).seed for answer in answers}) == 4
@@ -116,7 +117,7 @@ def test_an_answer_that_broke_off_comes_again_as_far_as_it_came(writer: Writer) 
     ids = _record(answer).token_ids[:6]
     record = structs.replace(_record(answer), token_ids=ids, origins="s" * 6, token_chars=())
     cut = structs.replace(answer, text=answer.text[:9], record=record)
-    verdict = _replayed(writer, broken_off(cut, "stopped", "It was killed."))
+    verdict = _replayed(writer, broken_off(cut, "stopped", verbatim("It was killed.")))
     assert (verdict.matched, verdict.num_compared) == (True, 6)
 
 
@@ -135,8 +136,8 @@ def test_tokens_that_nobody_drew_so_are_found_one_by_one(writer: Writer) -> None
     assert verdict.num_compared == len(ids) or len(verdict.differences) == 16
     lines = sentences(verdict)
     assert lines[0].startswith("It did not match from token 3 on: ")
-    assert "Its stored tokens do not say its text." in lines
-    assert lines[2].startswith("There stood ")
+    assert "Its stored tokens do not spell its text." in lines
+    assert lines[2].startswith("The token was ")
 
 
 def test_an_answer_whose_record_is_damaged_is_not_run_again(writer: Writer) -> None:
@@ -168,25 +169,25 @@ def test_the_reasons_are_told(writer: Writer) -> None:
     def changed(**fields: object) -> Message:
         return structs.replace(answer, record=structs.replace(record, **fields))
 
-    assert "Other libraries: mlx 0.1 → " in reasons(changed(versions={**record.versions, "mlx": "0.1"}))
+    assert "Other library versions: mlx 0.1 → " in reasons(changed(versions={**record.versions, "mlx": "0.1"}))
     assert "Other weights" in reasons(changed(model_identity="another"))
-    assert "is not known" in reasons(changed(model_identity=""))
-    assert "kept in the bits that it computes in, and was in 4 bits" in reasons(changed(kv_bits=4))
+    assert "are unknown" in reasons(changed(model_identity=""))
+    assert "The cache has full precision now and had 4 bits before" in reasons(changed(kv_bits=4))
     slow = (HookTold(name="slow", is_off=True),)
-    assert "The hook slow was switched off on the way" in reasons(changed(hooks_told=slow))
+    assert "The hook “slow” was turned off during the answer" in reasons(changed(hooks_told=slow))
     gone = reasons(changed(hooks=("no such hook",)))
     assert "It matched" in gone
-    assert "can't be used as they were" in gone
-    assert "The seed of tokens 1 to" in reasons(changed(seed=None))
+    assert "can't be used as before" in gone
+    assert "The seed of the tokens 1 to" in reasons(changed(seed=None))
     healed = changed(origins="h" + record.origins[1:])
-    assert "1 of its tokens heal a seam" in reasons(healed)
+    assert "1 of its tokens complete the given text" in reasons(healed)
     # Another seed, and nothing else that is known.
     other = reasons(changed(seed=6))
-    assert "All that the record tells is as it was." in other
+    assert "Everything in the record is unchanged." in other
     # Another question.
     before = writer.prompt
     writer.prompt = [*before[:1], structs.replace(before[1], text="What is a very thick and old branch?")]
-    assert "a message above it, the chat template or what that is given is another" in reasons(answer)
+    assert "a message above the answer, the chat template, or its options have changed" in reasons(answer)
     writer.prompt = before
 
 
@@ -197,6 +198,6 @@ def test_replays_run_in_a_worker_of_their_own(writer: Writer, tmp_path: Path) ->
     steps = list(replay_answers([ReplayRequest(one, writer.prompt) for one in (imported, answer, nowhere)]))
     verdicts = {step.message_id: step for step in steps if isinstance(step, Verdict)}
     assert {number: verdict.matched for number, verdict in verdicts.items()} == {3: True, 4: False, 5: False}
-    assert "no tokens are known" in (verdicts[4].error or "")
+    assert "are unknown" in (verdicts[4].error or "")
     assert str(tmp_path / "none") in (verdicts[5].error or "")
     assert any(isinstance(step, Progress) and step.answer == 2 for step in steps)

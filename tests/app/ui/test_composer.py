@@ -156,7 +156,7 @@ def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(person: Person
     text.write_text("text")
     composer = person.window.composer
     composer.files_given.emit([picture, text])
-    assert "“a.png” is no text" in person.window.banner.label.text()
+    assert "“a.png” is not a text file" in person.window.banner.label.text()
     assert len(composer.attachments.buttons) == 1
     assert composer.send_button.isEnabled()
     _press(person, composer.attachments.buttons[0], Qt.Key.Key_Delete)

@@ -133,7 +133,7 @@ def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
     _choose_folder(person, models / "unfit", monkeypatch)
     assert person.window.banner.label.text() == (
         f"The draft model '{models / 'unfit'}' has other tokens than '{large}'. Choose a smaller model of the same "
-        "family, or none. What was loaded before still is."
+        "family, or none. The previous model is still loaded."
     )
     assert person.application.session.info is info
     assert _entries(person) == {"No draft model": False, "small": True, "Choose draft model…": False}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
+from sentences import templates
 
 from app.model.settings import Keeping
 from app.ui.composer.format_popover import FormatPopover
@@ -23,11 +23,11 @@ from app.ui.window import MainWindow
 from tests.app.desk import Desk
 from tests.app.ui.conftest import PATIENCE_MS
 from tests.driver import ROOT
-from worker.errors import HookFailedError, WorkerError
+from worker.errors import ContextOverflowError, HookFailedError, WorkerError, failed
 from worker.models.folder import find_model
+from worker.sentence import Sentence, joined
 
-_SENTENCES: list[str] = json.loads((ROOT / "resources/translations/sentences.json").read_text(encoding="utf-8"))
-_ENGLISH = {part for text in _SENTENCES for part in re.split(r"\{\w*\}", text) if len(part.split()) > 3}
+_ENGLISH = {part for text in templates(ROOT) for part in re.split(r"\{\w*\}", text) if len(part.split()) > 3}
 
 
 class German:
@@ -77,17 +77,17 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     desk.controller.send("u")
     desk.link.chunk(desk.link.asked[-1], "a")
     desk.link.die()
-    assert german.banner().endswith("Ein neuer startet gerade; Ihre nächste Nachricht wird beantwortet.")
-    assert "durch das Signal SIGKILL" in german.ending()
+    assert german.banner().endswith("Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.")
+    assert "(Signal SIGKILL, oft wegen Speichermangels)" in german.ending()
     # What was stored is English: it can be read in another language later.
     error = desk.controller.shown.path[-1].record
     assert error is not None
-    assert (error.error or "").startswith("The worker that runs the model ended")
+    assert (error.error or "").startswith("The model process stopped")
     desk.link.die(3)
     desk.link.die(-11)
-    assert "endete mit dem Modell 'guide' 3 Mal nacheinander, zuletzt durch das Signal SIGSEGV" in german.banner()
+    assert "mit dem Modell „guide“ 3-mal nacheinander beendet (Signal SIGSEGV)" in german.banner()
     desk.controller.send("again")
-    assert "Es läuft kein Modell" in german.ending()
+    assert "weil kein Modell läuft" in german.ending()
 
 
 def test_models_that_can_not_be_loaded(german: German, tmp_path: Path) -> None:
@@ -100,28 +100,34 @@ def test_models_that_can_not_be_loaded(german: German, tmp_path: Path) -> None:
         with pytest.raises(WorkerError) as refused:
             find_model(name)
         german.desk.program.load_model(name)
-        german.desk.link.load_failed(f"{refused.value} No model is loaded now.")
-        assert german.banner().endswith("Jetzt ist kein Modell geladen. Das Modell davor wird wieder geladen.")
+        german.desk.link.load_failed(joined([refused.value.sentence, Sentence("No model is loaded now.")]))
+        assert german.banner().endswith("Jetzt ist kein Modell geladen. Das vorherige Modell wird wieder geladen.")
         german.desk.link.loaded()
     german.desk.program.set_keeping(Keeping(kv_bits=8))
     german.desk.link.load_failed("`cache.kv_bits`: llama keeps windows or states alone.")
     german.banner()
     german.desk.link.cannot_start = True
     german.desk.link.die()
-    assert german.banner().startswith("Der Prozess, der das Modell rechnet, ließ sich nicht starten")
+    assert german.banner().startswith("Der Modellprozess ließ sich nicht starten")
 
 
 def test_answers_that_fail(german: German) -> None:
     desk = german.desk
+    too_long = Sentence(
+        "The prompt has {num_tokens} tokens, but the context of the model holds {context_length} tokens, "
+        "the answer included. Shorten the message, or continue from an earlier one.",
+        num_tokens=Sentence("at least {num_tokens}", num_tokens=3000),
+        context_length=2048,
+    )
     failures = {
-        "The prompt has 3,000 tokens; the model's context holds 2,048 with the answer. Shorten the message, or go on "
-        "from an earlier one.": "fasst mit der Antwort 2.048",
-        str(HookFailedError("mine", "It returned int, no Decision.")): "keine Decision",
-        "A bug in Bough ended this request (ValueError: x. Y). The worker goes on; try again.": "(ValueError: x. Y)",
+        ContextOverflowError(too_long): "hat mindestens 3.000 Token, aber der Kontext des Modells fasst mit der "
+        "Antwort nur 2.048 Token",
+        HookFailedError("mine", Sentence("It returned {kind} instead of a Decision.", kind="int")): "statt einer Decis",
+        ValueError("x. Y"): "(ValueError: x. Y)",
     }
-    for message, said in failures.items():
+    for error, said in failures.items():
         desk.controller.send("u")
-        desk.link.failed(desk.link.asked[-1], message)
+        desk.link.say(failed(desk.link.asked[-1].request_id, error))
         assert said in german.ending()
 
 
@@ -145,7 +151,7 @@ def test_a_store_that_can_not_be_used(german: German) -> None:
     # What is still in memory, and be it as garbage, is not read again.
     gc.collect()
     desk.controller.shown.open_conversation(desk.controller.shown.conversation.id)
-    assert german.banner().startswith("Wie Nachricht ")
+    assert german.banner().startswith("Die Aufzeichnung, wie Nachricht ")
     (desk.folder / "settings.json").unlink(missing_ok=True)
     (desk.folder / "settings.json").mkdir()
     desk.preferences.change(sidebar_visible=False)
@@ -160,14 +166,14 @@ def test_what_is_done_is_told(german: German) -> None:
     assert german.banner() == "1 Nachricht wurde gestutzt."
     desk.program.empty_kept_files()
     desk.link.loaded()
-    assert "wurden von der Platte entfernt" in german.banner()
+    assert "wurden vom Datenträger entfernt" in german.banner()
     assert desk.controller.shown.conversation is not None
     desk.program.conversations.delete(desk.controller.shown.conversation.id)
     assert german.banner() == "„u“ wurde gelöscht."
     desk.program.conversations.empty_trash()
     assert german.banner() == "4 Nachrichten wurden endgültig gelöscht."
     desk.program.conversations.empty_trash()
-    assert german.banner() == "Im Papierkorb war nichts."
+    assert german.banner() == "Der Papierkorb ist leer."
 
 
 def test_files_that_can_not_be_attached_or_imported(german: German, tmp_path: Path, qtbot: QtBot) -> None:
@@ -190,6 +196,6 @@ def test_forms_that_can_not_be_used(german: German) -> None:
     assert isinstance(popover, FormatPopover)
     popover.kinds["choice"].click()
     popover.editor.setPlainText("yes")
-    popover.show_verdict("The JSON schema is no JSON: Expecting value.")
-    assert _german(popover.verdict.text()) == "Das JSON-Schema ist kein JSON: Expecting value."
+    popover.show_verdict(Sentence("The JSON schema is not valid JSON: {error}.", error="Expecting value"))
+    assert _german(popover.verdict.text()) == "Das JSON-Schema ist kein gültiges JSON: Expecting value."
     popover.close()

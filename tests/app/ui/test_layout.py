@@ -14,6 +14,7 @@ from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from worker.sentence import verbatim
 
 _LONG = "The model was not loaded. What was read with the one before it is kept, and it answers as it did. " * 4
 
@@ -146,7 +147,7 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
     assert window.side_by_side.isHidden()
     window.resize(640, 420)
     person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
-    banner.show_notice(Notice(_LONG, "warning"))
+    banner.show_notice(Notice(verbatim(_LONG), "warning"))
     words = banner.label.parentWidget()
     assert words is not None
 
@@ -167,7 +168,7 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
 
 def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(person: Person) -> None:
     window, banner = person.window, person.window.banner
-    notice = Notice("There is no model in this folder. Choose another one.", "danger", action=LoadGuide())
+    notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=LoadGuide())
     banner.show_notice(notice)
     label, button = banner.label, banner.button
 

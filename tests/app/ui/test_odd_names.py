@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel
 from app.notices import Notice
 from app.ui.parts.labels import as_label, as_tool_tip
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from worker.sentence import verbatim
 
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
 
@@ -31,7 +32,7 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person:
 
 def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(person: Person) -> None:
     person.ask("What is a branch?")
-    person.controller.program.notices.posted.emit(Notice(_HTML))
+    person.controller.program.notices.posted.emit(Notice(verbatim(_HTML)))
     # `title` and the notice above all; no label of a message, either.
     for label in (person.window.banner.label, person.window.header.title):
         assert label.textFormat() == Qt.TextFormat.PlainText

@@ -17,6 +17,7 @@ from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
 from tests.app.asking import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from worker.sentence import verbatim
 
 
 def test_enter_sends_and_the_answer_streams_onto_the_page(person: Person) -> None:
@@ -305,11 +306,11 @@ def test_a_deleted_conversation_comes_back_by_the_banner(person: Person) -> None
 
 def test_what_was_told_is_gone_with_the_next_message_but_not_what_is_wrong(person: Person) -> None:
     banner, notices = person.window.banner, person.controller.program.notices
-    notices.post(Notice("A fresh worker is starting.", "warning"))
+    notices.post(Notice(verbatim("A fresh worker is starting."), "warning"))
     assert banner.isVisible()
     person.ask("What is a branch?")
     assert not banner.isVisible()
-    notices.post(Notice("Nothing can be stored.", "danger"))
+    notices.post(Notice(verbatim("Nothing can be stored."), "danger"))
     person.ask("What is a fork?")
     assert banner.isVisible()
 

@@ -159,8 +159,8 @@ def test_fields_that_a_later_bough_added_are_told(tmp_path: Path) -> None:
     there = Store(tmp_path / "there" / "c.sqlite3")
     summary = brought_in(there, tmp_path / "out.bough")
     assert dict(summary.remarks) == {
-        "fields of messages that this Bough does not know (mood)": 4,
-        "fields of records that this Bough does not know (colour)": 1,
+        "unknown fields of messages (mood)": 4,
+        "unknown fields of answer records (colour)": 1,
     }
     assert [message.text for message in there.messages.shown_by(1)] == ["", "", "a question", "an answer"]
     assert there.messages.shown_by(1)[-1].record == Record(model="guide")

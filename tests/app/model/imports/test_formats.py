@@ -82,7 +82,7 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
     notes = [message.text for message in store.messages.shown_by(summary.conversation_ids[0]) if message.role == "note"]
     assert f"Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})" in notes
     assert summary.remarks["pictures and files, kept with their messages"] == 1
-    assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 1
+    assert summary.remarks["pictures and files that the file does not contain, replaced by placeholders"] == 1
 
 
 @pytest.mark.parametrize("name", ["file-CAT-cat.png", "conversations.json"])
@@ -116,7 +116,7 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
         assert 30 < summary.num_conversations < 300
     else:
         assert (summary.num_conversations, summary.problems) == (300, [])
-        assert summary.remarks["pictures and files that are not in the file; placeholders name them"] == 300
+        assert summary.remarks["pictures and files that the file does not contain, replaced by placeholders"] == 300
 
 
 def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_path: Path) -> None:
@@ -263,8 +263,8 @@ def test_a_conversation_without_its_messages_does_not_stop_the_rest(store: Store
     file = tmp_path / "in.json"
     assert [f"{problem.where}: {problem.why}" for problem in summary.problems] == [
         f"{file}, conversation 1 (“Corrupted entry”): its messages are missing",
-        f"{file}, conversation 3 (“what is this”): it is no conversation in a form that Bough knows",
-        f"{file}, conversation 4: it is no conversation in a form that Bough knows",
+        f"{file}, conversation 3 (“what is this”): Bough does not know this format",
+        f"{file}, conversation 4: Bough does not know this format",
         f"{file}, conversation 5 (“t”): its messages are missing",
     ]
 

@@ -23,6 +23,7 @@ from app.model.store import Store
 from tests.app.model.exports.parts import brought_in, finished
 from tests.app.model.imports import samples
 from tests.app.trees import plant
+from worker.sentence import verbatim
 
 _DEEP = 100_000
 
@@ -136,7 +137,7 @@ def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_pat
         nonlocal calls
         calls += 1
         if calls == 2:
-            raise StoreError("The disk is full.")
+            raise StoreError(verbatim("The disk is full."))
         return add(*arguments)
 
     store.grafts.add = failing  # pyright: ignore[reportAttributeAccessIssue]
@@ -246,15 +247,19 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
     [
         ("a.json", b"", "neither JSON nor text of ours"),
         ("a.json", b"[]", "there are no conversations in it"),
-        ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor text in UTF-8"),
-        ("a.json", b'["\xff"]', "no conversation in a form"),
-        ("a.json", b"[" + b"1" * 5000 + b"]", "no conversation in a form"),
-        ("a.json", b"[,]", "its JSON breaks off or is damaged"),
-        ("a.json", b'{"a": ' * 3, "its JSON breaks off or is damaged"),
-        ("a.md", b"# A heading\n\nand text", "no transcript of Bough's"),
-        ("a.md", b"", "no transcript of Bough's"),
+        ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor UTF-8 text"),
+        ("a.json", b'["\xff"]', "Bough does not know this format"),
+        ("a.json", b"[" + b"1" * 5000 + b"]", "Bough does not know this format"),
+        ("a.json", b"[,]", "its JSON is incomplete or damaged"),
+        ("a.json", b'{"a": ' * 3, "its JSON is incomplete or damaged"),
+        ("a.md", b"# A heading\n\nand text", "not a transcript from Bough"),
+        ("a.md", b"", "not a transcript from Bough"),
         ("a.zip", b"PK\x03\x04 and then nothing", "it is an archive that is cut off"),
-        ("a.bough", b'{"format": "bough", "version": 9, "conversations": []}', "a newer Bough wrote it"),
+        (
+            "a.bough",
+            b'{"format": "bough", "version": 9, "conversations": []}',
+            "it comes from a newer version of Bough",
+        ),
         ("a.bough", b'{"format": "bough", "conversations": []}', "which version"),
         ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
     ],
@@ -390,4 +395,4 @@ def test_a_file_that_is_damaged_behind_such_literals_gives_what_stands_before(st
     path.write_text(json.dumps([{**found, "score": float("nan")} for found in _records(3)])[:-9])
     summary = brought_in(store, path)
     assert summary.num_conversations == 2
-    assert "2 before that could be read" in summary.problems[0].why
+    assert "2 before it could be read" in summary.problems[0].why
