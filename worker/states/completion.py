@@ -59,7 +59,7 @@ def answered(engine: Engine, commands: Sequence[Generate]) -> list[tuple[Finishe
     for command in commands:
         end = ends[command.request_id]
         if isinstance(end, Failed):
-            raise _ERRORS.get(end.kind, WorkerError)(end.message)
+            raise _ERRORS.get(end.kind, WorkerError)(end.sentence)
         done.append((end, tokens[command.request_id]))
     return done
 
