@@ -173,7 +173,7 @@ def test_a_worker_that_cannot_be_started_is_reported(desk: Desk) -> None:
     ],
 )
 def test_a_death_is_described_in_words(exit_code: int, words: str) -> None:
-    assert death_in_words(exit_code) == words
+    assert death_reason(exit_code) == words
 
 
 def test_a_previous_model_that_is_still_loaded_is_not_loaded_again(desk: Desk) -> None:
