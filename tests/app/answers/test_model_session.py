@@ -6,6 +6,7 @@ import signal
 
 import pytest
 
+from app.answers.worker_link import death_reason
 from app.model.settings import Keeping
 from app.notices import LoadGuide, OpenMemorySettings
 from tests.app.desk import Desk

@@ -254,7 +254,7 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
         ("a.json", b'{"a": ' * 3, "its JSON is incomplete or damaged"),
         ("a.md", b"# A heading\n\nand text", "not a transcript from Bough"),
         ("a.md", b"", "not a transcript from Bough"),
-        ("a.zip", b"PK\x03\x04 and then nothing", "it is an archive that is cut off"),
+        ("a.zip", b"PK\x03\x04 and then nothing", "the archive is incomplete"),
         (
             "a.bough",
             b'{"format": "bough", "version": 9, "conversations": []}',
