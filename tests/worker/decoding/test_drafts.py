@@ -1,4 +1,4 @@
-"""Drafts: an answer with guesses is the one without, whatever guesses; what was guessed wrongly leaves no trace."""
+"""Drafts: an answer with guesses equals the answer without them, and rejected guesses leave no trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from worker.requests.request import Ticket
 
 PLENTY = 1 << 30
 PROMPT = list(range(40, 80))
-FORMS: dict[str, Constraint | None] = {
+CONSTRAINTS: dict[str, Constraint | None] = {
     "free": None,
     "regex": Constraint(kind="regex", value="([a-z]{2,5} )*end"),
     "json": Constraint(
@@ -52,7 +52,7 @@ def llama(random_llama: Path) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def other_llama(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> LanguageModel:
-    """A model with the same vocabulary and other weights, which guesses mostly wrong."""
+    """A model with the same vocabulary but other weights, whose guesses are mostly wrong."""
     config = small_llama(byte_level.get_vocab_size()) | {"num_hidden_layers": 1, "hidden_size": 48}
     return read(write_random_model(tmp_path_factory.mktemp("models") / "other", byte_level, config))
 
@@ -84,7 +84,7 @@ def origins(events: list[Event]) -> list[str]:
 
 
 def is_same(model: LanguageModel, one: list[Event], other: list[Event], **fields: Any) -> bool:
-    """Whether two answers to the same request are equal within rounding."""
+    """Return whether two answers to the same request are equal within rounding."""
     asked: dict[str, Any] = {"token_ids": PROMPT, **fields}
     command = Generate(request_id=1, **asked)
     return agree(model, command, finished(one).choices, finished(other).choices)
@@ -93,14 +93,14 @@ def is_same(model: LanguageModel, one: list[Event], other: list[Event], **fields
 # --- a draft model ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(3))
-def test_an_answer_with_a_draft_model_is_the_one_without(
+def test_an_answer_with_a_draft_model_equals_the_one_without(
     llama: LanguageModel, other_llama: LanguageModel, form: str, seed: int
 ) -> None:
     for temperature in (0.0, 1.0):
         asked: dict[str, Any] = {
-            "constraint": FORMS[form],
+            "constraint": CONSTRAINTS[form],
             "sampling": Sampling(temperature=temperature, seed=seed),
             "token_ids": PROMPT[seed:],
         }
@@ -111,8 +111,8 @@ def test_an_answer_with_a_draft_model_is_the_one_without(
             assert is_same(llama, plain, guessed, **asked)
 
 
-def test_what_is_sampled_with_a_draft_is_distributed_as_without(llama: LanguageModel) -> None:
-    # More than that: with the same seed it is the same, whichever tokens were guessed.
+def test_answers_sampled_with_a_draft_equal_those_without(llama: LanguageModel) -> None:
+    # This implies the same distribution: with the same seed the answer does not depend on the guesses.
     plain, guessing = engine_of(llama), engine_of(llama, llama)
     num_guessed = num_right = 0
     for seed in range(150):
@@ -124,7 +124,7 @@ def test_what_is_sampled_with_a_draft_is_distributed_as_without(llama: LanguageM
     assert 0 < num_right < num_guessed
 
 
-def test_a_draft_that_is_the_model_itself_is_always_right(llama: LanguageModel) -> None:
+def test_the_model_as_its_own_draft_always_guesses_right(llama: LanguageModel) -> None:
     events = ask(engine_of(llama, llama))
     usage = finished(events).usage
     assert usage.draft_tokens == usage.accepted_tokens >= 30
@@ -134,7 +134,7 @@ def test_a_draft_that_is_the_model_itself_is_always_right(llama: LanguageModel) 
 
 @pytest.mark.parametrize("form", ["regex", "json"])
 def test_guesses_obey_the_constraint(llama: LanguageModel, other_llama: LanguageModel, form: str) -> None:
-    described = FORMS[form]
+    described = CONSTRAINTS[form]
     assert described is not None
     constraint = llama.constraints.new(described)
     draft = DraftModel(other_llama, PromptCache(other_llama.new_layers, PLENTY))
@@ -149,26 +149,26 @@ def test_guesses_obey_the_constraint(llama: LanguageModel, other_llama: Language
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_hooks_and_drafts_go_back_together(llama: LanguageModel, other_llama: LanguageModel, seed: int) -> None:
-    heard: list[list[Event]] = []
-    drawn: list[Draws] = []
+def test_hooks_work_with_drafts(llama: LanguageModel, other_llama: LanguageModel, seed: int) -> None:
+    all_events: list[list[Event]] = []
+    all_draws: list[Draws] = []
     for draft in (None, llama, other_llama):
         draws = Draws()
-        drawn.append(draws)
+        all_draws.append(draws)
         hooks = {"chance": lambda draws=draws: Chance(seed, draws, len(llama.vocabulary))}
         sampling = Sampling(temperature=1.0, seed=seed)
-        heard.append(ask(engine_of(llama, draft, hooks), hooks=["chance"], sampling=sampling))
-    if any(isinstance(event, Forked) for event in heard[0]):
-        # The numbers of forks, and with them their seeds, depend on who is first.
-        assert all(isinstance(events[-1], Finished) for events in heard)
-        assert [made[0] for made in drawn[0].made[:5]] == [made[0] for made in drawn[1].made[:5]]
+        all_events.append(ask(engine_of(llama, draft, hooks), hooks=["chance"], sampling=sampling))
+    if any(isinstance(event, Forked) for event in all_events[0]):
+        # The request ids of forks, and with them their seeds, depend on which answer forks first.
+        assert all(isinstance(events[-1], Finished) for events in all_events)
+        assert [made[0] for made in all_draws[0].made[:5]] == [made[0] for made in all_draws[1].made[:5]]
         return
-    texts = {finished(events).choices[0].text for events in heard}
+    texts = {finished(events).choices[0].text for events in all_events}
     assert len(texts) == 1
-    assert {on_screen(events)[0].text for events in heard} == texts
+    assert {on_screen(events)[0].text for events in all_events} == texts
 
 
-def test_the_draft_model_reads_what_is_new_alone(llama: LanguageModel, other_llama: LanguageModel) -> None:
+def test_the_draft_model_reads_only_new_tokens(llama: LanguageModel, other_llama: LanguageModel) -> None:
     engine = engine_of(llama, other_llama)
     answer = finished(ask(engine)).choices[0]
     draft = engine._draft_model  # pyright: ignore[reportPrivateUsage]
@@ -180,7 +180,7 @@ def test_the_draft_model_reads_what_is_new_alone(llama: LanguageModel, other_lla
     assert list(draft.cache.branch.token_ids)[: len(held) - 8] == held[: len(held) - 8]
 
 
-def test_what_was_guessed_wrongly_is_in_no_cache(llama: LanguageModel, other_llama: LanguageModel) -> None:
+def test_rejected_guesses_are_not_cached(llama: LanguageModel, other_llama: LanguageModel) -> None:
     engine = engine_of(llama, other_llama)
     for number in range(6):
         answer = finished(ask(engine, sampling=Sampling(temperature=1, seed=number), max_tokens=5 + number))
@@ -194,7 +194,7 @@ def test_what_was_guessed_wrongly_is_in_no_cache(llama: LanguageModel, other_lla
 # --- the tree as a draft ------------------------------------------------------------------------------------------
 
 
-def test_a_sibling_that_says_the_same_is_a_draft(llama: LanguageModel) -> None:
+def test_a_sibling_with_the_same_text_serves_as_a_draft(llama: LanguageModel) -> None:
     engine = engine_of(llama)
     first = ask(engine)
     again = ask(engine, draft="tree")
@@ -205,10 +205,10 @@ def test_a_sibling_that_says_the_same_is_a_draft(llama: LanguageModel) -> None:
     assert finished(ask(engine)).usage.draft_tokens == 0
 
 
-def test_a_sibling_of_another_question_is_a_draft(llama: LanguageModel) -> None:
+def test_an_answer_to_an_edited_question_serves_as_a_draft(llama: LanguageModel) -> None:
     engine = engine_of(llama)
     said = [*range(100, 160)]
-    # What was answered to a question that differs in one token.
+    # The question that follows differs from this one in one token.
     engine.add(Generate(request_id=1, token_ids=[*PROMPT, *said], max_tokens=1), Ticket(1))
     while engine.is_busy:
         engine.step()
@@ -219,11 +219,11 @@ def test_a_sibling_of_another_question_is_a_draft(llama: LanguageModel) -> None:
     assert list(guesses[0])[-len(said) :][:50] == said[:50]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_an_answer_with_the_tree_as_draft_is_the_one_without(llama: LanguageModel, form: str) -> None:
+@pytest.mark.parametrize("form", CONSTRAINTS)
+def test_an_answer_with_the_tree_as_draft_equals_the_one_without(llama: LanguageModel, form: str) -> None:
     for seed in range(4):
         asked: dict[str, Any] = {
-            "constraint": FORMS[form],
+            "constraint": CONSTRAINTS[form],
             "sampling": Sampling(temperature=1.0, seed=seed),
             "token_ids": PROMPT * 3,
         }
@@ -234,11 +234,11 @@ def test_an_answer_with_the_tree_as_draft_is_the_one_without(llama: LanguageMode
         assert is_same(llama, plain, guessed, **asked)
 
 
-# --- where there is none ------------------------------------------------------------------------------------------
+# --- without drafts ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["gemma3", "lfm2"])
-def test_layers_that_cannot_be_taken_back_go_without(
+def test_a_model_whose_layers_cannot_be_trimmed_answers_without_drafts(
     tmp_path: Path, byte_level: Tokenizer, random_llama: Path, name: str
 ) -> None:
     config = {"gemma3": lambda: small_gemma3(window=12), "lfm2": small_lfm2}[name]()
@@ -255,7 +255,7 @@ def test_layers_that_cannot_be_taken_back_go_without(
         assert "can't serve as a draft" in loaded["draft_refused"]
 
 
-def test_a_draft_model_over_the_protocol(
+def test_a_draft_model_is_loaded_and_used_over_the_protocol(
     tmp_path: Path, byte_level: Tokenizer, sentencepiece: Tokenizer, random_llama: Path
 ) -> None:
     other = write_random_llama(tmp_path / "other", sentencepiece)
@@ -279,7 +279,7 @@ def test_a_draft_model_over_the_protocol(
         assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
 
 
-def test_where_the_draft_model_alone_is_another_what_was_read_is_kept(
+def test_changing_only_the_draft_model_keeps_the_cache(
     tmp_path: Path, byte_level: Tokenizer, sentencepiece: Tokenizer, random_llama: Path
 ) -> None:
     small = write_random_llama(tmp_path / "small", byte_level, layers=1, seed=1)
@@ -303,12 +303,12 @@ def test_where_the_draft_model_alone_is_another_what_was_read_is_kept(
         assert (loaded["type"], loaded["draft_model"]) == ("model_loaded", None)
         assert num_read() == 1
         assert worker.result("generate", max_tokens=30, **prompt)["usage"]["draft_tokens"] == 0
-        # With another one, or kept otherwise, it is loaded as a whole; then a refusal leaves nothing.
+        # A change of the model or of its cache loads everything; a refusal then leaves nothing loaded.
         assert not worker.result("load_model", model=str(small), draft_model=str(unfit))["still_loaded"]
         assert worker.result("generate", **prompt)["kind"] == "model_not_loaded"
 
 
-def test_a_draft_asked_for_where_none_is_loaded_is_refused(llama: LanguageModel) -> None:
+def test_requesting_a_draft_model_when_none_is_loaded_is_refused(llama: LanguageModel) -> None:
     [event] = ask(engine_of(llama), draft="model")
     assert isinstance(event, Failed)
     assert event.kind == "bad_request"

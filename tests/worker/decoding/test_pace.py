@@ -1,4 +1,4 @@
-"""How fast prompts are read: what was read lately counts most."""
+"""The rate of reading prompts: recent chunks count most."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from worker.decoding.prefill import Pace
 
 
-def test_nothing_is_known_before_anything_was_read():
+def test_the_rate_is_unknown_before_the_first_chunk():
     assert Pace().tokens_per_s is None
 
 
-def test_the_pace_is_that_of_all_tokens_and_not_the_mean_of_the_chunks():
+def test_the_rate_is_that_of_all_tokens_and_not_the_mean_of_the_chunks():
     pace = Pace()
     pace.note(512, 1.0)
     pace.note(8, 0.5)
@@ -19,7 +19,7 @@ def test_the_pace_is_that_of_all_tokens_and_not_the_mean_of_the_chunks():
     assert pace.last_tokens_per_s == 16
 
 
-def test_what_was_read_long_ago_is_forgotten():
+def test_old_chunks_are_forgotten():
     pace = Pace()
     pace.note(100_000, 1.0)
     for _ in range(1000):

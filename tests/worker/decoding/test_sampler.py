@@ -1,4 +1,4 @@
-"""How a token is drawn: filters and penalties against plain numpy, keys without pattern, draws that can be repeated."""
+"""Sampling: filters and penalties against plain numpy, keys without patterns, repeatable results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.protocol import Sampling
 Floats = npt.NDArray[np.float64]
 SIZE = 40
 
-# As the worker has it on a CPU.
+# As in the worker on a CPU.
 mx.disable_compile()
 
 
@@ -21,15 +21,15 @@ def row(values: Floats) -> mx.array:
     return mx.array(values.astype(np.float32).tolist())[None]
 
 
-def drawn(sampling: Sampling, logits: Floats, seed: int, position: int = 5, visit: int = 0) -> int:
+def sample(sampling: Sampling, logits: Floats, seed: int, position: int = 5, visit: int = 0) -> int:
     sampler = Sampler(sampling, seed)
     token = sampler.draw(row(logits), sampler.recent([]), position, visit)
     assert token.shape == (1,)
     return int(np.array(token)[0])
 
 
-def seen(sampling: Sampling, logits: Floats, num_draws: int = 200) -> set[int]:
-    return {drawn(sampling, logits, seed) for seed in range(num_draws)}
+def sampled_ids(sampling: Sampling, logits: Floats, num_draws: int = 200) -> set[int]:
+    return {sample(sampling, logits, seed) for seed in range(num_draws)}
 
 
 def softmax(logits: Floats) -> Floats:
@@ -38,7 +38,7 @@ def softmax(logits: Floats) -> Floats:
 
 
 def kept_by_oracle(sampling: Sampling, logits: Floats) -> set[int]:
-    """Plain meaning of the filters: the fewest likeliest tokens whose share is top_p, and so on."""
+    """Apply the filters in the plainest way: the fewest likeliest tokens whose share reaches top_p, and so on."""
     share = softmax(logits)
     order = np.argsort(-share)
     kept = set(order.tolist())
@@ -71,9 +71,9 @@ def logits(request: pytest.FixtureRequest) -> Floats:
     ],
     ids=str,
 )
-def test_only_tokens_that_the_filters_keep_are_drawn_and_all_likely_ones_are(sampling: Sampling, logits: Floats):
+def test_only_tokens_that_pass_the_filters_are_sampled_including_all_likely_ones(sampling: Sampling, logits: Floats):
     kept = kept_by_oracle(sampling, logits)
-    tokens = seen(sampling, logits)
+    tokens = sampled_ids(sampling, logits)
     assert tokens <= kept
     odds = softmax(logits / sampling.temperature)
     total = sum(odds[token] for token in kept)
@@ -82,23 +82,23 @@ def test_only_tokens_that_the_filters_keep_are_drawn_and_all_likely_ones_are(sam
 
 
 @pytest.mark.parametrize("top_p", [1e-300, 1e-40, 1e-9])
-def test_a_share_of_next_to_nothing_is_that_of_the_likeliest_token(top_p: float, logits: Floats):
-    assert seen(Sampling(temperature=1, top_p=top_p), logits) == {int(logits.argmax())}
+def test_a_tiny_top_p_leaves_the_likeliest_token(top_p: float, logits: Floats):
+    assert sampled_ids(Sampling(temperature=1, top_p=top_p), logits) == {int(logits.argmax())}
 
 
 def test_a_top_k_beyond_the_vocabulary_filters_nothing(logits: Floats):
     many = Sampling(temperature=1, top_k=10 * SIZE)
-    assert [drawn(many, logits, seed) for seed in range(50)] == [
-        drawn(Sampling(temperature=1), logits, seed) for seed in range(50)
+    assert [sample(many, logits, seed) for seed in range(50)] == [
+        sample(Sampling(temperature=1), logits, seed) for seed in range(50)
     ]
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_are_drawn_as_often_as_the_softmax_says(temperature: float):
+def test_tokens_are_sampled_as_often_as_the_softmax_predicts(temperature: float):
     logits = np.array([2.0, 1.0, 0.0, -1.0, -np.inf])
     num_draws = 4000
     counts = np.bincount(
-        [drawn(Sampling(temperature=temperature), logits, seed) for seed in range(num_draws)], minlength=len(logits)
+        [sample(Sampling(temperature=temperature), logits, seed) for seed in range(num_draws)], minlength=len(logits)
     )
     expected = softmax(logits / temperature) * num_draws
     assert counts[-1] == 0
@@ -107,17 +107,17 @@ def test_tokens_are_drawn_as_often_as_the_softmax_says(temperature: float):
 
 
 @pytest.mark.parametrize("temperature", [0, 1e-300, 1e-9])
-def test_a_temperature_of_nothing_draws_the_likeliest_token(temperature: float, logits: Floats):
-    assert seen(Sampling(temperature=temperature), logits, 20) == {int(np.argmax(logits))}
+def test_a_temperature_of_almost_zero_samples_the_likeliest_token(temperature: float, logits: Floats):
+    assert sampled_ids(Sampling(temperature=temperature), logits, 20) == {int(np.argmax(logits))}
 
 
-def test_a_temperature_of_zero_takes_the_first_of_equals():
-    assert drawn(Sampling(), np.array([0.0, 3.0, 3.0, 1.0]), 1) == 1
+def test_a_temperature_of_zero_takes_the_first_of_equal_tokens():
+    assert sample(Sampling(), np.array([0.0, 3.0, 3.0, 1.0]), 1) == 1
 
 
 @pytest.mark.parametrize(("dtype", "last_bit"), [(mx.float16, 2**-11), (mx.bfloat16, 2**-8)])
-def test_logits_of_sixteen_bits_are_filtered_in_thirty_two(dtype: mx.Dtype, last_bit: float):
-    # The likeliest by its last bit, which is lost where a log-probability of -7 has to fit into as many.
+def test_logits_of_16_bits_are_filtered_in_32_bits(dtype: mx.Dtype, last_bit: float):
+    # One token is likeliest by its last bit, which would be lost if a log-probability of -7 were rounded to 16 bits.
     values = np.full(1000, 0.5)
     values[500] += last_bit
     logits = row(values).astype(dtype)
@@ -152,7 +152,7 @@ def penalized_by_oracle(sampling: Sampling, logits: Floats, recent: list[int]) -
     ],
     ids=str,
 )
-def test_penalties_do_what_their_names_say_to_the_last_tokens(sampling: Sampling):
+def test_penalties_apply_to_the_last_tokens_as_documented(sampling: Sampling):
     dice = np.random.default_rng(3)
     for _ in range(60):
         logits = dice.normal(0, 1.5, SIZE)
@@ -167,7 +167,7 @@ def test_penalties_do_what_their_names_say_to_the_last_tokens(sampling: Sampling
         assert expected[token] >= expected.max() - 1e-5
 
 
-def test_a_penalty_leaves_the_logits_that_are_reported_alone():
+def test_penalties_do_not_change_the_reported_logits():
     logits = row(np.array([3.0, 2.0, 1.0]))
     sampler = Sampler(Sampling(repetition_penalty=9, presence_penalty=5, frequency_penalty=5), 1)
     recent = sampler.recent([0, 0])
@@ -176,7 +176,7 @@ def test_a_penalty_leaves_the_logits_that_are_reported_alone():
     assert np.array(sampler.draw(logits, recent, 0, visit=1)).tolist() == np.array(first).tolist()
 
 
-def test_without_penalties_nothing_is_remembered():
+def test_without_penalties_no_recent_tokens_are_kept():
     sampler = Sampler(Sampling(temperature=1), 1)
     assert sampler.recent([1, 2, 3]) is None
     assert sampler.advance(None, mx.array([1])) is None
@@ -185,7 +185,7 @@ def test_without_penalties_nothing_is_remembered():
 # --- masks and keys --------------------------------------------------------------------------------------------
 
 
-def test_a_mask_admits_only_its_tokens(logits: Floats):
+def test_a_mask_allows_only_its_tokens(logits: Floats):
     allowed = np.zeros(SIZE, dtype=np.bool_)
     allowed[[3, 17, 25]] = True
     for sampling in (Sampling(), Sampling(temperature=5), Sampling(temperature=5, top_p=0.5, min_p=0.01, top_k=2)):
@@ -195,17 +195,17 @@ def test_a_mask_admits_only_its_tokens(logits: Floats):
             assert allowed[token]
 
 
-def test_a_draw_depends_on_seed_position_and_visit_alone(logits: Floats):
+def test_a_sample_depends_only_on_seed_position_and_visit(logits: Floats):
     sampling = Sampling(temperature=2)
-    places = [(seed, position, visit) for seed in range(5) for position in range(5) for visit in range(5)]
-    once = [drawn(sampling, logits, *place) for place in places]
+    keys = [(seed, position, visit) for seed in range(5) for position in range(5) for visit in range(5)]
+    once = [sample(sampling, logits, *key) for key in keys]
     mx.random.seed(99)
-    again = [drawn(sampling, logits, *place) for place in reversed(places)]
+    again = [sample(sampling, logits, *key) for key in reversed(keys)]
     assert once == again[::-1]
     assert len(set(once)) > 5
 
 
-def test_keys_of_neighbouring_places_have_nothing_in_common():
+def test_keys_of_neighbouring_positions_have_nothing_in_common():
     seeds, positions, visits = range(12), range(40), range(4)
     bits = {
         (seed, position, visit): key_bits(seed, position, visit)
@@ -214,14 +214,14 @@ def test_keys_of_neighbouring_places_have_nothing_in_common():
         for visit in visits
     }
     assert len(set(bits.values())) == len(bits)
-    # Of two neighbours half of the 64 bits differ, whichever count is the next one, and every bit takes part.
+    # Between neighbours half of the 64 bits differ, whichever number differs, and every bit takes part.
     for step in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
-        neighbours = [(place, (place[0] + step[0], place[1] + step[1], place[2] + step[2])) for place in bits]
-        changed = [bits[place] ^ bits[neighbour] for place, neighbour in neighbours if neighbour in bits]
+        neighbours = [(key, (key[0] + step[0], key[1] + step[1], key[2] + step[2])) for key in bits]
+        changed = [bits[key] ^ bits[neighbour] for key, neighbour in neighbours if neighbour in bits]
         share = [sum(change >> bit & 1 for change in changed) / len(changed) for bit in range(64)]
         assert all(0.4 < part < 0.6 for part in share), step
 
 
-def test_keys_take_the_whole_range_of_seeds():
+def test_keys_differ_over_the_whole_range_of_seeds():
     assert 0 <= key_bits(2**63 - 1, 2**31, 10**6) < 2**64
     assert key_bits(0, 0, 0) != key_bits(2**63 - 1, 0, 0)
