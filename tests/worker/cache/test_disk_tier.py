@@ -396,10 +396,7 @@ TWINS = (
 
 @pytest.mark.parametrize("name", TWINS)
 def test_hardly_any_memory_gives_the_same_logits_as_plenty(name: str, tmp_path: Path):
-    """Branches fork anywhere and are read as the engine reads them:
-
-    as many tokens are kept, and the logits are equal.
-    """
+    """Branches fork anywhere and are read as the engine does; the number of kept tokens is the same, too."""
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     rng = Random(len(name))
     cache, twin = new_cache(model, tmp_path, limit_bytes=1), PromptCache(partial(make_prompt_cache, model), 1 << 60)

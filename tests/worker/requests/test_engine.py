@@ -1,4 +1,4 @@
-"""The engine with a real model in this process: log-probabilities, steps that break, memory that comes back."""
+"""The engine with a real model in this process: log-probabilities, failing steps, memory that is released."""
 
 from __future__ import annotations
 
@@ -80,19 +80,19 @@ def answer(engine: Engine, **fields: Any) -> tuple[list[Chunk], Finished]:
     return [event for event in events if isinstance(event, Chunk)], finished
 
 
-def test_the_most_memory_that_an_answer_took_is_told(model: LanguageModel) -> None:
+def test_peak_memory_is_that_of_the_request(model: LanguageModel) -> None:
     engine = Engine(model)
     _, short = answer(engine, token_ids=[1, 2, 3], max_tokens=2)
     assert short.usage.peak_memory_bytes >= model.weights_bytes
     _, long = answer(engine, token_ids=[index % 50 + 1 for index in range(1500)], max_tokens=2)
     assert long.usage.peak_memory_bytes > short.usage.peak_memory_bytes
     _, short_again = answer(engine, token_ids=[3, 2, 1], max_tokens=2)
-    # What the long one computed with is gone; what it has read is kept.
+    # The long request's working memory is released; only the tokens it read are kept.
     assert short_again.usage.peak_memory_bytes < long.usage.peak_memory_bytes
 
 
-def served(commands: Sequence[Incoming]) -> list[Event]:
-    """What a server in this process answers to commands that come all at once."""
+def replies_to(commands: Sequence[Incoming]) -> list[Event]:
+    """Return the events of a server in this process whose commands all arrive at once."""
     inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
     for command in (*commands, EndOfInput()):
         inbox.put(command)
@@ -110,7 +110,7 @@ def end_of(events: list[Event], request_id: str) -> Event:
 
 
 def logprobs_by_oracle(model: LanguageModel, token_ids: Sequence[int]) -> list[np.ndarray]:
-    """The log-softmax after each prefix, each computed anew with nothing kept, in double precision."""
+    """Return the log-softmax after each prefix, computed without a cache and in double precision."""
     rows: list[np.ndarray] = []
     for length in range(1, len(token_ids) + 1):
         logits = np.array(model.forward(mx.array([list(token_ids[:length])]), model.new_layers()))[0].astype(np.float64)
@@ -132,9 +132,9 @@ def test_log_probabilities_are_the_models_own_before_any_filter(model: LanguageM
     prompt = list(range(20, 60))
     chunks, finished = answer(Engine(model), token_ids=prompt, max_tokens=12, top_logprobs=20, sampling=sampling)
     tokens = [token for chunk in chunks for token in chunk.tokens]
-    drawn = [token.id for token in tokens]
-    assert drawn[: len(finished.choices[0].token_ids)] == finished.choices[0].token_ids
-    rows = logprobs_by_oracle(model, prompt + drawn)[len(prompt) - 1 : -1]
+    sampled = [token.id for token in tokens]
+    assert sampled[: len(finished.choices[0].token_ids)] == finished.choices[0].token_ids
+    rows = logprobs_by_oracle(model, prompt + sampled)[len(prompt) - 1 : -1]
     for token, row in zip(tokens, rows, strict=True):
         assert token.logprob == pytest.approx(row[token.id], abs=1e-3)
         assert len(token.top) == 20
@@ -149,20 +149,18 @@ def test_log_probabilities_are_the_models_own_before_any_filter(model: LanguageM
 def test_a_temperature_of_zero_takes_the_argmax_of_each_step(model: LanguageModel):
     prompt = list(range(100, 130))
     _, finished = answer(Engine(model), token_ids=prompt, max_tokens=15)
-    drawn = finished.choices[0].token_ids
-    rows = logprobs_by_oracle(model, prompt + drawn)[len(prompt) - 1 : -1]
-    assert drawn == [int(np.argmax(row)) for row in rows]
+    sampled = finished.choices[0].token_ids
+    rows = logprobs_by_oracle(model, prompt + sampled)[len(prompt) - 1 : -1]
+    assert sampled == [int(np.argmax(row)) for row in rows]
 
 
-def test_without_top_logprobs_none_is_computed(model: LanguageModel):
+def test_without_top_logprobs_no_log_probabilities_are_computed(model: LanguageModel):
     chunks, _ = answer(Engine(model), token_ids=[30, 31], max_tokens=5)
     for chunk in chunks:
         assert all(token.logprob is None and token.top == [] for token in chunk.tokens)
 
 
-def test_a_vocabulary_of_fewer_tokens_than_were_asked_for_shows_all(
-    model: LanguageModel, monkeypatch: pytest.MonkeyPatch
-):
+def test_impossible_tokens_have_a_top_logprob_of_null(model: LanguageModel, monkeypatch: pytest.MonkeyPatch):
     forward = LanguageModel.forward
 
     def certain(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
@@ -172,24 +170,24 @@ def test_a_vocabulary_of_fewer_tokens_than_were_asked_for_shows_all(
     monkeypatch.setattr(LanguageModel, "forward", certain)
     chunks, finished = answer(Engine(model), token_ids=[30, 31], max_tokens=3, top_logprobs=2)
     assert finished.choices[0].token_ids == [40, 40, 40]
-    # What can't be is no number in JSON: it is null.
+    # JSON has no number for minus infinity, so it becomes null.
     for token in (token for chunk in chunks for token in chunk.tokens):
         assert token.logprob == 0
         assert [top.logprob for top in token.top] == [0, None]
 
 
-# --- steps that break ------------------------------------------------------------------------------------------
+# --- failing steps -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Exception], None]:
-    """Let the n-th step of any model from now on raise, once."""
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Exception], None]:
+    """Return a function that lets the n-th step of any model raise an error, once."""
 
     def break_at(number: int, error: Exception) -> None:
         forward = LanguageModel.forward
         num_calls = 0
 
-        def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+        def failing_forward(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
             nonlocal num_calls
             num_calls += 1
             logits = forward(self, tokens, layers)
@@ -197,28 +195,28 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Exception], None
                 raise error
             return logits
 
-        monkeypatch.setattr(LanguageModel, "forward", broken)
+        monkeypatch.setattr(LanguageModel, "forward", failing_forward)
 
     return break_at
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
 @pytest.mark.parametrize("number", [2, 3, 6], ids="step {}".format)
-def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
+def test_after_a_failed_step_the_same_request_gives_the_same_text(
     number: int,
     architecture: str,
-    breaking: Callable[[int, Exception], None],
+    failing: Callable[[int, Exception], None],
     tmp_path: Path,
     byte_level: Tokenizer,
     caplog: pytest.LogCaptureFixture,
 ):
     size = byte_level.get_vocab_size(with_added_tokens=True)
     folder = write_random_model(tmp_path / "model", byte_level, CONFIGS[architecture](size))
-    # Two chunks of prompt, then tokens: the first three steps read, the others draw.
+    # Two chunks of prompt, then tokens: the first three steps read, the others sample.
     request: dict[str, Any] = {"token_ids": list(range(50, 250)) * 4, "max_tokens": 8}
     model = loaded(folder)
     _, expected = answer(Engine(model), **request)
-    breaking(number, ValueError("a step that broke"))
+    failing(number, ValueError("a step that broke"))
     engine = Engine(model)
     with caplog.at_level(logging.CRITICAL, logger="worker.errors"):
         *_, failed = events_of(engine, Generate(request_id="r", **request))
@@ -229,16 +227,16 @@ def test_after_a_step_that_broke_the_same_request_gives_the_same_text(
     assert "a step that broke" in failed.message
     for each in (again, kept):
         assert agree(model, Generate(request_id="r", **request), each.choices, expected.choices)
-    # What was there before the broken step is as it was: positions, and copies of states.
+    # Positions and copies of states that were kept before the failed step are unchanged.
     assert again.usage.cached_tokens <= 799
     assert kept.usage.prefilled_tokens == 1
 
 
 def test_a_bug_is_logged_with_its_traceback(
-    breaking: Callable[[int, Exception], None], random_llama: Path, caplog: pytest.LogCaptureFixture
+    failing: Callable[[int, Exception], None], random_llama: Path, caplog: pytest.LogCaptureFixture
 ):
-    breaking(1, KeyError("oddity"))
-    served([LoadModel(request_id="load", model=str(random_llama)), Generate(request_id="r", text="Hello")])
+    failing(1, KeyError("oddity"))
+    replies_to([LoadModel(request_id="load", model=str(random_llama)), Generate(request_id="r", text="Hello")])
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.exc_info is not None
@@ -250,15 +248,15 @@ def test_a_bug_is_logged_with_its_traceback(
     [MemoryError(), RuntimeError("[malloc] Unable to allocate 5 bytes."), RuntimeError("[METAL] Out of memory")],
     ids=str,
 )
-def test_too_little_memory_for_an_answer_is_said_so(
+def test_too_little_memory_for_an_answer_is_reported_as_such(
     error: Exception,
-    breaking: Callable[[int, Exception], None],
+    failing: Callable[[int, Exception], None],
     random_llama: Path,
     caplog: pytest.LogCaptureFixture,
 ):
-    breaking(2, error)
+    failing(2, error)
     asked = [Generate(request_id=f"{n}", text="Hello", max_tokens=4) for n in range(2)]
-    events = served([LoadModel(request_id="load", model=str(random_llama)), *asked])
+    events = replies_to([LoadModel(request_id="load", model=str(random_llama)), *asked])
     failed = end_of(events, "0")
     assert isinstance(failed, Failed)
     assert failed.kind == "out_of_memory"
@@ -272,23 +270,23 @@ def test_too_little_memory_for_an_answer_is_said_so(
     [(RuntimeError("[malloc] Unable to allocate."), "out_of_memory"), (ValueError("odd weights"), "model_invalid")],
     ids=str,
 )
-def test_a_load_that_breaks_off_says_that_no_model_is_left(
+def test_a_failed_load_reports_that_no_model_is_loaded(
     error: Exception, kind: str, random_llama: Path, monkeypatch: pytest.MonkeyPatch
 ):
     load = LoadModel(request_id="load", model=str(random_llama))
     evaluate = mx.eval
     num_calls = 0
 
-    def broken(*arrays: Any) -> None:
+    def failing_eval(*arrays: Any) -> None:
         nonlocal num_calls
         num_calls += 1
         if num_calls > 35:
             raise error
         evaluate(*arrays)
 
-    monkeypatch.setattr(mx, "eval", broken)
+    monkeypatch.setattr(mx, "eval", failing_eval)
     other, asked = LoadModel(request_id="other", model="guide"), Tokenize(request_id="asked", text="a")
-    events = served([load, CacheStats(request_id="between"), other, asked])
+    events = replies_to([load, CacheStats(request_id="between"), other, asked])
     assert num_calls > 35
     failed = end_of(events, "other")
     assert isinstance(failed, Failed)
@@ -299,7 +297,7 @@ def test_a_load_that_breaks_off_says_that_no_model_is_left(
     assert refused.kind == "model_not_loaded"
 
 
-def test_a_load_that_is_cancelled_says_what_is_loaded_after_each_of_its_steps(random_llama: Path):
+def test_a_load_cancelled_after_any_step_reports_what_is_loaded(random_llama: Path):
     host = ModelHost()
     load = LoadModel(request_id="load", model=str(random_llama))
     num_steps = len(list(host.load(load, Ticket("load"))))
@@ -317,7 +315,7 @@ def test_a_load_that_is_cancelled_says_what_is_loaded_after_each_of_its_steps(ra
             ticket.is_cancelled = True
             with pytest.raises(LoadCancelledError) as refused:
                 next(steps)
-            # Up to the first weights what was there before stays.
+            # The previous model stays until the first weights are read.
             stays = is_loaded and num_before <= 2
             assert ("The previous model is still loaded." in str(refused.value)) == stays
             assert ("No model is loaded now." in str(refused.value)) == (not stays)
@@ -328,7 +326,7 @@ def test_a_load_that_is_cancelled_says_what_is_loaded_after_each_of_its_steps(ra
                     host.reply(CacheStats(request_id="stats"))
 
 
-def test_a_model_that_is_refused_says_what_is_loaded(random_llama: Path, tmp_path: Path):
+def test_a_refused_model_reports_what_is_loaded(random_llama: Path, tmp_path: Path):
     odd = shutil.copytree(random_llama, tmp_path / "odd")
     config = json.loads((odd / "config.json").read_text())
     (odd / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
@@ -341,7 +339,7 @@ def test_a_model_that_is_refused_says_what_is_loaded(random_llama: Path, tmp_pat
 
 
 @pytest.mark.parametrize("num_steps", range(8))
-def test_what_an_answer_has_read_before_it_was_cancelled_is_kept(model: LanguageModel, num_steps: int):
+def test_tokens_read_before_a_cancel_are_kept(model: LanguageModel, num_steps: int):
     request: dict[str, Any] = {"token_ids": list(range(60, 90)), "max_tokens": 30}
     _, expected = answer(Engine(model), **request)
     engine = Engine(model)
@@ -357,14 +355,14 @@ def test_what_an_answer_has_read_before_it_was_cancelled_is_kept(model: Language
     assert expected.choices[0].text.startswith(finished.choices[0].text)
     _, finished = answer(engine, **request)
     assert agree(model, Generate(request_id="r", **request), finished.choices, expected.choices)
-    # The first step looks what is kept, the second reads all but the prompt's last token.
+    # The first step looks up the cache, the second reads all but the prompt's last token.
     assert finished.usage.prefilled_tokens == (1 if num_steps >= 2 else 30)
 
 
 # --- events ----------------------------------------------------------------------------------------------------
 
 
-def test_prefill_progress_counts_up_to_the_last_token_but_one(model: LanguageModel):
+def test_prefill_progress_counts_up_to_the_token_before_the_last(model: LanguageModel):
     engine = Engine(model)
     events = list(events_of(engine, Generate(request_id="r", token_ids=[50] * 1300, max_tokens=1)))
     progress = [event for event in events if isinstance(event, PrefillProgress)]
@@ -376,7 +374,7 @@ def test_prefill_progress_counts_up_to_the_last_token_but_one(model: LanguageMod
     assert [(event.done, event.cached) for event in progress] == [(1300, 1300), (1301, 1300)]
 
 
-def test_times_are_times(model: LanguageModel):
+def test_times_are_plausible(model: LanguageModel):
     _, finished = answer(Engine(model), token_ids=[50] * 600, max_tokens=5)
     timing = finished.timing
     assert 0 < timing.prefill_ms <= timing.ttft_ms
@@ -389,7 +387,7 @@ def test_times_are_times(model: LanguageModel):
 
 
 def arrays_in(value: Any, seen: set[int]) -> Iterator[mx.array]:
-    """All arrays that an object holds, each once."""
+    """Yield each array that an object holds, once."""
     if id(value) in seen:
         return
     seen.add(id(value))
@@ -406,9 +404,7 @@ def arrays_in(value: Any, seen: set[int]) -> Iterator[mx.array]:
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
-def test_the_bytes_that_the_cache_reports_are_those_of_its_arrays(
-    architecture: str, tmp_path: Path, byte_level: Tokenizer
-):
+def test_the_cache_reports_the_bytes_of_its_arrays(architecture: str, tmp_path: Path, byte_level: Tokenizer):
     size = byte_level.get_vocab_size(with_added_tokens=True)
     engine = Engine(loaded(write_random_model(tmp_path / "model", byte_level, CONFIGS[architecture](size))))
     for prompt in (range(40, 100), range(40, 120), [7, 8, 9], range(40, 400), [40, 41, 42, 50]):
@@ -419,7 +415,7 @@ def test_the_bytes_that_the_cache_reports_are_those_of_its_arrays(
         assert cache.num_bytes == held > 0
 
 
-def test_snapshots_give_way_to_the_limit(tmp_path: Path, byte_level: Tokenizer):
+def test_snapshots_are_evicted_to_keep_the_limit(tmp_path: Path, byte_level: Tokenizer):
     model = loaded(write_random_model(tmp_path / "model", byte_level, small_lfm2()))
     engine = Engine(model)
     answer(engine, token_ids=list(range(40, 90)), max_tokens=3)
@@ -438,7 +434,7 @@ def active_bytes() -> int:
     return mx.get_active_memory()
 
 
-def test_models_that_are_swapped_give_all_their_memory_back(random_llama: Path, tmp_path: Path):
+def test_swapped_models_release_all_their_memory(random_llama: Path, tmp_path: Path):
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     before = active_bytes()
@@ -459,7 +455,7 @@ def test_models_that_are_swapped_give_all_their_memory_back(random_llama: Path, 
         ask()
         load(random_llama)
         ask()
-        # One that is refused, and one that is given up in the middle of its weights.
+        # One model is refused, and one load is abandoned in the middle of the weights.
         with pytest.raises(Exception, match="config"):
             load(damaged)
         given_up = host.load(LoadModel(request_id="l", model="guide"), Ticket("l"))
@@ -470,13 +466,13 @@ def test_models_that_are_swapped_give_all_their_memory_back(random_llama: Path, 
         levels.append(active_bytes())
     assert max(levels) - min(levels) == 0
     host.add(Generate(request_id="g", text="Hello", max_tokens=3), Ticket("g"))
-    host.step()  # one that does not come to its end
+    host.step()  # not run to its end
     list(host.unload(UnloadModel(request_id="u")))
     assert active_bytes() - before < 10_000
 
 
-def test_commands_of_a_server_without_time_between_them(random_llama: Path):
-    """All is seen before the first step: a cancel reaches what never began, a load what never loaded."""
+def test_a_server_handles_commands_that_all_arrive_at_once(random_llama: Path):
+    """All commands are seen before the first step: requests are cancelled and loads replaced before they begin."""
     commands: list[Command] = [
         LoadModel(request_id="first", model="guide"),
         LoadModel(request_id="second", model=str(random_llama)),
@@ -484,7 +480,7 @@ def test_commands_of_a_server_without_time_between_them(random_llama: Path):
         Generate(request_id="given up", text="Hello"),
         Cancel(request_id="c", target="given up"),
     ]
-    events = served(commands)
+    events = replies_to(commands)
     first, second, asked, given_up = (end_of(events, name) for name in ("first", "second", "asked", "given up"))
     assert isinstance(first, Failed)
     assert first.kind == "superseded"
@@ -495,11 +491,11 @@ def test_commands_of_a_server_without_time_between_them(random_llama: Path):
     assert events.index(given_up) < events.index(second)
 
 
-# --- what the tree knows of tokens -----------------------------------------------------------------------------
+# --- notes about tokens --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("looks_ahead", [False, True])
-def test_the_tree_knows_how_each_token_came_and_how_likely_it_was(model: LanguageModel, looks_ahead: bool):
+def test_the_cache_knows_the_origin_and_log_probability_of_each_token(model: LanguageModel, looks_ahead: bool):
     engine = Engine(model, looks_ahead=looks_ahead)
     prompt = list(range(20, 60))
     constraint = Constraint(kind="regex", value="leaf [a-z]{6,20} and the end")
@@ -508,14 +504,14 @@ def test_the_tree_knows_how_each_token_came_and_how_likely_it_was(model: Languag
         engine, token_ids=prompt, max_tokens=30, top_logprobs=1, sampling=sampling, constraint=constraint, n=2
     )
     for number, choice in enumerate(finished.choices):
-        told = [token for chunk in chunks if chunk.choice == number for token in chunk.tokens]
-        assert {token.origin for token in told} == {"sampled", "forced"}
+        streamed = [token for chunk in chunks if chunk.choice == number for token in chunk.tokens]
+        assert {token.origin for token in streamed} == {"sampled", "forced"}
         known = engine.cache.tokens(prompt + choice.token_ids, model.vocabulary.bytes)
         assert [token.origin.name for token in known[: len(prompt)]] == ["PROMPT"] * len(prompt)
-        # What nobody has read is in no tree: the last of them.
+        # The last tokens have not been read, so they are not in the tree.
         written = known[len(prompt) :]
-        assert len(written) >= len(told) - 16
-        for one, other in zip(written, told, strict=False):
+        assert len(written) >= len(streamed) - 16
+        for one, other in zip(written, streamed, strict=False):
             assert (one.id, one.origin.name.lower()) == (other.id, other.origin)
             assert one.bytes == model.vocabulary.bytes[other.id]
             assert one.logprob == (None if other.logprob is None else pytest.approx(other.logprob))

@@ -1,8 +1,8 @@
-"""Random requests that come, stream, are cancelled and forked in any order, against each answer asked for alone.
+"""Requests that arrive, stream, are cancelled and fork in random order, against each answer generated alone.
 
-A real server takes them in; what it is sent next is decided by chance with each event it gives. The oracle is the
-plainest there is: an engine that has read nothing answers one choice of one request. Tokens are equal unless two of
-them are so close that a change within rounding draws the other one. `BOUGH_FUZZ_TALKS` says how many talks to run.
+A real server handles them; after each event, chance decides which command comes next. The oracle is as plain as
+possible: a new engine that generates one choice of one request. The tokens must be equal unless two of them are so
+close that a change within rounding samples the other one. `BOUGH_FUZZ_TALKS` is the number of runs.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ CONTEXT_LENGTH = 96
 PLENTY = 1 << 30
 TERMINAL = (Finished, Planned, CacheStatsReport, Done, Failed)
 
-# Keys and values of all positions; windows; states beside them, and alone; both in one layer; several caches in one,
-# and chunks, which can't be batched; few bits, which neither can.
+# Keys and values of all positions; windows; states beside them; states only; both in one layer; several caches in one
+# layer, chunks, and quantized layers, none of which can be batched.
 MODELS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
     "gemma3": lambda _: small_gemma3(window=12),
@@ -79,7 +79,7 @@ MODELS: dict[str, Callable[[int], dict[str, Any]]] = {
 
 
 class Oracle:
-    """What one model says to one request alone."""
+    """The answers of one model to single requests."""
 
     def __init__(self, model: LanguageModel) -> None:
         self.model = model
@@ -101,7 +101,7 @@ class Oracle:
 
 
 class Talk:
-    """One server with one cache, and everything that was sent to it and came back."""
+    """One server with one cache, and all commands and events."""
 
     def __init__(self, oracle: Oracle, dice: random.Random, disk_folder: Path) -> None:
         self.oracle = oracle
@@ -120,11 +120,11 @@ class Talk:
         self.roots = [[dice.randrange(40, 300) for _ in range(60)]]
         self.roots.append(self.roots[0][: dice.randint(1, 40)] + [dice.randrange(40, 300) for _ in range(30)])
         self.said: list[list[int]] = []
-        """Prompts with an answer."""
+        """Prompts followed by an answer."""
         self.events: list[Event] = []
         self.sent: dict[RequestId, Generate] = {}
         self.planned: dict[RequestId, RequestId] = {}
-        """Plans of what was asked directly after, while nothing else was under way."""
+        """By a request's id, the id of the plan of the same prompt that was sent just before it to an idle server."""
         self.cancelled: dict[RequestId, set[int]] = {}
         self.open: Counter[RequestId] = Counter()
         self.num_left = dice.randint(4, 12)
@@ -139,7 +139,7 @@ class Talk:
         for request_id, command in self.sent.items():
             self.check(command, [event for event in self.events if event.request_id == request_id])
 
-    # --- what is sent --------------------------------------------------------------------------------------
+    # --- commands --------------------------------------------------------------------------------------------
 
     def emit(self, event: Event) -> None:
         self.events.append(event)
@@ -161,7 +161,7 @@ class Talk:
             self.num_left -= 1
             self.send_one(len(self.sent) + len(self.events) * 100 + 1)
         elif not +self.open and not self.has_ended:
-            # At last all that was said is gone on from.
+            # At the end, every answer is continued.
             self.has_ended = True
             for number, said in enumerate(self.said[-8:]):
                 sampling, ids = Sampling(seed=0), said[: CONTEXT_LENGTH - 2]
@@ -232,17 +232,17 @@ class Talk:
         )
 
     def prompt_ids(self) -> list[int]:
-        """Beginnings of two prompts that begin alike, or of what was said already, and sometimes something new."""
+        """Return the beginning of one of two similar prompts or of an earlier answer, sometimes with new tokens."""
         dice = self.dice
         root = dice.choice(self.said if self.said and dice.random() < 0.6 else self.roots)
         ids = root[: dice.choice([1, 2, dice.randint(1, len(root)), len(root), len(root)])]
         ids = ids + [dice.randrange(40, 300) for _ in range(dice.choice([0, 0, 1, 4, 11]))]
         return ids[: CONTEXT_LENGTH - 2] if dice.random() < 0.97 else ids * 9
 
-    # --- what came back ------------------------------------------------------------------------------------
+    # --- events ----------------------------------------------------------------------------------------------
 
     def num_bytes_held(self) -> int:
-        """All arrays there are, counted one by one."""
+        """Count the bytes of all arrays one by one."""
         cache, batch = self.engine.cache, self.engine._decoder._batch  # pyright: ignore[reportPrivateUsage]
         runs = list(cache._tree.runs())  # pyright: ignore[reportPrivateUsage]
         held = [stack.arrays for stack in stacks_of(cache.branch.layers)]
@@ -269,7 +269,7 @@ class Talk:
         computed = usage.cached_tokens + usage.prefilled_tokens
         assert computed >= usage.prompt_tokens
         if self.limit_bytes == PLENTY and command.segments is None:
-            # A prompt is read once; where answers come one after another, each begins with its last token.
+            # A prompt is read once; when answers come one after another, each begins by reading its last token again.
             assert computed <= usage.prompt_tokens + (0 if self.model.can_batch else command.n - 1)
         if command.request_id in self.planned:
             plan = next(event for event in self.events if event.request_id == self.planned[command.request_id])
@@ -277,8 +277,8 @@ class Talk:
             assert plan.plans[0].cached_tokens == usage.cached_tokens
 
     def check_choice(self, command: Generate, number: int, choice: Choice, events: list[Event]) -> None:
-        told = [event for event in events if isinstance(event, Chunk) and event.choice == number]
-        assert "".join(chunk.text for chunk in told) == choice.text
+        chunks = [event for event in events if isinstance(event, Chunk) and event.choice == number]
+        assert "".join(chunk.text for chunk in chunks) == choice.text
         alone = self.oracle.alone(command, number)
         end = alone[-1]
         if choice.reason == "cancelled":
@@ -287,7 +287,7 @@ class Talk:
             assert choice.reason == "cancelled"
             return
         assert isinstance(end, Finished)
-        tokens, expected = _tokens(told), _tokens([event for event in alone if isinstance(event, Chunk)])
+        tokens, expected = _tokens(chunks), _tokens([event for event in alone if isinstance(event, Chunk)])
         said, other = ([token.id for token in each] for each in (tokens, expected))
         is_same = said == other[: len(said)] if choice.reason == "cancelled" else choice == end.choices[0]
         assert is_same or is_close(self.model, command, other, said, number)
@@ -315,6 +315,6 @@ def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Oracle(model)
 
 
-def test_each_answer_is_the_one_asked_for_alone_whatever_else_is_asked_and_cancelled(oracle: Oracle, tmp_path: Path):
+def test_every_answer_equals_the_one_generated_alone_despite_other_requests(oracle: Oracle, tmp_path: Path):
     for number in range(NUM_TALKS):
         Talk(oracle, random.Random(number), tmp_path / str(number)).run()

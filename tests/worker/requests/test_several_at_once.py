@@ -1,7 +1,7 @@
-"""Several answers at once, of one request and of several: each as if it were alone, and nothing read twice.
+"""Several answers at once, of one request and of several: each as if it were alone, and nothing is read twice.
 
-What is guaranteed: an answer of a batch is the one asked for alone within rounding, with the same seed; its first
-token is the same to the last bit. Each is a branch of its own afterwards.
+The guarantee: with the same seed, an answer in a batch equals the one generated alone within rounding; its first token
+is equal to the last bit. Afterwards each answer is a branch of its own.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def llama(random_llama: Path) -> LanguageModel:
 
 @pytest.fixture(params=[False, True, None], ids=["looks at each token", "looks ahead", "in turns"])
 def new_engine(request: pytest.FixtureRequest) -> NewEngine:
-    """In turns: as on a CPU whose steps are now short, now long."""
+    """In turns: as on a CPU whose steps vary between short and long."""
     looks_ahead: bool | None = request.param
 
     def new(model: LanguageModel) -> Engine:
@@ -67,11 +67,11 @@ def new_engine(request: pytest.FixtureRequest) -> NewEngine:
             decoder = engine._decoder  # pyright: ignore[reportPrivateUsage]
             step, dice = decoder.step, Random(1)
 
-            def step_one_way_or_another() -> list[tuple[Branch, SampledToken]]:
+            def step_randomly() -> list[tuple[Branch, SampledToken]]:
                 decoder._looks_ahead = dice.random() < 0.5  # pyright: ignore[reportPrivateUsage]
                 return step()
 
-            decoder.step = step_one_way_or_another
+            decoder.step = step_randomly
         return engine
 
     return new
@@ -94,10 +94,10 @@ def ended(events: list[WorkerEvent]) -> dict[Any, Finished]:
     return {event.request_id: event for event in events if isinstance(event, Finished)}
 
 
-# --- the same as alone -----------------------------------------------------------------------------------------
+# --- the same as alone ---------------------------------------------------------------------------------------
 
 
-def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: StdioWorker, folder: Path):
+def test_each_of_several_answers_equals_the_one_generated_alone(shared_worker: StdioWorker, folder: Path):
     fields: dict[str, Any] = {**PROMPT, "max_tokens": 40, "stop": ["fo"]}
     asked: dict[str, Any] = {**fields, "n": 5, "sampling": {"temperature": 1, "seed": 11}}
     shared_worker.load(folder, disk_limit_bytes=0)
@@ -112,7 +112,7 @@ def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: Stdio
     command = msgspec.convert({"request_id": 1, **asked}, Generate)
     assert agree(loaded(folder), command, *msgspec.convert((finished["choices"], alone), tuple[list[Choice], ...]))
     assert len({answer["text"] for answer in finished["choices"]}) > 2
-    # Each end but the last is told of when it comes.
+    # An `answered` event reports the end of each answer except the last.
     answered = [event for event in together if event["type"] == "answered"]
     assert len(answered) == 4
     for event in answered:
@@ -120,9 +120,7 @@ def test_each_of_several_answers_is_the_one_asked_for_alone(shared_worker: Stdio
         assert (event["reason"], event["stop"]) == (answer["reason"], answer["stop"])
 
 
-def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards(
-    shared_worker: StdioWorker, folder: Path
-):
+def test_a_prompt_is_read_once_for_all_its_answers_and_each_becomes_a_branch(shared_worker: StdioWorker, folder: Path):
     shared_worker.load(folder, disk_limit_bytes=0)
     fields: dict[str, Any] = {**PROMPT, "n": 4, "max_tokens": 20, "sampling": {"temperature": 1, "seed": 3}}
     finished = shared_worker.result("generate", **fields)
@@ -141,11 +139,11 @@ def test_a_prompt_is_read_once_for_all_its_answers_which_are_branches_afterwards
     for plan, answer in zip(shared_worker.result("plan", prompts=prompts)["plans"], finished["choices"], strict=True):
         if answer["reason"] == "eos":
             assert plan["cached_tokens"] >= usage["prompt_tokens"] + len(answer["token_ids"])
-        else:  # it may end in part of a character, behind which the states are of no use
+        else:  # it may end inside a character, after which the states cannot be used
             assert plan["cached_tokens"] >= usage["prompt_tokens"] - 1
 
 
-def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engine: NewEngine, folder: Path):
+def test_requests_that_join_others_get_the_same_answers_as_alone(new_engine: NewEngine, folder: Path):
     model = loaded(folder)
     requests = [
         Generate(
@@ -165,14 +163,14 @@ def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engi
     engine = new_engine(model)
     events: list[WorkerEvent] = []
     waiting = list(requests)
-    most_at_once = 0
+    max_at_once = 0
     while waiting or engine.is_busy:
         if waiting and len(events) >= 9 * (len(requests) - len(waiting)):
             request = waiting.pop(0)
             engine.add(request, Ticket(request.request_id))
         events += engine.step()
-        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
-    assert most_at_once > 2
+        max_at_once = max(max_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+    assert max_at_once > 2
     for request, expected in zip(requests, alone, strict=True):
         finished = ended(events)[request.request_id]
         assert agree(model, request, finished.choices, expected.choices)
@@ -180,8 +178,8 @@ def test_requests_that_come_while_others_stream_say_what_they_say_alone(new_engi
             assert finished.usage.generated_tokens == expected.usage.generated_tokens
 
 
-def test_stop_strings_cost_nothing_where_they_did_not_come(new_engine: NewEngine, folder: Path):
-    """The state behind the end of the turn, if it was read, stays as it does without them."""
+def test_stop_strings_cost_nothing_when_they_do_not_occur(new_engine: NewEngine, folder: Path):
+    """The state after the end of the turn, if it was read, is kept as without them."""
     model = loaded(folder)
     prompt = list(range(40, 60))
 
@@ -197,10 +195,10 @@ def test_stop_strings_cost_nothing_where_they_did_not_come(new_engine: NewEngine
     assert kept_after(["never said"]) == kept_after([])
 
 
-# --- what streams keeps streaming ------------------------------------------------------------------------------
+# --- streaming goes on ---------------------------------------------------------------------------------------
 
 
-def test_an_answer_goes_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
+def test_an_answer_streams_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     first = shared_worker.send("generate", text="Hello")
     shared_worker.wait_for(first, "chunk")
@@ -212,7 +210,7 @@ def test_an_answer_goes_on_while_another_prompt_is_read(shared_worker: StdioWork
     assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
     kinds = [event["type"] for event in shared_worker.events[start:]]
     reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
-    # A token between any two chunks of the prompt.
+    # There is a token between any two chunks of the prompt.
     assert reading.count("prefill_progress") > 3
     assert reading.count("chunk") >= reading.count("prefill_progress") - 1
 
@@ -227,7 +225,7 @@ def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_mo
         assert shared_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
 
 
-def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model: Path):
+def test_one_of_several_answers_can_be_cancelled(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     request_id = shared_worker.send("generate", text="Hello", n=3)
     shared_worker.wait_for(request_id, "chunk")
@@ -237,7 +235,7 @@ def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model
     start = len(shared_worker.events)
     while {event.get("choice") for event in shared_worker.events[start:] if event["type"] == "chunk"} != {0, 2}:
         shared_worker.next_event()
-    shared_worker.result("cancel", target=request_id, choice=7)  # one there is not
+    shared_worker.result("cancel", target=request_id, choice=7)  # does not exist
     shared_worker.result("cancel", target=request_id)
     events = shared_worker.events_until_end(request_id)
     assert [choice["reason"] for choice in events[-1]["choices"]] == ["cancelled"] * 3
@@ -245,7 +243,7 @@ def test_one_answer_is_cancelled_alone(shared_worker: StdioWorker, endless_model
         assert shown_text(events, choice) == answer["text"] != ""
 
 
-def test_an_answer_that_is_cancelled_before_it_begins_does_not_begin(shared_worker: StdioWorker, endless_model: Path):
+def test_an_answer_cancelled_before_it_begins_never_begins(shared_worker: StdioWorker, endless_model: Path):
     shared_worker.load(endless_model)
     request_id = shared_worker.send("generate", text="Hello there " * 2000, n=3, max_tokens=5)
     shared_worker.wait_for(request_id, "prefill_progress")
@@ -259,7 +257,7 @@ def test_an_answer_that_is_cancelled_before_it_begins_does_not_begin(shared_work
     ) == {1: 1, 2: 1}
 
 
-def test_another_model_is_loaded_once_all_answers_are_there(shared_worker: StdioWorker, random_llama: Path):
+def test_another_model_is_loaded_after_all_answers_have_ended(shared_worker: StdioWorker, random_llama: Path):
     shared_worker.load(random_llama)
     asked = [shared_worker.send("generate", text="Hello", n=2, max_tokens=9) for _ in range(3)]
     load = shared_worker.send("load_model", model="guide")
@@ -271,42 +269,42 @@ def test_another_model_is_loaded_once_all_answers_are_there(shared_worker: Stdio
 # --- memory ----------------------------------------------------------------------------------------------------
 
 
-def test_afterwards_the_bytes_held_are_those_of_the_distinct_tokens(new_engine: NewEngine, random_llama: Path):
+def test_afterwards_the_cache_holds_the_bytes_of_the_distinct_tokens(new_engine: NewEngine, random_llama: Path):
     model = loaded(random_llama)
     engine = new_engine(model)
     request = Generate(
         request_id=1, token_ids=list(range(40, 340)), n=6, max_tokens=30, sampling=Sampling(temperature=1)
     )
-    most = 0
+    max_bytes = 0
     engine.add(request, Ticket(1))
     while engine.is_busy:
         engine.step()
-        most = max(most, engine.num_bytes)
+        max_bytes = max(max_bytes, engine.num_bytes)
     a_token = model.kv_bytes_per_token
     num_tokens = engine.cache.num_tokens
     assert num_tokens <= 300 + 6 * 30
-    assert most > 6 * 300 * a_token
+    assert max_bytes > 6 * 300 * a_token
     assert engine.num_bytes <= (num_tokens + 255) * a_token
     assert engine.cache.reserved_bytes == 0
 
 
-def test_what_is_idle_makes_room_for_what_is_continued(new_engine: NewEngine, llama: LanguageModel):
+def test_idle_tokens_are_evicted_for_running_answers(new_engine: NewEngine, llama: LanguageModel):
     engine = new_engine(llama)
     limit_bytes = engine.cache.limit_bytes = 7 * llama.num_bytes_at(100 + 256)
     for first in range(10, 40):
         list(events_of(engine, Generate(request_id=first, token_ids=[first, *range(40, 340)], max_tokens=1)))
     assert engine.num_bytes > limit_bytes * 0.8
     engine.add(Generate(request_id=1, token_ids=list(range(40, 140)), n=6, max_tokens=200), Ticket(1))
-    most_at_once = 0
+    max_at_once = 0
     while engine.is_busy:
         engine.step()
-        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        max_at_once = max(max_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
         assert engine.num_bytes <= limit_bytes
-    assert most_at_once == 6
+    assert max_at_once == 6
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 3.5])
-def test_answers_there_is_no_memory_for_come_one_after_another(
+def test_answers_that_do_not_fit_in_memory_together_run_one_after_another(
     new_engine: NewEngine, llama: LanguageModel, num_rows: float
 ):
     request = Generate(
@@ -317,19 +315,19 @@ def test_answers_there_is_no_memory_for_come_one_after_another(
     engine.cache.limit_bytes = int((num_rows + 1) * llama.num_bytes_at(100 + 256))
     engine.add(request, Ticket(1))
     events: list[WorkerEvent] = []
-    most_at_once = 0
+    max_at_once = 0
     while engine.is_busy:
         events += engine.step()
-        most_at_once = max(most_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        max_at_once = max(max_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
         assert engine.num_bytes <= max(engine.cache.limit_bytes, 2 * llama.num_bytes_at(512))
-    assert most_at_once == int(num_rows)
+    assert max_at_once == int(num_rows)
     assert isinstance(expected, Finished)
     assert agree(llama, request, ended(events)[1].choices, expected.choices)
 
 
 @pytest.mark.parametrize("looks_ahead", [False, True])
 @pytest.mark.parametrize("name", ["llama", "lfm2"])
-def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
+def test_answers_that_outgrow_the_memory_wait_and_continue_later(
     looks_ahead: bool, name: str, tmp_path: Path, byte_level: Tokenizer
 ):
     size = byte_level.get_vocab_size(with_added_tokens=True)
@@ -340,7 +338,7 @@ def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
     )
     *_, expected = events_of(Engine(model, looks_ahead=looks_ahead), request)
     assert isinstance(expected, Finished)
-    # Enough for all three of them at first, and for one alone in the end. What waits goes to disk.
+    # Enough for all three at first, and for one at the end. Waiting answers go to disk.
     limit_bytes = 4 * model.num_bytes_at(20 + 256)
     cache = PromptCache(model.new_layers, limit_bytes, DiskCache(tmp_path / "cache", "key"))
     engine = Engine(model, cache, looks_ahead=looks_ahead)
@@ -353,11 +351,11 @@ def test_answers_that_outgrow_the_memory_wait_and_go_on_later(
         assert engine.num_bytes <= limit_bytes + 2 * model.num_bytes_at(256)
     assert {1, 2, 3} <= numbers
     assert agree(model, request, ended(events)[1].choices, expected.choices)
-    if name == "llama" or not looks_ahead:  # else there is no state before the last token, which is read again
+    if name == "llama" or not looks_ahead:  # otherwise there is no state before the last token, so it is read again
         assert ended(events)[1].usage.prefilled_tokens == expected.usage.prefilled_tokens == 20
 
 
-def test_however_an_answer_ended_it_goes_on_with_nothing_of_it_read_again(new_engine: NewEngine, folder: Path):
+def test_an_answer_is_continued_without_reading_it_again_however_it_ended(new_engine: NewEngine, folder: Path):
     model = loaded(folder)
     model.vocabulary.eos_ids = frozenset()
     token_ids = list(range(40, 70))
@@ -365,7 +363,7 @@ def test_however_an_answer_ended_it_goes_on_with_nothing_of_it_read_again(new_en
     *_, whole = events_of(Engine(model), Generate(request_id=1, **asked))
     assert isinstance(whole, Finished)
     said = whole.choices[0].token_ids
-    last = said[next(place for place in range(9, 4, -1) if said[place] not in said[:place])]
+    last = said[next(index for index in range(9, 4, -1) if said[index] not in said[:index])]
     for end, n in (("eos", 1), ("eos", 2), ("cancelled", 1), ("length", 2)):
         model.vocabulary.eos_ids = frozenset({last} if end == "eos" else ())
         engine = new_engine(model)
@@ -378,14 +376,14 @@ def test_however_an_answer_ended_it_goes_on_with_nothing_of_it_read_again(new_en
                 ticket.cancel()
         answer = ended(events)[1].choices[0]
         assert answer.reason == end
-        going_on = Generate(request_id=2, continuation=Continuation(token_ids=answer.token_ids), **asked)
-        *_, more = events_of(engine, going_on)
+        continued = Generate(request_id=2, continuation=Continuation(token_ids=answer.token_ids), **asked)
+        *_, more = events_of(engine, continued)
         assert isinstance(more, Finished)
-        # The last one, for what comes after it; and what is not the token that was drawn.
+        # Only the last token, for the logits after it, and tokens that were cut.
         assert more.usage.prefilled_tokens <= 1 + answer.num_recut, (end, n)
 
 
-def test_a_model_that_can_not_be_batched_answers_one_after_another(
+def test_a_model_that_cannot_be_batched_answers_one_request_after_another(
     new_engine: NewEngine, tmp_path: Path, byte_level: Tokenizer
 ):
     size = byte_level.get_vocab_size(with_added_tokens=True)
@@ -403,14 +401,14 @@ def test_a_model_that_can_not_be_batched_answers_one_after_another(
     assert set(ended(events)) == {1, 2}
 
 
-# --- what breaks -----------------------------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [4, 5, 9])
 @pytest.mark.parametrize(
     "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
 )
-def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
+def test_when_a_batch_fails_its_answers_continue_one_after_another(
     new_engine: NewEngine,
     llama: LanguageModel,
     monkeypatch: pytest.MonkeyPatch,
@@ -432,7 +430,7 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
     forward = LanguageModel.forward
     num_batched = 0
 
-    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+    def failing(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
         nonlocal num_batched
         if tokens.shape[0] > 1:
             num_batched += 1
@@ -440,12 +438,12 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
                 raise error
         return forward(self, tokens, layers)
 
-    monkeypatch.setattr(LanguageModel, "forward", broken)
+    monkeypatch.setattr(LanguageModel, "forward", failing)
     engine = new_engine(llama)
     events = list(events_of(engine, *requests))
-    assert num_batched == number  # after that there was no batch any more
-    (told,) = caplog.messages
-    assert str(error) in told
+    assert num_batched == number  # no batch afterwards
+    (message,) = caplog.messages
+    assert str(error) in message
     caplog.clear()
     assert not [event for event in events if isinstance(event, Failed)]
     for name, finished in ended(events).items():
@@ -453,7 +451,7 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
         for choice, answer in enumerate(finished.choices):
             chunks = [event for event in events if isinstance(event, Chunk) and event.request_id == name]
             assert "".join(chunk.text for chunk in chunks if chunk.choice == choice) == answer.text
-    # The next ones are answered together again.
+    # The next requests are batched again.
     answered = [event for event in events_of(engine, *requests) if isinstance(event, Answered)]
     assert len(answered) == 2
     assert num_batched > number
@@ -473,7 +471,7 @@ def test_when_several_at_once_break_they_are_gone_on_with_one_after_another(
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
-def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
+def test_after_any_failure_each_request_ends_once_and_the_next_ones_are_answered(
     new_engine: NewEngine,
     llama: LanguageModel,
     monkeypatch: pytest.MonkeyPatch,
@@ -481,7 +479,7 @@ def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
     owner: type,
     name: str,
 ):
-    """Each of the first calls breaks once, as it does where memory runs out in the middle of it."""
+    """One of the first calls fails, as when memory runs out in the middle of it."""
     requests = [
         Generate(
             request_id=number,
@@ -497,7 +495,7 @@ def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
     for number in (1, 7):
         num_calls = 0
 
-        def broken(self: object, *args: Any, last: int = number, **options: Any) -> Any:
+        def failing(self: object, *args: Any, last: int = number, **options: Any) -> Any:
             nonlocal num_calls
             num_calls += 1
             if num_calls == last:
@@ -506,7 +504,7 @@ def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
 
         engine = new_engine(llama)
         with monkeypatch.context() as patch:
-            patch.setattr(owner, name, broken)
+            patch.setattr(owner, name, failing)
             ends: Counter[Any] = Counter()
             tickets = [Ticket(request.request_id) for request in requests]
             num_steps = 0
@@ -527,24 +525,24 @@ def test_whatever_breaks_each_request_ends_once_and_the_next_ones_are_answered(
     caplog.clear()
 
 
-def test_a_segment_that_can_not_begin_fails_its_request_alone(
+def test_a_segment_that_fails_to_begin_fails_only_its_request(
     new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     segments = [Segment(max_tokens=2), Segment(max_tokens=3)]
     good = Generate(request_id=1, token_ids=[20, 50, 51], max_tokens=12, sampling=Sampling(seed=1))
     bad = Generate(request_id=2, token_ids=[21, 50, 51], segments=segments, n=2)
 
-    def broken(*_: object) -> None:
+    def failing(*_: object) -> None:
         raise KeyError("oddity")
 
-    monkeypatch.setattr(Writing, "go_on", broken)
+    monkeypatch.setattr(Writing, "go_on", failing)
     events = list(events_of(new_engine(llama), good, bad))
     assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
     assert list(ended(events)) == [1]
     caplog.clear()
 
 
-def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
+def test_a_request_that_fails_alone_does_not_affect_the_others(
     new_engine: NewEngine, llama: LanguageModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     good = [
@@ -555,12 +553,12 @@ def test_a_request_that_breaks_alone_takes_none_of_the_others_with_it(
     expected = ended(list(events_of(new_engine(llama), *good)))
     forward = LanguageModel.forward
 
-    def broken(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
+    def failing(self: LanguageModel, tokens: mx.array, layers: Any) -> mx.array:
         if tokens.shape[1] > 1 and tokens[0, 0].item() == 22:
             raise KeyError("oddity")
         return forward(self, tokens, layers)
 
-    monkeypatch.setattr(LanguageModel, "forward", broken)
+    monkeypatch.setattr(LanguageModel, "forward", failing)
     events = list(events_of(new_engine(llama), good[0], bad, good[1]))
     assert [event.request_id for event in events if isinstance(event, Failed)] == [22]
     assert {name: finished.choices for name, finished in ended(events).items()} == {

@@ -1,4 +1,4 @@
-"""Hundreds of commands of all kinds at once, in both transports: each ends exactly once, and the worker goes on."""
+"""Hundreds of commands of all kinds at once over both transports: each ends exactly once, and the worker survives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ BAD_FIELDS: list[dict[str, Any]] = [
     {"type": "validate", "constraint": {"kind": "regex", "value": "a"}},
     {},
 ]
-# Lines without an id that could be read: each is one `failed` with none.
+# Lines without a readable id: each gets one `failed` without an id.
 GARBAGE = [
     b"nonsense",
     b"{",
@@ -46,7 +46,7 @@ GARBAGE = [
 
 
 def commands(dice: random.Random, models: list[str]) -> Iterator[dict[str, Any]]:
-    """Commands without end, whose ids are new ones, seldom one that was there before."""
+    """Yield commands without end. Their ids are new except for a few that repeat an earlier one."""
     sent: list[str | int] = [0]
     while True:
         request_id: str | int = f"c{len(sent)}" if dice.random() < 0.7 else len(sent)
@@ -99,7 +99,7 @@ def test_after_a_storm_of_lines_each_command_has_ended_once(stdio_worker: StdioW
         lines: list[bytes] = []
         for _ in range(20):
             if dice.random() < 0.1:
-                lines.append(dice.choice([b"", b"  ", b"\r"]))  # no command, no answer
+                lines.append(dice.choice([b"", b"  ", b"\r"]))  # not a command, so there is no reply
             if dice.random() < 0.1:
                 lines.append(dice.choice(GARBAGE))
                 expected[None] += 1

@@ -1,4 +1,4 @@
-"""Beam search: against every sequence there is, and against a plain one that reads all from scratch; what it keeps."""
+"""Beam search: against all possible sequences and against a plain search without a cache; what it reads and keeps."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from worker.requests.request import Ticket
 from worker.states.local_model import LocalModel
 
 PROMPT = "abcbbcaacbacabcbabcc"
-"""Longer than a window, and no token goes on from its end."""
-FORM = ["ab", "abba", "babb", "bba", "c"]
+"""Longer than a window; token healing does not change its end."""
+ANSWERS = ["ab", "abba", "babb", "bba", "c"]
 
 Logprobs = Callable[[tuple[int, ...]], npt.NDArray[np.float64]]
 
 
 @pytest.fixture(scope="module", params=["llama", "gemma3", "lfm2"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Random weights over seven tokens: positions alone, windows, states."""
+    """Random weights over seven tokens, with positions only, windows or states."""
     tokenizer = bare_tokenizer(["a", "b", "c", "ab", "ba"])
     made: dict[str, Callable[[], dict[str, Any]]] = {
         "llama": lambda: small_llama(tokenizer.get_vocab_size()),
@@ -59,7 +59,7 @@ def engine_of(model: LocalModel) -> Engine:
     return model.text().engine
 
 
-def of(model: LocalModel) -> LanguageModel:
+def language_model_of(model: LocalModel) -> LanguageModel:
     return engine_of(model).model
 
 
@@ -77,12 +77,12 @@ class Found(NamedTuple):
 
 
 class Oracle:
-    """Says what may follow and what ends, by reading every sequence from its beginning."""
+    """Computes which tokens may follow and which sequences end, by reading every sequence from its beginning."""
 
-    def __init__(self, model: LocalModel, prompt: str, form: list[str] | None, stop: str | None, max_tokens: int):
-        self.model = of(model)
+    def __init__(self, model: LocalModel, prompt: str, answers: list[str] | None, stop: str | None, max_tokens: int):
+        self.model = language_model_of(model)
         self.prompt = self.model.vocabulary.encode(prompt)
-        self.form, self.stop, self.max_tokens = form, stop, max_tokens
+        self.answers, self.stop, self.max_tokens = answers, stop, max_tokens
         self._known: dict[tuple[int, ...], npt.NDArray[np.float64]] = {}
 
     def logprobs(self, ids: tuple[int, ...]) -> npt.NDArray[np.float64]:
@@ -93,33 +93,34 @@ class Oracle:
         return self._known[ids]
 
     def may_come(self, text: str, token_id: int) -> bool:
-        if self.form is None:
+        if self.answers is None:
             return True
         if token_id in self.model.vocabulary.eos_ids:
-            return text in self.form
+            return text in self.answers
         longer = text + self.model.vocabulary.text_of([token_id])
-        return token_id not in self.model.vocabulary.control_ids and any(each.startswith(longer) for each in self.form)
+        is_control = token_id in self.model.vocabulary.control_ids
+        return not is_control and any(answer.startswith(longer) for answer in self.answers)
 
     def next(self, logprob: float, ids: tuple[int, ...]) -> Iterator[tuple[float, tuple[int, ...], Found | None]]:
-        """All that may follow: how likely it is then, the tokens, and how it has ended, if it has."""
+        """Yield all possible next steps: the log-probability, the tokens, and the ended sequence if it ends there."""
         text = self.model.vocabulary.text_of(ids)
-        for token_id, own in enumerate(self.logprobs(ids)):
+        for token_id, own_logprob in enumerate(self.logprobs(ids)):
             if not self.may_come(text, token_id):
                 continue
             if token_id in self.model.vocabulary.eos_ids:
-                yield logprob + own, ids, Found(logprob + own, ids, text, "eos", len(ids) + 1)
+                yield logprob + own_logprob, ids, Found(logprob + own_logprob, ids, text, "eos", len(ids) + 1)
                 continue
             longer = (*ids, token_id)
-            all_of_it = self.model.vocabulary.text_of(longer)
+            longer_text = self.model.vocabulary.text_of(longer)
             ended: Found | None = None
-            if self.stop is not None and self.stop in all_of_it:
-                cut = all_of_it[: all_of_it.index(self.stop)]
-                ended = Found(logprob + own, longer, cut, "stop", len(longer))
-            elif self.form is not None and [each for each in self.form if each.startswith(all_of_it)] == [all_of_it]:
-                ended = Found(logprob + own, longer, all_of_it, "constraint", len(longer))
+            if self.stop is not None and self.stop in longer_text:
+                cut = longer_text[: longer_text.index(self.stop)]
+                ended = Found(logprob + own_logprob, longer, cut, "stop", len(longer))
+            elif self.answers and [each for each in self.answers if each.startswith(longer_text)] == [longer_text]:
+                ended = Found(logprob + own_logprob, longer, longer_text, "constraint", len(longer))
             elif len(longer) == self.max_tokens:
-                ended = Found(logprob + own, longer, all_of_it, "length", len(longer))
-            yield logprob + own, longer, ended
+                ended = Found(logprob + own_logprob, longer, longer_text, "length", len(longer))
+            yield logprob + own_logprob, longer, ended
 
     def all_there_are(self, logprob: float = 0.0, ids: tuple[int, ...] = ()) -> Iterator[Found]:
         for more, longer, ended in self.next(logprob, ids):
@@ -129,7 +130,7 @@ class Oracle:
                 yield from self.all_there_are(more, longer)
 
     def beam_search(self, width: int) -> list[Found]:
-        """All that end among the continuations up to the last one that goes on; nothing is given up before its time."""
+        """Collect the sequences that end among the best continuations of each step; no beam is given up early."""
         beams: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
         found: list[Found] = []
         while beams:
@@ -165,23 +166,23 @@ CASES: list[tuple[list[str] | None, str | None, float]] = [
     (None, None, 1.0),
     (None, None, -0.5),
     (None, "ba", 0.0),
-    (FORM, None, 0.0),
-    (FORM, None, 1.0),
-    (FORM, "bb", 0.7),
+    (ANSWERS, None, 0.0),
+    (ANSWERS, None, 1.0),
+    (ANSWERS, "bb", 0.7),
 ]
 
 
-@pytest.mark.parametrize(("form", "stop", "length_penalty"), CASES)
-def test_wide_enough_it_finds_the_best_of_all_there_are(
-    model: LocalModel, form: list[str] | None, stop: str | None, length_penalty: float
+@pytest.mark.parametrize(("answers", "stop", "length_penalty"), CASES)
+def test_a_wide_search_finds_the_best_of_all_possible_sequences(
+    model: LocalModel, answers: list[str] | None, stop: str | None, length_penalty: float
 ) -> None:
-    max_tokens = 3 if form is None else 6
-    oracle = Oracle(model, PROMPT, form, stop, max_tokens)
+    max_tokens = 3 if answers is None else 6
+    oracle = Oracle(model, PROMPT, answers, stop, max_tokens)
     found = list(oracle.all_there_are())
     beams = model.beams(
         width=64,
         samples=min(9, len(found)),
-        constraint=None if form is None else Constraint(kind="choice", value=form),
+        constraint=None if answers is None else Constraint(kind="choice", value=answers),
         stop=() if stop is None else stop,
         max_tokens=max_tokens,
         length_penalty=length_penalty,
@@ -191,26 +192,26 @@ def test_wide_enough_it_finds_the_best_of_all_there_are(
 
 
 @pytest.mark.parametrize("width", [1, 2, 5])
-@pytest.mark.parametrize(("form", "stop", "length_penalty"), CASES)
+@pytest.mark.parametrize(("answers", "stop", "length_penalty"), CASES)
 @pytest.mark.parametrize("can_batch", [True, False])
-def test_of_any_width_it_finds_what_a_plain_search_finds(
+def test_a_search_of_any_width_finds_the_same_as_a_plain_one(
     model: LocalModel,
-    form: list[str] | None,
+    answers: list[str] | None,
     stop: str | None,
     length_penalty: float,
     width: int,
     can_batch: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(of(model).__dict__, "can_batch", can_batch)
+    monkeypatch.setitem(language_model_of(model).__dict__, "can_batch", can_batch)
     max_tokens = 14
     for prompt in (PROMPT, "c", "bacbacc"):
-        oracle = Oracle(model, prompt, form, stop, max_tokens)
+        oracle = Oracle(model, prompt, answers, stop, max_tokens)
         found = best(oracle.beam_search(width), width, length_penalty)
         beams = model.beams(
             width=width,
             samples=width,
-            constraint=None if form is None else Constraint(kind="choice", value=form),
+            constraint=None if answers is None else Constraint(kind="choice", value=answers),
             stop=() if stop is None else stop,
             max_tokens=max_tokens,
             length_penalty=length_penalty,
@@ -218,21 +219,21 @@ def test_of_any_width_it_finds_what_a_plain_search_finds(
         assert_is(beams(prompt), found, len(oracle.prompt))
 
 
-# --- one among other generators --------------------------------------------------------------------------------
+# --- beams and other generators ------------------------------------------------------------------------------
 
 
-def test_one_beam_says_what_the_likeliest_tokens_say(llama: LocalModel) -> None:
+def test_one_beam_equals_greedy_text(llama: LocalModel) -> None:
     for prompt in ("The quick brown", "Hello ther", "def retur"):
         expected = llama.text(max_tokens=12)(prompt)
         state = llama.beams(width=1, max_tokens=12)(prompt)
         assert state == expected
         [[ending]] = state.endings
         assert ending is not None
-        # What is left of a character at the end is none of its tokens.
+        # The weight of an incomplete character at the end belongs to no token of the state.
         assert state.weights - ending.logprob == pytest.approx(expected.weights, abs=1e-3)
 
 
-def test_more_beams_find_what_is_likelier_than_one(llama: LocalModel) -> None:
+def test_more_beams_find_a_likelier_sequence_than_one(llama: LocalModel) -> None:
     greedy = llama.text(max_tokens=8)("The quick brown")
     state = llama.beams(width=16, samples=5, max_tokens=8)("The quick brown")
     assert state.shape == (1, 5)
@@ -252,7 +253,7 @@ def test_each_prompt_is_searched_as_if_it_were_alone(llama: LocalModel) -> None:
         assert alone.weights[0] == pytest.approx(state.weights[batch], abs=1e-4)
 
 
-def test_a_state_of_several_samples_is_gone_on_from_sample_by_sample(llama: LocalModel) -> None:
+def test_a_state_of_several_samples_is_continued_sample_by_sample(llama: LocalModel) -> None:
     state = llama.beams(width=4, samples=3, max_tokens=4)("The quick brown")
     after = llama.beams(width=4, max_tokens=4)(state)
     assert after.shape == (1, 3)
@@ -264,14 +265,14 @@ def test_a_state_of_several_samples_is_gone_on_from_sample_by_sample(llama: Loca
         llama.beams(width=4, samples=2)(state)
 
 
-def test_where_a_form_leaves_fewer_ways_there_are_fewer_samples(model: LocalModel) -> None:
+def test_a_constraint_with_fewer_answers_gives_fewer_samples(model: LocalModel) -> None:
     beams = model.beams(width=8, samples=8, constraint=Constraint(kind="choice", value=["a", "c"]))
     state = beams([PROMPT, "c"])
     assert state.shape == (2, 2)
     assert {sequence[len(PROMPT) :] for sequence in state.texts[0]} == {"a", "c"}
 
 
-def test_what_ended_a_beam_weighs_until_something_follows_it(model: LocalModel) -> None:
+def test_the_weight_includes_the_ending_until_something_follows(model: LocalModel) -> None:
     state = model.beams(width=64, samples=40, max_tokens=3)(PROMPT)
     endings = [ending for ending in state.endings[0] if ending is not None]
     for sample, ending in enumerate(endings):
@@ -281,11 +282,11 @@ def test_what_ended_a_beam_weighs_until_something_follows_it(model: LocalModel) 
     assert {ending.reason for ending in endings} == {"eos", "length"}
 
 
-def test_a_turn_that_several_tokens_end_ends_once(tmp_path: Path) -> None:
+def test_a_turn_that_several_tokens_may_end_is_found_once(tmp_path: Path) -> None:
     tokenizer = bare_tokenizer(["a", "b", "c", "ab", "ba"])
     config = small_llama(tokenizer.get_vocab_size()) | {"eos_token_id": [5, 6]}
     model = open_model(str(write_random_model(tmp_path / "model", tokenizer, config)))
-    assert of(model).vocabulary.eos_ids == {5, 6}
+    assert language_model_of(model).vocabulary.eos_ids == {5, 6}
     state = model.beams(width=30, samples=30, max_tokens=3)(PROMPT)
     assert sum(ending.reason == "eos" for ending in state.endings[0] if ending) > 3
     assert len(set(state.texts[0])) >= 20
@@ -296,7 +297,7 @@ def test_a_turn_that_several_tokens_end_ends_once(tmp_path: Path) -> None:
     assert len(set(drawn)) == 30
 
 
-def test_text_that_was_cut_inside_a_token_is_healed(tmp_path: Path, byte_level: Tokenizer) -> None:
+def test_text_cut_inside_a_token_is_healed(tmp_path: Path, byte_level: Tokenizer) -> None:
     ids = byte_level.encode("The quick return").ids
     model = open_model(str(write_scripted_model(tmp_path / "model", byte_level, chain(ids))))
     for end in range(1, len(" return")):
@@ -305,26 +306,26 @@ def test_text_that_was_cut_inside_a_token_is_healed(tmp_path: Path, byte_level: 
         assert state.token_ids[0][0] == tuple(ids)
 
 
-# --- what it costs and keeps -----------------------------------------------------------------------------------
+# --- cost and cache ------------------------------------------------------------------------------------------
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, model: LocalModel) -> list[tuple[int, int]]:
-    """The shapes of what is read from now on, a step of the model each."""
+def count_reads(monkeypatch: pytest.MonkeyPatch, model: LocalModel) -> list[tuple[int, int]]:
+    """Return the growing list of the shapes that the model reads from now on, one for each step."""
     calls: list[tuple[int, int]] = []
-    language_model = of(model)
+    language_model = language_model_of(model)
     forward = language_model.forward
 
-    def noted(tokens: mx.array, layers: Any) -> mx.array:
+    def counting(tokens: mx.array, layers: Any) -> mx.array:
         calls.append((tokens.shape[0], tokens.shape[1]))
         return forward(tokens, layers)
 
-    monkeypatch.setattr(language_model, "forward", noted)
+    monkeypatch.setattr(language_model, "forward", counting)
     return calls
 
 
 def test_a_step_of_the_model_reads_a_token_of_every_beam(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = counted(monkeypatch, llama)
-    _ = of(llama).can_batch
+    calls = count_reads(monkeypatch, llama)
+    _ = language_model_of(llama).can_batch
     calls.clear()
     state = llama.beams(width=5, samples=5, max_tokens=9)("The quick brown fox jumps")
     num_prompt = state.usage.prompt_tokens
@@ -333,7 +334,7 @@ def test_a_step_of_the_model_reads_a_token_of_every_beam(llama: LocalModel, monk
     assert all(rows <= 5 and num == 1 for rows, num in calls[2:])
 
 
-def test_what_is_kept_of_a_prompt_is_not_read_again(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_prompt_is_not_read_again(model: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     beams = model.beams(width=4, samples=4, max_tokens=6)
     first = beams(PROMPT * 2)
     assert first.usage.cached_tokens + first.usage.prefilled_tokens == first.usage.prompt_tokens
@@ -342,28 +343,28 @@ def test_what_is_kept_of_a_prompt_is_not_read_again(model: LocalModel, monkeypat
 
 @pytest.mark.parametrize("can_batch", [True, False])
 @pytest.mark.parametrize("stop", [(), ("ba", "cc", "aa")])
-def test_going_on_from_a_beam_reads_its_last_token_alone(
+def test_continuing_a_beam_reads_only_its_last_token(
     folder: Path, can_batch: bool, stop: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = open_model(str(folder))
-    monkeypatch.setitem(of(model).__dict__, "can_batch", can_batch)
+    monkeypatch.setitem(language_model_of(model).__dict__, "can_batch", can_batch)
     state = model.beams(width=6, samples=6, max_tokens=7, stop=stop)(PROMPT)
     assert ("stop" in {ending.reason for ending in state.endings[0] if ending}) == bool(stop)
     for sample, ending in enumerate(state.endings[0]):
         after = model.text(max_tokens=1)(state[sample, :])
-        # Of a token that a stop string cut through, what is left is another token.
+        # If a stop string cuts a token, the rest of it is another token.
         assert ending is not None
         assert after.usage.prefilled_tokens <= (2 if ending.reason == "stop" else 1)
     again = model.beams(width=6, max_tokens=3)(state)
     assert again.usage.prefilled_tokens <= 12
 
 
-def test_afterwards_memory_holds_the_prompt_and_the_beams_that_were_found(llama: LocalModel) -> None:
+def test_afterwards_the_cache_holds_the_prompt_and_the_found_beams(llama: LocalModel) -> None:
     cache = engine_of(llama).cache
     prompt = "The quick brown fox jumps over the lazy dog"
     llama.text(max_tokens=1)(prompt)
     before, num_before = cache.num_bytes, cache.num_tokens
-    a_token = of(llama).kv_bytes_per_token
+    a_token = language_model_of(llama).kv_bytes_per_token
     never = Constraint(kind="regex", value="[a-z ]{40}")
     state = llama.beams(width=6, samples=4, max_tokens=9, constraint=never)(prompt)
     num_prompt = state.usage.prompt_tokens
@@ -373,7 +374,7 @@ def test_afterwards_memory_holds_the_prompt_and_the_beams_that_were_found(llama:
     assert cache.num_bytes == before + len(read) * a_token
 
 
-def test_what_better_beams_have_displaced_is_forgotten(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_displaced_beams_are_forgotten(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = engine_of(llama).cache
     forgotten: list[int] = []
     forget = cache.forget
@@ -386,16 +387,16 @@ def test_what_better_beams_have_displaced_is_forgotten(llama: LocalModel, monkey
     for prompt in ("The quick brown fox", "To be or not", "Hello there", "One two three"):
         llama.text(max_tokens=1)(prompt)
         before, num_before = cache.num_bytes, cache.num_tokens
-        form = Constraint(kind="regex", value="[abc]{2}(x|[def]{2}(y|[ghi]{3}(z|[jkl]{2})))")
-        state = llama.beams(width=12, samples=3, max_tokens=12, constraint=form, length_penalty=3.0)(prompt)
+        constraint = Constraint(kind="regex", value="[abc]{2}(x|[def]{2}(y|[ghi]{3}(z|[jkl]{2})))")
+        state = llama.beams(width=12, samples=3, max_tokens=12, constraint=constraint, length_penalty=3.0)(prompt)
         read = {ids[:end] for ids in state.token_ids[0] for end in range(state.usage.prompt_tokens + 1, len(ids))}
         assert cache.num_tokens == num_before + len(read)
-        assert cache.num_bytes == before + len(read) * of(llama).kv_bytes_per_token
+        assert cache.num_bytes == before + len(read) * language_model_of(llama).kv_bytes_per_token
     assert sum(forgotten) > 4
 
 
-def test_what_was_read_of_a_beam_is_what_is_read_of_it_alone(model: LocalModel) -> None:
-    """Logits after the kept positions are those of a model that has read nothing else."""
+def test_the_cached_beams_are_right(model: LocalModel) -> None:
+    """The logits after the cached positions equal those of a model that reads the beam alone."""
     engine = engine_of(model)
     state = model.beams(width=5, samples=5, max_tokens=16, constraint=Constraint(kind="regex", value="[abc]{40}"))(
         PROMPT
@@ -409,24 +410,24 @@ def test_what_was_read_of_a_beam_is_what_is_read_of_it_alone(model: LocalModel) 
         assert mx.allclose(after, alone, atol=1e-3)
 
 
-def test_the_tree_is_told_how_likely_each_token_was(llama: LocalModel) -> None:
+def test_the_cache_knows_the_log_probability_of_each_token(llama: LocalModel) -> None:
     engine = engine_of(llama)
     state = llama.beams(width=3, samples=2, max_tokens=5)("The quick brown")
     for sample in range(2):
         ids, start = state.token_ids[0][sample], state.usage.prompt_tokens
-        told = engine.cache.tokens(ids, engine.model.vocabulary.bytes, start)
-        assert [each.id for each in told] == list(ids[start : start + len(told)])
-        assert len(told) >= len(ids) - start - 1
-        assert all(each.logprob is not None and each.logprob < 0 for each in told)
+        notes = engine.cache.tokens(ids, engine.model.vocabulary.bytes, start)
+        assert [each.id for each in notes] == list(ids[start : start + len(notes)])
+        assert len(notes) >= len(ids) - start - 1
+        assert all(each.logprob is not None and each.logprob < 0 for each in notes)
 
 
 @pytest.mark.parametrize("number", [1, 4])
-def test_what_several_at_once_do_not_bear_is_read_one_after_another(
+def test_a_failed_batch_is_read_one_beam_after_another(
     llama: LocalModel, number: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     beams = llama.beams(width=4, samples=4, max_tokens=8)
     expected = beams("The quick brown")
-    language_model = of(llama)
+    language_model = language_model_of(llama)
     forward = language_model.forward
     calls = itertools.count(1)
 
@@ -439,28 +440,28 @@ def test_what_several_at_once_do_not_bear_is_read_one_after_another(
     state = beams("The quick brown")
     assert state == expected
     assert state.weights == pytest.approx(expected.weights, abs=1e-3)
-    (told,) = caplog.messages
-    assert "on purpose" in told
+    (message,) = caplog.messages
+    assert "on purpose" in message
 
 
-def test_where_there_is_no_memory_for_all_rows_they_are_read_one_after_another(
+def test_without_memory_for_a_batch_the_beams_are_read_one_after_another(
     random_llama: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roomy = open_model(str(random_llama))
     expected = roomy.beams(width=8, samples=4, max_tokens=8)("The quick brown")
-    limit_bytes = 4 * of(roomy).num_bytes_at(300)
+    limit_bytes = 4 * language_model_of(roomy).num_bytes_at(300)
     tight = open_model(str(random_llama), CacheOptions(limit_bytes=limit_bytes))
-    assert of(tight).can_batch
-    calls = counted(monkeypatch, tight)
+    assert language_model_of(tight).can_batch
+    calls = count_reads(monkeypatch, tight)
     state = tight.beams(width=8, samples=4, max_tokens=8)("The quick brown")
     assert state.texts == expected.texts
     assert all(rows == 1 for rows, _ in calls)
 
 
-def test_after_an_interruption_the_prompt_is_kept_and_something_else_may_be_asked(
+def test_after_an_interruption_the_prompt_is_kept_and_new_requests_work(
     llama: LocalModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    language_model, cache = of(llama), engine_of(llama).cache
+    language_model, cache = language_model_of(llama), engine_of(llama).cache
     forward = language_model.forward
 
     def interrupted(tokens: mx.array, layers: Any) -> mx.array:
@@ -477,7 +478,7 @@ def test_after_an_interruption_the_prompt_is_kept_and_something_else_may_be_aske
     assert llama.beams(max_tokens=8)("The quick brown").usage.prefilled_tokens == 1
 
 
-# --- what can't be done ----------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------------
 
 BAD: list[tuple[Callable[[LocalModel], Any], type[Exception], str]] = [
     (lambda model: model.beams(width=0), BadRequestError, "1 to 64 beams, not 0"),
@@ -493,14 +494,14 @@ BAD: list[tuple[Callable[[LocalModel], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "error", "words"), BAD)
-def test_bad_input_is_refused_in_words(
+def test_bad_input_is_refused_with_a_clear_message(
     llama: LocalModel, ask: Callable[[LocalModel], Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
         ask(llama)
 
 
-def test_while_the_engine_answers_something_else_nothing_is_searched(llama: LocalModel) -> None:
+def test_a_search_is_refused_while_the_engine_answers_another_request(llama: LocalModel) -> None:
     engine = engine_of(llama)
     ticket = Ticket(1)
     engine.add(Generate(request_id=1, text="Hello", max_tokens=5), ticket)

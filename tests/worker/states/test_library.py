@@ -1,4 +1,4 @@
-"""The library with real models: what goes on from a cut, what it costs, forms that are mixed, bad input in words."""
+"""The library with real models: continuing after a cut, its cost, mixed constraints, clear errors for bad input."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sentencepiece_with_beginning() -> Tokenizer:
 
 @pytest.fixture(scope="module", params=["llama", "lfm2"])
 def model(request: pytest.FixtureRequest, random_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalModel:
-    """Random weights; one with positions alone, one whose layers have states."""
+    """Random weights: one model with positions only, one with states."""
     if request.param == "llama":
         return open_model(str(random_llama))
     tokenizer = byte_level_tokenizer()
@@ -63,7 +63,7 @@ def engine_of(model: LocalModel) -> Engine:
 
 
 def scripted(folder: Path, tokenizer: Tokenizer, text: str) -> LocalModel:
-    """A model that answers "Q" with the words of `text`, but for those whose tokens were there before."""
+    """Return a model that answers "Q" with the words of `text`, without words whose tokens occurred before."""
     vocabulary = Vocabulary(tokenizer)
     ids = tokenizer.encode("Q").ids[-1:]
     for word in re.findall(r"\s*\S+", text):
@@ -73,12 +73,12 @@ def scripted(folder: Path, tokenizer: Tokenizer, text: str) -> LocalModel:
     return open_model(str(write_scripted_model(folder, tokenizer, chain(ids))))
 
 
-# --- going on from a cut ---------------------------------------------------------------------------------------
+# --- continuing after a cut ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("tokenizer", [byte_level_tokenizer, sentencepiece_with_beginning])
 @pytest.mark.parametrize("text", CORPUS)
-def test_an_answer_that_is_cut_anywhere_and_gone_on_from_is_the_same(
+def test_an_answer_cut_anywhere_continues_the_same(
     tmp_path: Path, tokenizer: Callable[[], Tokenizer], text: str
 ) -> None:
     generator = scripted(tmp_path / "model", tokenizer(), text).text()
@@ -90,21 +90,21 @@ def test_an_answer_that_is_cut_anywhere_and_gone_on_from_is_the_same(
         again = generator(whole[:end])
         assert str(again) == str(whole)
         assert again.token_ids == whole.token_ids
-        # All that was kept is known: one token is read, for its logits.
+        # All kept tokens are cached: one is read, for its logits.
         assert again.usage.prefilled_tokens == 1
 
 
-def test_greedy_answers_of_random_weights_are_gone_on_from_as_well(llama: LocalModel) -> None:
+def test_greedy_answers_of_random_weights_also_continue_the_same(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=40)
     whole = generator("The quick brown fox")
     for end in range(len("The quick brown fox"), len(str(whole)), 3):
         again = generator(whole[:end])
         common = min(len(str(again)), len(str(whole)))
-        # Where a cut begins inside a character that several tokens spell, they count anew.
+        # After a cut inside a character of several tokens, the number of tokens may differ.
         assert str(again)[:common] == str(whole)[:common]
 
 
-def test_texts_that_were_typed_are_healed_at_their_end(tmp_path: Path) -> None:
+def test_the_end_of_typed_text_is_healed(tmp_path: Path) -> None:
     tokenizer = byte_level_tokenizer()
     ids = tokenizer.encode("The quick return").ids
     model = open_model(str(write_scripted_model(tmp_path / "model", tokenizer, chain(ids))))
@@ -114,14 +114,14 @@ def test_texts_that_were_typed_are_healed_at_their_end(tmp_path: Path) -> None:
         assert state.token_ids == [[tuple(ids)]]
 
 
-def test_a_prompt_is_read_as_the_tokenizer_cuts_it_and_says_what_was_typed(tmp_path: Path) -> None:
+def test_a_prompt_is_tokenized_by_the_tokenizer_and_shown_as_typed(tmp_path: Path) -> None:
     tokenizer = sentencepiece_with_beginning()
     ids = tokenizer.encode("Hello the fox").ids
     model = open_model(str(write_scripted_model(tmp_path / "model", tokenizer, chain(ids[1:]))))
     state = model.text()("Hello")
     assert str(state) == "Hello the fox"
     assert state.token_ids == [[tuple(ids)]]
-    # What is cut off its beginning begins anew, with all that a tokenizer puts there.
+    # Without its beginning, the state begins with the tokens that the tokenizer adds in front.
     again = model.text()(state[len("Hello") : -1])
     assert str(again) == " the fox"
     assert again.token_ids[0][0][0] == ids[0]
@@ -129,52 +129,52 @@ def test_a_prompt_is_read_as_the_tokenizer_cuts_it_and_says_what_was_typed(tmp_p
     assert str(state[: len("Hel")] + "p") == "Help"
 
 
-# --- what it costs ---------------------------------------------------------------------------------------------
+# --- cost ----------------------------------------------------------------------------------------------------
 
 
-def num_read_at_most(model: LocalModel, state: SequenceState, num_written: int) -> int:
-    """Tokens that may be read to go on from a state whose sequences were written so many tokens each: the last ones.
+def max_reads(model: LocalModel, state: SequenceState, num_written: int) -> int:
+    """Return how many tokens may be read to continue a state whose sequences end in `num_written` generated tokens.
 
-    Where layers have states, there may be none before the last token, but where the answer began.
+    Layers with states may have to go back to the beginning of the answer.
     """
     batch, samples = state.shape
     is_trimmable = engine_of(model).model.cache_kind == "trimmable"
     return batch * samples * (1 if is_trimmable else 1 + num_written)
 
 
-def test_only_what_is_new_is_read(model: LocalModel) -> None:
+def test_only_new_tokens_are_read(model: LocalModel) -> None:
     generator = model.regex("[a-z ]{9}[a-z ]*", sampling=HOT, max_tokens=8)
     first = generator(CORPUS[0] * 3)
     assert first.usage.cached_tokens == 0
     assert first.usage.prefilled_tokens == first.usage.prompt_tokens
     second = generator(first)
-    assert 1 <= second.usage.prefilled_tokens <= num_read_at_most(model, first, 8)
+    assert 1 <= second.usage.prefilled_tokens <= max_reads(model, first, 8)
     added = second + ". And so on,"
     third = generator(added)
     num_added = len(engine_of(model).model.vocabulary.encode(". And so on,"))
-    assert 1 <= third.usage.prefilled_tokens <= num_read_at_most(model, second, 8) + num_added
+    assert 1 <= third.usage.prefilled_tokens <= max_reads(model, second, 8) + num_added
 
 
 @pytest.mark.parametrize("samples", [2, 5])
-def test_only_what_is_new_is_read_of_several_samples_and_prompts(model: LocalModel, samples: int) -> None:
+def test_only_new_tokens_are_read_for_several_samples_and_prompts(model: LocalModel, samples: int) -> None:
     prompts = [f"{samples} {text}" for text in (CORPUS[0] + CORPUS[1], CORPUS[1] * 2, CORPUS[2])]
     generator = model.regex("[a-z ]{9}[a-z ]*", sampling=HOT, max_tokens=8)
     first = generator(prompts, samples=samples)
     assert first.shape == (3, samples)
-    # Each prompt once, of however many samples.
+    # Each prompt is read once for all its samples.
     assert 3 < first.usage.prefilled_tokens <= first.usage.prompt_tokens
     assert len(set(first)) > 3
     second = generator(first)
     assert second.shape == first.shape
-    assert second.usage.prefilled_tokens <= num_read_at_most(model, first, 8)
+    assert second.usage.prefilled_tokens <= max_reads(model, first, 8)
     third = model.text(max_tokens=3, sampling=HOT)(second)
-    assert third.usage.prefilled_tokens <= num_read_at_most(model, second, 8)
-    # What was read once is known, whoever asks.
+    assert third.usage.prefilled_tokens <= max_reads(model, second, 8)
+    # Tokens read once are cached for all later calls.
     assert generator(second[1, :, :], seed=9).usage.prefilled_tokens == samples
     assert generator(second[1, 0, :], samples=samples, seed=9).usage.prefilled_tokens == 1
 
 
-def test_what_is_kept_of_a_cut_is_not_read_again(llama: LocalModel) -> None:
+def test_the_kept_part_of_a_cut_state_is_not_read_again(llama: LocalModel) -> None:
     state = llama.text(max_tokens=30, sampling=HOT)(CORPUS[0], samples=3)
     rng = Random(2)
     for _ in range(12):
@@ -184,17 +184,17 @@ def test_what_is_kept_of_a_cut_is_not_read_again(llama: LocalModel) -> None:
         assert [text[:end] for text in again] == [text[:end] for text in state]
 
 
-def test_the_cost_is_told_before_it_is_paid(llama: LocalModel) -> None:
+def test_the_cost_is_known_before_generating(llama: LocalModel) -> None:
     state = llama.text(max_tokens=5)("A sentence of its own, to begin with")
     [[ids]] = state.token_ids
     [plan] = engine_of(llama).plan(Plan(request_id=0, prompts=[Prompt(token_ids=list(ids))]))
     assert (plan.prompt_tokens - plan.cached_tokens, plan.tier) == (1, "warm")
 
 
-# --- weights and draws -----------------------------------------------------------------------------------------
+# --- weights and sampling ------------------------------------------------------------------------------------
 
 
-def test_weights_are_the_log_probabilities_that_the_model_gives_its_tokens(llama: LocalModel) -> None:
+def test_weights_are_the_models_log_probabilities_of_the_tokens(llama: LocalModel) -> None:
     state = llama.text(max_tokens=8, sampling=HOT)("The quick brown", samples=2)
     language_model = engine_of(llama).model
     for sample, ids in enumerate(state.token_ids[0]):
@@ -219,7 +219,7 @@ def _row(ids: Any) -> Any:
     return mx.array([list(ids)])
 
 
-def test_weights_add_up_as_it_goes_on(llama: LocalModel) -> None:
+def test_weights_add_up_when_an_answer_is_continued(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=6, sampling=HOT)
     prompt = llama.chat("The quick brown")
     first = generator(prompt, samples=3)
@@ -232,7 +232,7 @@ def test_weights_add_up_as_it_goes_on(llama: LocalModel) -> None:
     assert kept.weights[0, 0] == pytest.approx(first.weights[0, 0])
 
 
-def test_a_sample_draws_the_same_alone_and_in_company(llama: LocalModel) -> None:
+def test_a_sample_is_the_same_alone_and_in_a_batch(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=8, sampling=Sampling(temperature=1))
     prompts = ["The quick brown", "Hello there"]
     state = generator(prompts, samples=3, seed=7)
@@ -247,13 +247,13 @@ def test_a_sample_draws_the_same_alone_and_in_company(llama: LocalModel) -> None
             assert ending.seed == 7 + 64 * batch + sample
     again = generator(state, seed=7)
     assert again.texts[1][2] == str(generator(state[1, 2, :], seed=7 + 64 + 2))
-    # Without a seed, one is drawn and told.
+    # Without a seed, a random one is used and reported.
     drawn = generator("The quick brown")
     assert drawn.endings[0][0] is not None
     assert generator("The quick brown", seed=drawn.endings[0][0].seed) == drawn
 
 
-def test_endings_say_what_was_written_and_why_it_ended(llama: LocalModel) -> None:
+def test_endings_hold_the_generated_text_and_the_reason(llama: LocalModel) -> None:
     whole = llama.text(max_tokens=30)("The quick brown")
     written = str(whole)[len("The quick brown") :]
     stop = written[8:11]
@@ -269,7 +269,7 @@ def test_endings_say_what_was_written_and_why_it_ended(llama: LocalModel) -> Non
     assert state[:-1].endings == (state + "a").endings == [[None]]
 
 
-def test_where_nothing_is_written_the_state_is_the_one_that_was_given(tmp_path: Path) -> None:
+def test_generating_nothing_returns_the_given_state(tmp_path: Path) -> None:
     tokenizer = byte_level_tokenizer()
     model = open_model(str(write_scripted_model(tmp_path / "model", tokenizer, {})))
     state = model.state("Hello ther")
@@ -279,17 +279,17 @@ def test_where_nothing_is_written_the_state_is_the_one_that_was_given(tmp_path: 
     assert after.endings[0][0].reason == "eos"
 
 
-# --- forms -----------------------------------------------------------------------------------------------------
+# --- constraints ---------------------------------------------------------------------------------------------
 
 
-def test_forms_are_mixed_on_one_state(model: LocalModel) -> None:
+def test_several_constraints_are_mixed_in_one_state(model: LocalModel) -> None:
     start = "The quick brown "
     state = model.regex("[0-9]{3}-[a-z]{2}", sampling=HOT)(start, samples=3)
     state = model.choice([" yes", " yesterday"], sampling=HOT)(state)
-    assert state.usage.prefilled_tokens <= num_read_at_most(model, state, 7)
+    assert state.usage.prefilled_tokens <= max_reads(model, state, 7)
     num_known = state.usage.prompt_tokens
     state = model.text(max_tokens=4, sampling=HOT)(state + ". ")
-    # What was written without a draw is read now.
+    # Forced tokens that were not read before are read now.
     assert state.usage.cached_tokens >= num_known - 3 * (0 if engine_of(model).model.cache_kind == "trimmable" else 7)
     state = model.json(SCHEMA, sampling=HOT)(state[:, : len(start) + 6] + "\n")
     state = model.grammar('start: " (" item ("," item)* ")"\nitem: "a" | "b"', sampling=HOT, max_tokens=20)(state)
@@ -301,7 +301,7 @@ def test_forms_are_mixed_on_one_state(model: LocalModel) -> None:
         assert re.match(r" \([ab,]*\)?$", text[len(start) + found.end() + end :])
 
 
-FORMS: dict[str, tuple[Callable[[LocalModel], Generator], str]] = {
+CONSTRAINTS: dict[str, tuple[Callable[[LocalModel], Generator], str]] = {
     "choice": (lambda model: model.choice(["return x", "turn", "the 東京"], sampling=HOT), "return x|turn|the 東京"),
     "regex": (
         lambda model: model.regex("(?i)return|[a-z]{2,4}|é+", sampling=HOT, max_tokens=9),
@@ -316,22 +316,22 @@ FORMS: dict[str, tuple[Callable[[LocalModel], Generator], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", list(FORMS))
-def test_a_form_begins_wherever_the_text_before_it_was_cut(llama: LocalModel, form: str) -> None:
-    make, pattern = FORMS[form]
+@pytest.mark.parametrize("kind", list(CONSTRAINTS))
+def test_a_constraint_begins_wherever_the_text_before_it_was_cut(llama: LocalModel, kind: str) -> None:
+    make, pattern = CONSTRAINTS[kind]
     generator = make(llama)
     whole = llama.text(max_tokens=12, sampling=HOT)("def return_value(x):\n    retur")
-    for end in range(1, len(str(whole)) + 1, 7 if form.startswith("json") else 2):
+    for end in range(1, len(str(whole)) + 1, 7 if kind.startswith("json") else 2):
         state = generator(whole[:end], seed=end)
         ending = state.endings[0][0]
         assert ending is not None
         assert str(state) == str(whole)[:end] + ending.text
         assert re.fullmatch(pattern, ending.text), ending
-        if ending.reason == "constraint" and form.startswith("json"):
+        if ending.reason == "constraint" and kind.startswith("json"):
             assert set(json.loads(ending.text)) == {"leaf", "kind"}
 
 
-def test_a_token_may_spell_the_end_of_the_text_and_the_beginning_of_a_form() -> None:
+def test_one_token_may_join_the_end_of_the_text_and_the_beginning_of_the_answer() -> None:
     guide = open_model("guide")
     vocabulary = engine_of(guide).model.vocabulary
     [together] = vocabulary.encode(" the")
@@ -341,7 +341,7 @@ def test_a_token_may_spell_the_end_of_the_text_and_the_beginning_of_a_form() -> 
         assert state.token_ids[0][0][-1] == together
 
 
-def test_what_is_typed_never_becomes_a_control_token(llama: LocalModel) -> None:
+def test_typed_text_never_becomes_a_control_token(llama: LocalModel) -> None:
     controls = engine_of(llama).model.vocabulary.control_ids
     typed = "Hello<|im_end|>\n<|im_start|>user\n"
     for state in (llama.state(typed), llama.state("Hello") + typed, llama.chat("Hi") + typed):
@@ -351,7 +351,7 @@ def test_what_is_typed_never_becomes_a_control_token(llama: LocalModel) -> None:
         assert str(after).startswith(str(state))
 
 
-def test_a_chat_is_a_state_up_to_where_the_answer_begins(llama: LocalModel) -> None:
+def test_a_chat_is_a_state_that_ends_where_the_answer_begins(llama: LocalModel) -> None:
     state = llama.chat([{"role": "system", "content": "Be brief."}, Message(role="user", content="Hello")])
     assert str(state) == (
         "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
@@ -362,10 +362,10 @@ def test_a_chat_is_a_state_up_to_where_the_answer_begins(llama: LocalModel) -> N
     assert llama.chat("Hello") == llama.chat([{"role": "user", "content": "Hello"}])
 
 
-# --- what can't be done ----------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------------
 
 
-def test_samples_that_do_not_go_together_are_named(llama: LocalModel) -> None:
+def test_a_mismatch_of_samples_names_both_numbers(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=2)
     state = generator("Hello", samples=3)
     assert generator(state, samples=3).shape == (1, 3)
@@ -406,7 +406,7 @@ BAD: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("ask", "error", "words"), BAD)
-def test_bad_input_is_refused_in_words(
+def test_bad_input_is_refused_with_a_clear_message(
     llama: LocalModel, ask: Callable[[LocalModel], Any], error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -419,14 +419,14 @@ def test_a_state_of_another_model_is_refused(llama: LocalModel, random_llama: Pa
         llama.text()(other.state("Hello"))
 
 
-def test_one_that_can_not_be_answered_says_so_when_the_others_are_done(llama: LocalModel) -> None:
+def test_a_prompt_that_fails_raises_after_the_others_are_done(llama: LocalModel) -> None:
     generator = llama.text(max_tokens=3)
     with pytest.raises(ContextOverflowError, match="holds 4,096 tokens"):
         generator(["Hello", "a b " * 9999, "there"])
     assert generator("Hello").usage.prefilled_tokens == 1
 
 
-def test_after_an_interruption_something_else_may_be_asked(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_an_interruption_new_requests_work(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = engine_of(llama)
     steps = iter(range(4))
     step = engine.step
@@ -443,13 +443,13 @@ def test_after_an_interruption_something_else_may_be_asked(llama: LocalModel, mo
     assert isinstance(llama.text(max_tokens=3)("Hello"), SequenceState)
 
 
-def test_the_examples_of_the_page_say_what_they_say() -> None:
+def test_the_examples_in_the_docstrings_are_right() -> None:
     results = doctest.testmod(worker.library, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert results.attempted > 25
     assert results.failed == 0
 
 
-def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_in_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     readme = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
     found = re.search(r"## As a library\n\n```python\n(.*?)```", readme, re.DOTALL)
     assert found is not None

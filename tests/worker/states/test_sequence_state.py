@@ -1,4 +1,4 @@
-"""States as values: slices and sums against plain strings, weights against the tokens that are kept whole."""
+"""States as values: slices and sums against plain strings, weights against the tokens that remain whole."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def plain() -> Vocabulary:
 
 
 def read(vocabulary: Vocabulary, text: str, rng: Random | None = None) -> TokenSequence:
-    """A text as a model has read or written it; with `rng`, behind what a tokenizer puts in front of it, or not."""
+    """Return a sequence that a model has read or written.
+
+    With `rng`, it sometimes follows tokens that a tokenizer prepends.
+    """
     ids = vocabulary.encode(text)
     logprobs = [None if rng is None else rng.choice([None, -rng.random()]) for _ in ids]
     head = [] if rng is None or rng.random() < 0.5 else vocabulary.encode(rng.choice([" ", "<s>", "<s> "]))
@@ -70,7 +73,7 @@ def random_part(rng: Random, size: int) -> int | slice:
 
 
 def taken(texts: list[list[str]], key: tuple[int | slice, int | slice, slice]) -> list[list[str]]:
-    """What a slice says, done with lists."""
+    """Apply a slice to lists."""
     batch, samples, characters = key
     rows = texts[batch] if isinstance(batch, slice) else [texts[batch]]
     return [
@@ -79,7 +82,7 @@ def taken(texts: list[list[str]], key: tuple[int | slice, int | slice, slice]) -
 
 
 def summed(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:
-    """What a sum says, done with lists."""
+    """Apply a sum to lists."""
 
     def at(texts: list[list[str]], batch: int, sample: int) -> str:
         row = texts[batch if len(texts) > 1 else 0]
@@ -91,7 +94,7 @@ def summed(first: list[list[str]], second: list[list[str]]) -> list[list[str]]:
     ]
 
 
-def test_random_slices_and_sums_say_what_strings_would(vocabulary: Vocabulary) -> None:
+def test_random_slices_and_sums_equal_those_of_strings(vocabulary: Vocabulary) -> None:
     rng = Random(11)
     for _ in range(NUM_RANDOM):
         batch, samples = rng.choice([(1, 1), (1, 3), (2, 1), (3, 2)])
@@ -112,15 +115,15 @@ def test_random_slices_and_sums_say_what_strings_would(vocabulary: Vocabulary) -
                     state, texts = column + state, summed([[each] for each in column], texts)
                 case _:
                     key = (random_part(rng, batch), random_part(rng, samples), slice(None))
-                    part, its = state[key], taken(texts, key)
-                    if len(its) in {1, batch} and len(its[0]) in {1, samples}:
-                        state, texts = part + state, summed(its, texts)
+                    part, part_texts = state[key], taken(texts, key)
+                    if len(part_texts) in {1, batch} and len(part_texts[0]) in {1, samples}:
+                        state, texts = part + state, summed(part_texts, texts)
             assert state.texts == texts
             assert state.shape == state.weights.shape == (len(texts), len(texts[0]))
             assert list(state) == [text for row in texts for text in row]
 
 
-def test_the_short_forms_leave_out_what_is_one(plain: Vocabulary) -> None:
+def test_indices_of_dimensions_of_size_one_may_be_left_out(plain: Vocabulary) -> None:
     texts = [["Hello there", "Hello you"], ["The tree", "A branch"]]
     state = grid(plain, texts)
     assert state[1, 0, 4:].texts == [["tree"]]
@@ -172,35 +175,35 @@ def test_the_short_forms_leave_out_what_is_one(plain: Vocabulary) -> None:
         ((2, 2), (0, slice(None, None, 0), slice(None)), r"Samples can't be taken by ::0: .*zero"),
     ],
 )
-def test_what_has_no_meaning_is_a_slicing_error_in_words(
+def test_a_meaningless_slice_raises_a_slicing_error_with_a_clear_message(
     plain: Vocabulary, shape: tuple[int, int], key: Any, words: str
 ) -> None:
     state = grid(plain, [["Hello there"] * shape[1]] * shape[0])
     with pytest.raises(SlicingError, match=words):
         _ = state[key]
-    # What is out of range is so for whoever knows no states, too.
+    # A caller who does not know states can catch the usual error.
     with pytest.raises(IndexError):
         _ = state[key]
 
 
-def test_a_cut_through_a_control_token_is_a_slicing_error_that_says_where_to_cut(plain: Vocabulary) -> None:
+def test_the_error_for_a_cut_through_a_control_token_names_the_nearest_cuts(plain: Vocabulary) -> None:
     control = plain.control_texts[EOS]
     ids = (*plain.encode("né"), control, *plain.encode("b"))
     state = SequenceState(((TokenSequence(plain, ids, (None,) * len(ids), is_begun=True),),))
     text = "né" + EOS + "b"
     assert str(state) == text
-    for place in range(len(text) + 1):
-        if 2 < place < 2 + len(EOS):
+    for end in range(len(text) + 1):
+        if 2 < end < 2 + len(EOS):
             with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
-                _ = state[:place]
+                _ = state[:end]
             with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
-                _ = state[place:]
+                _ = state[end:]
         else:
-            assert (str(state[:place]), str(state[place:])) == (text[:place], text[place:])
-            assert (control in state[:place].token_ids[0][0]) == (place > 2)
+            assert (str(state[:end]), str(state[end:])) == (text[:end], text[end:])
+            assert (control in state[:end].token_ids[0][0]) == (end > 2)
 
 
-def test_a_mark_of_reasoning_may_be_cut_as_the_text_it_is() -> None:
+def test_a_reasoning_mark_can_be_cut_like_text() -> None:
     tokenizer = byte_level_tokenizer()
     tokenizer.add_tokens([AddedToken("<think>", special=False)])
     vocabulary = Vocabulary(tokenizer)
@@ -211,7 +214,7 @@ def test_a_mark_of_reasoning_may_be_cut_as_the_text_it_is() -> None:
         _ = state[3:]
 
 
-def test_shapes_go_together_where_they_are_equal_or_one(plain: Vocabulary) -> None:
+def test_states_add_up_when_their_sizes_are_equal_or_one(plain: Vocabulary) -> None:
     state = grid(plain, [["a", "b"], ["c", "d"]])
     assert (state + "!").texts == [["a!", "b!"], ["c!", "d!"]]
     assert ("!" + state).texts == [["!a", "!b"], ["!c", "!d"]]
@@ -226,7 +229,7 @@ def test_shapes_go_together_where_they_are_equal_or_one(plain: Vocabulary) -> No
     assert (total.texts[0], state.texts[0]) == (["ax", "bx"], ["a", "b"])
 
 
-def test_shapes_that_do_not_go_together_are_named(plain: Vocabulary) -> None:
+def test_a_mismatch_of_shapes_names_both(plain: Vocabulary) -> None:
     state = grid(plain, [["a"] * 3] * 2)
     three, unfit, none = ["a", "b", "c"], ["a", 5], list[str]()
     with pytest.raises(BatchMismatch, match="2 prompts and one with 3 prompts"):
@@ -256,7 +259,7 @@ def test_shapes_that_do_not_go_together_are_named(plain: Vocabulary) -> None:
 
 
 def weighed(vocabulary: Vocabulary, text: str, rng: Random) -> tuple[TokenSequence, list[tuple[int, int, float]]]:
-    """A text that a model has drawn, and of each token where it begins, where it ends, and its log-probability."""
+    """Return a sequence sampled by a model, and the start, end and log-probability of each token."""
     ids = vocabulary.encode(text)
     logprobs = tuple(-rng.random() for _ in ids)
     spans: list[tuple[int, int, float]] = []
@@ -268,7 +271,7 @@ def weighed(vocabulary: Vocabulary, text: str, rng: Random) -> tuple[TokenSequen
     return TokenSequence(vocabulary, tuple(ids), logprobs, is_begun=True), spans
 
 
-def test_weights_are_those_of_the_tokens_that_are_kept_whole(plain: Vocabulary) -> None:
+def test_weights_count_the_tokens_that_remain_whole(plain: Vocabulary) -> None:
     rng = Random(3)
     sequence, spans = weighed(plain, CORPUS[0], rng)
     state = SequenceState(((sequence,),))
@@ -283,23 +286,23 @@ def test_weights_are_those_of_the_tokens_that_are_kept_whole(plain: Vocabulary) 
         state.weights[0, 0] = 0
 
 
-def test_a_beginning_keeps_its_tokens_and_what_is_left_of_a_cut_one_is_text(plain: Vocabulary) -> None:
+def test_a_prefix_keeps_its_tokens_and_the_rest_of_a_cut_token_is_text(plain: Vocabulary) -> None:
     for text in CORPUS:
         sequence = read(plain, text)
-        borders: dict[int, int] = {}
+        boundaries: dict[int, int] = {}
         for number in range(len(sequence.token_ids) + 1):
             data = plain.bytes_of(sequence.token_ids[:number])
             if text.encode()[: len(data)].decode("utf-8", "ignore").encode() == data:
-                borders[len(data.decode())] = number
+                boundaries[len(data.decode())] = number
         for end in range(1, len(text) + 1):
             part = sequence.cut(0, end)
-            number = max(each for place, each in borders.items() if place <= end)
+            number = max(each for boundary, each in boundaries.items() if boundary <= end)
             assert part.token_ids == sequence.token_ids[:number]
-            assert (part.tail == "") == (end in borders)
+            assert (part.tail == "") == (end in boundaries)
             assert part.is_begun == bool(part.token_ids)
 
 
-def test_an_end_keeps_the_tokens_behind_the_cut_one_and_begins_anew(plain: Vocabulary) -> None:
+def test_a_suffix_keeps_the_tokens_after_the_cut_one(plain: Vocabulary) -> None:
     sequence = read(plain, CORPUS[1])
     for start in range(1, len(CORPUS[1])):
         part = sequence.cut(start, None)
@@ -310,11 +313,11 @@ def test_an_end_keeps_the_tokens_behind_the_cut_one_and_begins_anew(plain: Vocab
 
 
 def beginnings(vocabulary: Vocabulary, sequence: TokenSequence) -> list[str]:
-    """The texts before each token."""
+    """Return the text before each token."""
     return [vocabulary.text_of(sequence.token_ids[:number]) for number in range(len(sequence.token_ids))]
 
 
-def test_sums_keep_the_tokens_of_both(plain: Vocabulary) -> None:
+def test_sums_keep_the_tokens_of_both_states(plain: Vocabulary) -> None:
     first, second = read(plain, "The retur"), read(plain, "n of it")
     assert first.joined(second).token_ids == first.token_ids + second.token_ids
     assert (first.token_ids + second.token_ids) != tuple(plain.encode("The return of it"))
@@ -326,7 +329,7 @@ def test_sums_keep_the_tokens_of_both(plain: Vocabulary) -> None:
     assert strings + "there" == SequenceState.of(plain, "Hello there")
 
 
-def test_the_empty_state_changes_nothing_that_it_is_added_to(plain: Vocabulary) -> None:
+def test_adding_an_empty_state_changes_nothing(plain: Vocabulary) -> None:
     state = grid(plain, [["Hello"]])
     empty = state[:0]
     assert str(empty) == ""
@@ -334,7 +337,7 @@ def test_the_empty_state_changes_nothing_that_it_is_added_to(plain: Vocabulary) 
     assert empty + "a" == SequenceState.of(plain, "a")
 
 
-def test_bytes_that_are_no_text_are_cut_at_their_characters(plain: Vocabulary) -> None:
+def test_bytes_that_are_not_text_are_cut_at_replacement_characters(plain: Vocabulary) -> None:
     rng = Random(4)
     for _ in range(300):
         data = bytes(rng.choice(b"ab\x80\xe6\x9d\xb1\xf0\xff") for _ in range(rng.randrange(1, 9)))
@@ -345,7 +348,7 @@ def test_bytes_that_are_no_text_are_cut_at_their_characters(plain: Vocabulary) -
         assert sequence.cut(start, end).text == text[start:end]
 
 
-def test_a_vocabulary_without_single_bytes_is_cut_anywhere() -> None:
+def test_a_vocabulary_without_single_bytes_can_be_cut_anywhere() -> None:
     vocabulary = Vocabulary(bare_tokenizer(["ab", "c", "abc", "bcc"]))
     sequence = TokenSequence(vocabulary, (0, 3, 1), (-1.0, -2.0, -4.0), is_begun=True)
     text = "abbccc"
@@ -353,11 +356,11 @@ def test_a_vocabulary_without_single_bytes_is_cut_anywhere() -> None:
         for end in range(start, len(text) + 1):
             assert sequence.cut(start, end).text == text[start:end]
     assert sequence.cut(3, None).weight == -4.0
-    # Nothing spells what begins with "bb".
+    # No token begins with "bb".
     assert sequence.cut(1, None).weight == 0.0
 
 
-def test_texts_show_in_the_representation(plain: Vocabulary) -> None:
+def test_the_representation_shows_the_texts(plain: Vocabulary) -> None:
     state = grid(plain, [["a", "b"], ["c", "d"]])
     assert repr(state) == str(state) == "SequenceState([['a', 'b'], ['c', 'd']])"
     assert repr(state[0, 0, :]) == "SequenceState([['a']])"
