@@ -64,17 +64,17 @@ def spelled(vocabulary: Vocabulary, data: bytes) -> list[int]:
     return ids
 
 
-# --- what a person types ---------------------------------------------------------------------------------------
+# --- typed text ----------------------------------------------------------------------------------------------
 
 
-def test_a_control_token_that_was_typed_stays_text_in_every_role(made: Made):
+def test_a_typed_control_token_stays_text_in_every_role(made: Made):
     own_family, template, vocabulary = made
     roles: list[Role] = ["user", "assistant", "system"]
     if own_family.knows_tools:
         roles.append("tool")
     for role, control in itertools.product(roles, vocabulary.control_texts):
         if role == "assistant" and "think" in control:
-            continue  # what a template looks for in what the model wrote
+            continue  # templates look for reasoning marks in the model's turns
         for typed in (control, f"a {control}b", f"{control}{control}", f"x\n{control}\ny", f"<{control}>"):
             harmless = typed.replace(control, "plain")
             messages = {
@@ -93,22 +93,22 @@ def test_a_control_token_that_was_typed_stays_text_in_every_role(made: Made):
             assert typed.strip() in vocabulary.text_of(ids), (role, typed)
 
 
-def test_half_of_a_control_token_at_the_seam_of_two_messages_makes_none(made: Made):
+def test_halves_of_a_control_token_in_two_messages_do_not_join(made: Made):
     _, template, vocabulary = made
     for control in vocabulary.control_texts:
         for cut in range(1, len(control)):
             head, tail = control[:cut], control[cut:]
-            for seam in ((f"a{head}", f"{tail}b"), (f"a{head} ", f"\n{tail}b"), (f"{tail}a", f"b{head}")):
-                contents = [seam[0], seam[1], *seam]
+            for pair in ((f"a{head}", f"{tail}b"), (f"a{head} ", f"\n{tail}b"), (f"{tail}a", f"b{head}")):
+                contents = [pair[0], pair[1], *pair]
                 roles: list[Role] = ["system", "user", "assistant", "user"]
                 typed = [Message(role=role, content=content) for role, content in zip(roles, contents, strict=True)]
                 harmless = [Message(role=role, content="plain") for role in roles]
                 expected = controls_in(template.prompt_ids(harmless, {}), vocabulary)
-                assert controls_in(template.prompt_ids(typed, {}), vocabulary) == expected, (seam, control)
+                assert controls_in(template.prompt_ids(typed, {}), vocabulary) == expected, (pair, control)
 
 
 @pytest.mark.parametrize(
-    ("written", "contents"),
+    ("source", "contents"),
     [
         ("{% for m in messages %}{{ m.content }}{% endfor %}", ["a<|im_", "end|>b"]),
         ("{% for m in messages %}{{ m.content }}{% endfor %}", ["<|", "im", "_", "start", "|>"]),
@@ -119,10 +119,10 @@ def test_half_of_a_control_token_at_the_seam_of_two_messages_makes_none(made: Ma
         ("{% for m in messages %}{{ m.content }}im_end|>{% endfor %}", ["<|", "less <|", "b"]),
     ],
 )
-def test_what_a_template_puts_around_a_text_makes_no_control_token_with_it(
-    written: str, contents: list[str], tmp_path: Path
+def test_template_text_around_a_message_makes_no_control_token_with_it(
+    source: str, contents: list[str], tmp_path: Path
 ):
-    template, vocabulary = chat_template_of(Family("seams", f"<|im_start|>{written}<|endoftext|>"), tmp_path)
+    template, vocabulary = chat_template_of(Family("seams", f"<|im_start|>{source}<|endoftext|>"), tmp_path)
     roles: list[Role] = ["user", "assistant"]
     messages = [Message(role=roles[index % 2], content=content) for index, content in enumerate(contents)]
     ids = template.prompt_ids(messages, {})
@@ -142,7 +142,7 @@ def test_a_typed_turn_is_not_a_turn(chatml: tuple[ChatTemplate, Vocabulary]):
     assert vocabulary.text_of(ids) == f"<|im_start|>user\n{forged}<|im_end|>\n<|im_start|>assistant\n"
 
 
-def test_letters_that_a_normalizer_turns_into_a_control_token_do_not_become_one(byte_level: Tokenizer):
+def test_letters_that_a_normalizer_turns_into_a_control_token_stay_text(byte_level: Tokenizer):
     tokenizer = Tokenizer.from_str(byte_level.to_str())
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.add_special_tokens([AddedToken("<stop>", special=True, normalized=True)])
@@ -154,7 +154,7 @@ def test_letters_that_a_normalizer_turns_into_a_control_token_do_not_become_one(
     assert "＜stop＞" in vocabulary.text_of(ids)
 
 
-def test_text_that_the_tokenizer_does_not_know_is_no_forgery(tmp_path_factory: pytest.TempPathFactory):
+def test_text_that_the_tokenizer_does_not_know_stays_text(tmp_path_factory: pytest.TempPathFactory):
     tokenizer = FAMILIES[0].tokenizer()
     vocabulary = Vocabulary(tokenizer)
     template = ChatTemplate(plain_transcript, tokenizer, vocabulary)
@@ -162,7 +162,7 @@ def test_text_that_the_tokenizer_does_not_know_is_no_forgery(tmp_path_factory: p
     assert "b\U0010fffdc" in vocabulary.text_of(template.prompt_ids(messages, {}))
 
 
-def test_every_character_for_private_use_but_two_leaves_no_mark():
+def test_text_with_all_but_two_private_use_characters_is_refused():
     tokenizer = FAMILIES[0].tokenizer()
     template = ChatTemplate(plain_transcript, tokenizer, Vocabulary(tokenizer))
     marks = "".join(map(chr, range(0xF500, 0xF600)))
@@ -183,12 +183,12 @@ def test_a_turn_keeps_the_ids_that_the_model_wrote(made: Made):
     messages = [user("Hi"), model(content, own), user("Bye")]
     ids = template.prompt_ids(messages, {})
     assert holds(ids, own)
-    if not own_family.is_sentencepiece:  # which prepends spaces
+    if not own_family.is_sentencepiece:  # it prepends spaces
         afresh = template.prompt_ids([user("Hi"), model(content), user("Bye")], {})
         assert vocabulary.text_of(ids) == vocabulary.text_of(afresh)
 
 
-def test_ids_that_do_not_say_the_turns_text_are_not_used(made: Made):
+def test_ids_that_differ_from_the_turns_text_are_not_used(made: Made):
     _, template, vocabulary = made
     own = vocabulary.encode("something else")
     beyond = [len(vocabulary) + 5]
@@ -199,21 +199,21 @@ def test_ids_that_do_not_say_the_turns_text_are_not_used(made: Made):
         )
 
 
-def test_ids_that_a_person_claims_for_other_roles_are_not_used(chatml: tuple[ChatTemplate, Vocabulary]):
+def test_ids_in_a_users_message_are_not_used(chatml: tuple[ChatTemplate, Vocabulary]):
     template, vocabulary = chatml
     forged = [vocabulary.control_texts["<|im_end|>"]]
     message = Message(role="user", content="<|im_end|>", token_ids=forged)
     assert template.prompt_ids([message], {}) == template.prompt_ids([user("<|im_end|>")], {})
 
 
-def test_bytes_that_are_no_text_keep_their_ids(chatml: tuple[ChatTemplate, Vocabulary]):
+def test_bytes_that_are_not_text_keep_their_ids(chatml: tuple[ChatTemplate, Vocabulary]):
     template, vocabulary = chatml
     own = spelled(vocabulary, b"a\xff\xe6\x9d b")
     messages = [user("Hi"), model(vocabulary.text_of(own), own), user("Bye")]
     assert holds(template.prompt_ids(messages, {}), own)
 
 
-def test_reasoning_that_the_template_drops_costs_only_its_own_turn(thinking: tuple[ChatTemplate, Vocabulary]):
+def test_dropped_reasoning_changes_the_ids_of_its_own_turn_only(thinking: tuple[ChatTemplate, Vocabulary]):
     template, vocabulary = thinking
     think = vocabulary.control_texts["<think>"]
     reasoned = "<think>\nHm.\n</think>\n\nYes."
@@ -231,7 +231,7 @@ def test_reasoning_that_the_template_drops_costs_only_its_own_turn(thinking: tup
 
 
 @pytest.mark.parametrize("name", ["llama3", "gemma2", "gemma3"])
-def test_of_a_turn_that_the_template_trims_what_is_left_keeps_its_ids(name: str, tmp_path: Path):
+def test_a_turn_that_the_template_trims_keeps_its_other_ids(name: str, tmp_path: Path):
     template, vocabulary = chat_template_of(family(name), tmp_path)
     own = spelled(vocabulary, b"Cer") + spelled(vocabulary, b"tainly so.")
     for before, after in (("", "\n"), ("\n", ""), ("\n\n", " "), (" ", " \n")):
@@ -244,9 +244,7 @@ def test_of_a_turn_that_the_template_trims_what_is_left_keeps_its_ids(name: str,
 
 
 @pytest.mark.parametrize("own_family", [found for found in FAMILIES if found.spaces_answers], ids=lambda own: own.name)
-def test_the_space_that_a_template_puts_before_an_answer_is_the_one_that_it_begins_with(
-    own_family: Family, tmp_path: Path
-):
+def test_the_space_that_a_template_puts_before_an_answer_is_not_doubled(own_family: Family, tmp_path: Path):
     template, vocabulary = chat_template_of(own_family, tmp_path)
     own = spelled(vocabulary, b" Hello") + spelled(vocabulary, b"Hello")
     before = template.prompt_ids([user("1")], {})
@@ -258,7 +256,7 @@ def test_the_space_that_a_template_puts_before_an_answer_is_the_one_that_it_begi
 
 
 @pytest.mark.parametrize("own_family", [found for found in FAMILIES if found.reasoning], ids=lambda own: own.name)
-def test_an_answer_keeps_its_ids_where_the_template_drops_the_reasoning_before_it(own_family: Family, tmp_path: Path):
+def test_an_answer_keeps_its_ids_when_the_template_drops_the_reasoning_before_it(own_family: Family, tmp_path: Path):
     template, vocabulary = chat_template_of(own_family, tmp_path)
     tokenizer = own_family.tokenizer()
     answer = "Certainly so."
@@ -268,14 +266,14 @@ def test_an_answer_keeps_its_ids_where_the_template_drops_the_reasoning_before_i
     reasoned = model(own_family.reasoning + answer, [*reasoning, *own])
     messages = [user("1"), reasoned, user("2"), reasoned, user("3"), model("Well."), user("4")]
     ids = template.prompt_ids(messages, {})
-    assert sum(ids[place : place + len(own)] == own for place in range(len(ids))) == 2
+    assert sum(ids[start : start + len(own)] == own for start in range(len(ids))) == 2
     text = vocabulary.text_of(ids)
     assert "let me see" not in text
     bare = [model(answer) if message is reasoned else message for message in messages]
     assert text.replace("\n\nCertainly", "Certainly") == vocabulary.text_of(template.prompt_ids(bare, {}))
 
 
-def test_an_answer_whose_first_token_begins_in_what_is_dropped_is_tokenized_afresh(
+def test_an_answer_whose_first_token_begins_in_dropped_text_is_tokenized_again(
     thinking: tuple[ChatTemplate, Vocabulary],
 ):
     template, vocabulary = thinking
@@ -283,13 +281,13 @@ def test_an_answer_whose_first_token_begins_in_what_is_dropped_is_tokenized_afre
     straddling = vocabulary.encode_turn(content)
     assert vocabulary.text_of(straddling) == content
     for cut in range(1, len(straddling)):
-        # Tokens that no tokenizer would choose, some of which lie across the answer's beginning.
+        # Unusual tokens, some of which cross the answer's beginning.
         own = [*straddling[:cut], *spelled(vocabulary, vocabulary.bytes_of(straddling[cut:]))]
         ids = template.prompt_ids([user("a"), model(content, own), user("b")], {})
         assert "<|im_start|>assistant\nYes.<|im_end|>" in vocabulary.text_of(ids)
 
 
-def test_of_channels_the_final_one_is_said_again_without_markup(tmp_path: Path):
+def test_only_the_text_of_the_final_channel_is_repeated(tmp_path: Path):
     template, vocabulary = chat_template_of(family("gpt-oss"), tmp_path)
 
     def said(content: str) -> str:
@@ -305,12 +303,12 @@ def test_of_channels_the_final_one_is_said_again_without_markup(tmp_path: Path):
     assert said("<|channel|>final<|message|>Yes.") == "Yes."
     assert said("<|channel|>analysis<|message|>Hm, cut sh") == ""
     assert said("Yes.") == "Yes."
-    # Somebody writes about channels.
+    # An answer may mention channels.
     assert said("It begins with <|channel|>final<|message|>.") == "It begins with <|channel|>final<|message|>."
 
 
 @pytest.mark.parametrize("edge", [" Yes.", "Yes.\n", "\n\nYes. "])
-def test_a_turn_that_the_template_trims_is_tokenized_afresh_and_others_keep_their_ids(
+def test_a_trimmed_turn_without_matching_ids_is_tokenized_again_and_others_keep_their_ids(
     edge: str, tmp_path_factory: pytest.TempPathFactory
 ):
     llama3 = family("llama3")
@@ -329,7 +327,7 @@ def test_a_turn_that_the_template_trims_is_tokenized_afresh_and_others_keep_thei
     assert ids == template.prompt_ids(trimmed, {})
 
 
-def test_a_long_conversation_of_reasoning_is_rendered_a_few_times_not_once_a_turn():
+def test_a_long_conversation_with_reasoning_is_rendered_a_few_times_and_not_once_per_turn():
     tokenizer = FAMILIES[1].tokenizer()
     num_renders = 0
 
@@ -357,7 +355,7 @@ def _content(dice: random.Random) -> str:
     return "".join(dice.choices(_PIECES, k=dice.randint(1, 6)))
 
 
-def test_a_conversation_that_grows_never_changes_earlier_ids(made: Made):
+def test_a_growing_conversation_never_changes_earlier_ids(made: Made):
     own_family, template, vocabulary = made
     dice = random.Random(11)
     for _ in range(150):
@@ -368,7 +366,7 @@ def test_a_conversation_that_grows_never_changes_earlier_ids(made: Made):
             ids = template.prompt_ids(messages, {})
             assert ids[: len(before)] == before, messages
             before = ids
-            if own_family.opens_reasoning:  # which is not said again behind the answer
+            if own_family.opens_reasoning:  # it is not repeated before the answer
                 think = vocabulary.control_texts["<think>"]
                 before = ids[: len(ids) - 1 - ids[::-1].index(think)]
             content = _content(dice)
@@ -378,20 +376,20 @@ def test_a_conversation_that_grows_never_changes_earlier_ids(made: Made):
             messages.append(model(content, own))
 
 
-def test_a_prompt_says_what_the_template_says(made: Made):
+def test_a_prompt_contains_the_messages_in_order(made: Made):
     own_family, template, vocabulary = made
     dice = random.Random(13)
     for _ in range(50):
         messages = [user(f"x{_content(dice)}y"), model(f"x{_content(dice)}y"), user(f"x{_content(dice)}y")]
         text = vocabulary.text_of(template.prompt_ids(messages, {}))
-        places = [text.find(message.content) for message in messages]
+        positions = [text.find(message.content) for message in messages]
         if own_family.swallows_space or own_family.is_sentencepiece:
-            continue  # their tokenizers swallow and prepend spaces; that no turn is lost is seen above
-        assert -1 not in places
-        assert places == sorted(places)
+            continue  # their tokenizers swallow and prepend spaces; another test checks that no turn is lost
+        assert -1 not in positions
+        assert positions == sorted(positions)
 
 
-def test_a_prompt_is_tokenized_as_the_models_own_tokenizer_does_it(made: Made, tmp_path: Path):
+def test_a_prompt_has_the_ids_of_the_models_own_tokenizer(made: Made, tmp_path: Path):
     own_family, _, vocabulary = made
     if own_family.name in {"mistral", "mistral-0.3"}:
         return  # its tokenizer prepends a space to the one that the template puts before an answer
@@ -400,20 +398,20 @@ def test_a_prompt_is_tokenized_as_the_models_own_tokenizer_does_it(made: Made, t
     rendered: list[str] = []
     render = chat_renderer(load_tokenizer(tmp_path))
 
-    def listen(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
+    def recording_render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
         rendered.append(render(messages, options))
         return rendered[-1]
 
     messages = [user("Hello there. How are you?"), model("I am well."), user("Good for you")]
-    ids = ChatTemplate(listen, tokenizer, vocabulary).prompt_ids(messages, {})
+    ids = ChatTemplate(recording_render, tokenizer, vocabulary).prompt_ids(messages, {})
     assert ids == tokenizer.encode(rendered[0], add_special_tokens=False).ids
 
 
-# --- what is remembered ----------------------------------------------------------------------------------------
+# --- the memos -----------------------------------------------------------------------------------------------
 
 
 def _tree_of_messages(dice: random.Random, own_family: Family, vocabulary: Vocabulary) -> list[list[Message]]:
-    """Prompts that share their beginnings, as those of a conversation's nodes do."""
+    """Return prompts that share beginnings, like the branches of a conversation."""
     beginning = [Message(role="system", content="Be brief.")] if dice.random() < 0.5 else []
     prompts = [[*beginning, user(_content(dice))]]
     while len(prompts) < 12:
@@ -421,13 +419,13 @@ def _tree_of_messages(dice: random.Random, own_family: Family, vocabulary: Vocab
         content = (own_family.reasoning if dice.random() < 0.5 else "") + f"x{_content(dice)}y"
         own = spelled(vocabulary, content.encode()) if dice.random() < 0.5 else None
         prompts.append([*path, model(content, own), user(_content(dice))])
-        if dice.random() < 0.3:  # the same text with other ids, or with none
+        if dice.random() < 0.3:  # the same text with other ids, or without ids
             prompts.append([*path, model(content), prompts[-1][-1]])
     return prompts
 
 
 @pytest.mark.parametrize("limit_bytes", [0, 4_000, 1 << 20])
-def test_ids_do_not_depend_on_what_is_remembered(made: Made, limit_bytes: int, monkeypatch: pytest.MonkeyPatch):
+def test_ids_do_not_depend_on_what_the_memos_hold(made: Made, limit_bytes: int, monkeypatch: pytest.MonkeyPatch):
     own_family, _, vocabulary = made
     for name in ("_MOST_PROMPT_BYTES", "_MOST_STRETCH_BYTES"):
         monkeypatch.setattr(f"worker.templates.chat_template.{name}", limit_bytes)
@@ -437,7 +435,7 @@ def test_ids_do_not_depend_on_what_is_remembered(made: Made, limit_bytes: int, m
     dice = random.Random(23)
     for _ in range(2):
         prompts = _tree_of_messages(dice, own_family, vocabulary)
-        # As a command brings them: equal to what was asked before, and never the same objects.
+        # As commands bring them: equal to earlier messages, but never the same objects.
         asked = [msgspec.convert(msgspec.to_builtins(path), list[Message]) for path in dice.choices(prompts, k=25)]
         for messages in asked:
             fresh = ChatTemplate(render, tokenizer, vocabulary)
@@ -450,9 +448,7 @@ def _renderer_of(own_family: Family) -> Render:
         return chat_renderer(load_tokenizer(Path(folder)))
 
 
-def test_a_prompt_that_was_asked_before_is_not_rendered_again_and_options_make_another(
-    tmp_path: Path, byte_level: Tokenizer
-):
+def test_a_repeated_prompt_is_not_rendered_again_unless_its_options_differ(tmp_path: Path, byte_level: Tokenizer):
     rendered: list[Mapping[str, Any]] = []
 
     def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
@@ -467,7 +463,7 @@ def test_a_prompt_that_was_asked_before_is_not_rendered_again_and_options_make_a
     assert template.prompt_ids([Message(role="system", content="Hi")], {}) != ids[0]
 
 
-def test_nobody_can_change_what_is_remembered(chatml: tuple[ChatTemplate, Vocabulary]):
+def test_changing_a_returned_list_does_not_change_the_memo(chatml: tuple[ChatTemplate, Vocabulary]):
     template, _ = chatml
     ids = template.prompt_ids([user("Hi")], {})
     expected = list(ids)
@@ -475,7 +471,7 @@ def test_nobody_can_change_what_is_remembered(chatml: tuple[ChatTemplate, Vocabu
     assert template.prompt_ids([user("Hi")], {}) == expected
 
 
-def test_a_template_that_says_the_time_says_it_anew_when_it_is_another(byte_level: Tokenizer):
+def test_a_template_that_shows_the_time_is_rendered_again_when_the_time_changes(byte_level: Tokenizer):
     today = "1 May"
     template = ChatTemplate(
         lambda messages, _: f"{today}: {messages}", byte_level, Vocabulary(byte_level), lambda: (today,)
@@ -490,7 +486,7 @@ def test_a_template_that_says_the_time_says_it_anew_when_it_is_another(byte_leve
 
 
 @pytest.mark.parametrize(
-    ("written", "formats"),
+    ("source", "formats"),
     [
         (CHATML, []),
         (family("llama3.2").template, ["%d %b %Y"]),
@@ -504,12 +500,12 @@ def test_a_template_that_says_the_time_says_it_anew_when_it_is_another(byte_leve
         (None, []),
     ],
 )
-def test_what_a_template_says_of_the_time_is_known_where_it_is_written_in_it(
-    written: str | dict[str, str] | None, formats: list[str] | None, tmp_path: Path, byte_level: Tokenizer
+def test_the_time_formats_of_a_template_are_found_when_they_are_literals(
+    source: str | dict[str, str] | None, formats: list[str] | None, tmp_path: Path, byte_level: Tokenizer
 ):
     write_tokenizer(tmp_path, byte_level, None)
     tokenizer = load_tokenizer(tmp_path)
-    tokenizer.chat_template = written
+    tokenizer.chat_template = source
     before = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
     moment = moment_of(tokenizer)()
     after = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
@@ -519,7 +515,7 @@ def test_what_a_template_says_of_the_time_is_known_where_it_is_written_in_it(
         assert moment in (tuple(before), tuple(after))
 
 
-def test_where_nobody_knows_what_time_a_template_says_nothing_is_remembered(byte_level: Tokenizer):
+def test_nothing_is_remembered_when_the_time_formats_are_unknown(byte_level: Tokenizer):
     said = itertools.count()
 
     def render(_messages: list[dict[str, Any]], _options: Mapping[str, Any]) -> str:
@@ -529,10 +525,10 @@ def test_where_nobody_knows_what_time_a_template_says_nothing_is_remembered(byte
     assert template.prompt_ids([user("Hi")], {}) != template.prompt_ids([user("Hi")], {})
 
 
-# --- templates that refuse -------------------------------------------------------------------------------------
+# --- errors of templates -------------------------------------------------------------------------------------
 
 
-def test_a_template_without_a_system_role_gets_it_at_the_head_of_the_first_question(made: Made):
+def test_a_template_without_a_system_role_gets_it_in_the_first_question(made: Made):
     own_family, template, vocabulary = made
     ids = template.prompt_ids([Message(role="system", content="Be brief."), user("Hi")], {})
     folded = template.prompt_ids([user("Be brief.\n\nHi")], {})
@@ -540,7 +536,7 @@ def test_a_template_without_a_system_role_gets_it_at_the_head_of_the_first_quest
     assert "Be brief." in vocabulary.text_of(ids)
 
 
-def test_what_a_template_refuses_is_a_bad_request_with_its_reason(tmp_path_factory: pytest.TempPathFactory):
+def test_messages_that_a_template_refuses_are_a_bad_request_with_its_reason(tmp_path_factory: pytest.TempPathFactory):
     gemma = family("gemma2")
     template, _ = chat_template_of(gemma, tmp_path_factory.mktemp("gemma"))
     with pytest.raises(BadRequestError, match="must alternate"):
@@ -568,7 +564,7 @@ def test_a_template_that_fails_is_a_bad_request(broken: str, tmp_path_factory: p
         template.prompt_ids([user("a")], {})
 
 
-def test_template_options_reach_the_template_and_no_further(thinking: tuple[ChatTemplate, Vocabulary]):
+def test_template_options_reach_the_template_and_nothing_else(thinking: tuple[ChatTemplate, Vocabulary]):
     template, vocabulary = thinking
     without = template.prompt_ids([user("Hi")], {"enable_thinking": False})
     assert vocabulary.text_of(without).endswith("assistant\n<think>\n\n</think>\n\n")
@@ -583,7 +579,7 @@ def test_template_options_reach_the_template_and_no_further(thinking: tuple[Chat
         template.prompt_ids([user("Hi")], {"option": deep})
 
 
-def test_no_messages_are_a_bad_request(chatml: tuple[ChatTemplate, Vocabulary]):
+def test_an_empty_list_of_messages_is_a_bad_request(chatml: tuple[ChatTemplate, Vocabulary]):
     template, _ = chatml
     with pytest.raises(BadRequestError, match="`messages` is empty"):
         template.prompt_ids([], {})

@@ -1,4 +1,4 @@
-"""What is dropped of a conversation that no longer fits: as little as goes, and seldom something else than before."""
+"""Dropping the oldest turns of a conversation that no longer fits: as little as possible, and rarely at a new place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def conversation(roles: str) -> list[Message]:
         ("aa", [50, 50], [0]),
     ],
 )
-def test_a_conversation_may_go_on_at_questions(roles: str, weights: list[int], expected: list[int]):
+def test_a_cut_conversation_begins_with_a_question(roles: str, weights: list[int], expected: list[int]):
     assert beginnings(conversation(roles), weights, 10) == expected
 
 
@@ -56,7 +56,7 @@ def _fits(lengths: Mapping[int, int], budget: int, first: int) -> bool:
     return lengths[first] <= budget
 
 
-def test_what_is_kept_is_the_first_that_fits_and_holds_the_system_prompt_and_the_last_question():
+def test_the_first_beginning_that_fits_is_kept_with_system_prompt_and_last_question():
     dice = Random(7)
     for _ in range(3000):
         messages, weights = random_conversation(dice)
@@ -71,18 +71,18 @@ def test_what_is_kept_is_the_first_that_fits_and_holds_the_system_prompt_and_the
         questions = [index for index, message in enumerate(messages) if message.role == "user"]
         assert tried[-1] == max([start, *questions])
         if first is not None and first > start:
-            # No more than a block and the turns at its edges could have stayed.
+            # At most a block and the turns at its edges are dropped without need.
             before = max([at for at in questions if at < first], default=start)
             widest = max(sum(weights[one:other]) for one, other in pairwise([start, *questions, len(messages)]))
             assert lengths[before] > budget or lengths[first] > budget - block - 2 * widest
 
 
-def test_consecutive_turns_begin_at_the_same_place():
+def test_consecutive_prompts_begin_at_the_same_message():
     dice = Random(9)
     for _ in range(50):
         block, budget = 250, 1000
         messages, weights = conversation("s"), [50]
-        begun: list[int] = []
+        first_messages: list[int] = []
         said = 0
         for _ in range(200):
             messages += conversation("u")
@@ -90,14 +90,14 @@ def test_consecutive_turns_begin_at_the_same_place():
             lengths = {at: weights[0] + sum(weights[at:]) for at in range(len(messages))}
             first = first_kept(messages, weights, block, partial(_fits, lengths, budget))
             assert first is not None
-            begun.append(first)
+            first_messages.append(first)
             messages += conversation("a")
             weights.append(dice.randrange(5, 40))
             said += weights[-1] + weights[-2]
-        assert begun == sorted(begun)
-        # It goes on once a block, give or take the turn that lies across its edge.
-        assert len(set(begun)) <= said / block + 1
-        assert begun[-1] > 1
+        assert first_messages == sorted(first_messages)
+        # It moves once per block, give or take the turn across the block's edge.
+        assert len(set(first_messages)) <= said / block + 1
+        assert first_messages[-1] > 1
 
 
 # --- the worker ------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ NUM_NEW = 8
 
 
 def load(worker: StdioWorker, model: Path | str) -> Event:
-    """Load a model of which nothing lies on disk."""
+    """Load a model without a disk cache."""
     loaded = worker.result("load_model", model=str(model), cache={"disk_limit_bytes": 0})
     assert loaded["type"] == "model_loaded", loaded
     return loaded
@@ -145,7 +145,7 @@ def long_conversation(worker: StdioWorker, num_turns: int) -> Messages:
     return messages
 
 
-def test_without_being_asked_nothing_is_dropped(worker: StdioWorker):
+def test_nothing_is_dropped_without_a_request_to_do_so(worker: StdioWorker):
     messages = long_conversation(worker, 60)
     assert worker.result("generate", messages=messages)["kind"] == "context_overflow"
     assert worker.result("generate", messages=messages, overflow="fail")["kind"] == "context_overflow"
@@ -153,7 +153,7 @@ def test_without_being_asked_nothing_is_dropped(worker: StdioWorker):
     assert short["usage"]["dropped_messages"] == 0
 
 
-def test_what_fits_is_not_dropped(worker: StdioWorker):
+def test_a_conversation_that_fits_is_not_shortened(worker: StdioWorker):
     messages = long_conversation(worker, 60)[-10:]
     kept = worker.result("generate", messages=messages, max_tokens=NUM_NEW, overflow="drop_oldest")
     plain = worker.result("generate", messages=messages, max_tokens=NUM_NEW)
@@ -161,7 +161,7 @@ def test_what_fits_is_not_dropped(worker: StdioWorker):
     assert kept["choices"][0]["token_ids"] == plain["choices"][0]["token_ids"]
 
 
-def test_the_oldest_turns_are_dropped_and_the_answer_is_that_of_the_rest(worker: StdioWorker):
+def test_dropping_the_oldest_turns_gives_the_answer_of_the_shorter_conversation(worker: StdioWorker):
     messages = long_conversation(worker, 60)
     for fields in ({"max_tokens": NUM_NEW}, {}, {"max_tokens": CONTEXT}, {"max_tokens": 250}):
         finished = worker.result("generate", messages=messages, overflow="drop_oldest", **fields)
@@ -175,19 +175,19 @@ def test_the_oldest_turns_are_dropped_and_the_answer_is_that_of_the_rest(worker:
         assert plain["choices"][0]["token_ids"] == finished["choices"][0]["token_ids"]
         assert plain["usage"]["prompt_tokens"] == finished["usage"]["prompt_tokens"] == length(worker, kept)
         room = CONTEXT - finished["usage"]["prompt_tokens"]
-        # As much as was asked for, half of the context at most; a quarter where nobody said how much.
+        # The room is as large as requested, but at most half of the context; without a request it is a quarter.
         assert room >= min(fields.get("max_tokens", CONTEXT // 4), CONTEXT // 2)
-        # No more than a block and a turn beyond that.
+        # It is at most a block and a turn larger than that.
         assert room <= fields.get("max_tokens", CONTEXT // 4) + CONTEXT // 4 + 60
         assert finished["choices"][0]["reason"] == "length"
 
 
-def test_the_beginning_of_an_answer_needs_room_too(worker: StdioWorker):
+def test_room_is_made_for_a_continuation_too(worker: StdioWorker):
     messages = long_conversation(worker, 60)
-    begun = worker.result("tokenize", text="The quick brown fox jumps over the lazy dog. " * 25)["token_ids"]
-    assert len(begun) > CONTEXT // 3
+    continued_ids = worker.result("tokenize", text="The quick brown fox jumps over the lazy dog. " * 25)["token_ids"]
+    assert len(continued_ids) > CONTEXT // 3
     alone = worker.result("generate", messages=messages, overflow="drop_oldest", max_tokens=NUM_NEW)
-    for continuation in ({"token_ids": begun}, {"text": "The quick brown fox jumps over the lazy dog. " * 25}):
+    for continuation in ({"token_ids": continued_ids}, {"text": "The quick brown fox jumps over the lazy dog. " * 25}):
         finished = worker.result(
             "generate", messages=messages, overflow="drop_oldest", max_tokens=NUM_NEW, continuation=continuation
         )
@@ -202,14 +202,14 @@ def test_a_last_question_that_does_not_fit_alone_is_an_overflow(worker: StdioWor
         messages = [*long_conversation(worker, 60)[:-1], user(last)]
         failed = worker.result("generate", messages=messages, overflow="drop_oldest")
         assert failed["kind"] == "context_overflow"
-    # A system prompt is never dropped either, whatever it costs.
+    # The system prompt is never dropped either.
     failed = worker.result(
         "generate", messages=[{"role": "system", "content": far_too_long}, user("Hi")], overflow="drop_oldest"
     )
     assert failed["kind"] == "context_overflow"
 
 
-def test_a_last_question_that_just_fits_alone_is_answered_as_far_as_there_is_room(worker: StdioWorker):
+def test_a_last_question_that_just_fits_gets_an_answer_as_long_as_there_is_room(worker: StdioWorker):
     words: list[str] = []
     while length(worker, [SYSTEM, user("".join(words))]) < CONTEXT - 6:
         words.append(" the")
@@ -220,7 +220,7 @@ def test_a_last_question_that_just_fits_alone_is_answered_as_far_as_there_is_roo
     assert finished["choices"][0]["reason"] == "length"
 
 
-def test_far_too_long_turns_that_are_dropped_do_no_harm(worker: StdioWorker):
+def test_very_long_turns_that_are_dropped_do_no_harm(worker: StdioWorker):
     messages = [SYSTEM, user("The quick brown fox. " * 50_000), {"role": "assistant", "content": "Yes."}, user("Why?")]
     finished = worker.result("generate", messages=messages, overflow="drop_oldest", max_tokens=NUM_NEW)
     assert finished["usage"]["dropped_messages"] == 2
@@ -237,7 +237,7 @@ def test_only_messages_can_be_dropped(worker: StdioWorker, prompt: dict[str, Any
     assert "overflow" in worker.result("generate", messages=[user("Hi")], overflow="drop")["message"]
 
 
-def test_a_conversation_of_a_hundred_turns_in_a_small_context_is_seldom_read_again(worker: StdioWorker):
+def test_a_long_conversation_in_a_small_context_is_rarely_read_again(worker: StdioWorker):
     messages: Messages = [SYSTEM]
     dropped: list[int] = []
     num_held = num_new = num_read = 0
@@ -246,7 +246,7 @@ def test_a_conversation_of_a_hundred_turns_in_a_small_context_is_seldom_read_aga
         finished = worker.result("generate", messages=messages, overflow="drop_oldest", max_tokens=NUM_NEW)
         usage, choice = finished["usage"], finished["choices"][0]
         if dropped and usage["dropped_messages"] == dropped[-1]:
-            # Only what is new: all of the last answer but its last token was there.
+            # Only the new part is read: the last answer was kept except its last token.
             assert usage["cached_tokens"] == num_held
         dropped.append(usage["dropped_messages"])
         num_new += usage["prompt_tokens"] - num_held if num_held <= usage["prompt_tokens"] else 0
@@ -258,11 +258,11 @@ def test_a_conversation_of_a_hundred_turns_in_a_small_context_is_seldom_read_aga
     assert dropped[-1] > 100
     num_cuts = len(set(dropped)) - 1
     said = length(worker, messages)
-    # Once for each quarter of the context that is said.
+    # At most once for each quarter of the context.
     assert num_cuts <= said / ((CONTEXT - NUM_NEW) // 4)
     assert num_read < num_new + num_cuts * CONTEXT
     assert num_read < 5 * said
-    # The same again, asked of a worker that knows nothing: what is dropped does not depend on what is kept.
+    # A new worker drops the same messages: the choice does not depend on cached tokens.
     with StdioWorker() as other:
         load(other, next(event["model"] for event in worker.events if event["type"] == "model_loaded"))
         again = other.result("generate", messages=messages[:-1], overflow="drop_oldest", max_tokens=NUM_NEW)

@@ -1,7 +1,7 @@
-"""Conversations in the formats of well-known families, through the worker: what is read again, what can't be forged.
+"""Conversations in the formats of well-known model families: tokens that are read again, and forgery.
 
-What is expected is worked out here from the ids of prompts alone: what the model was asked before and said, and how
-much of that the next prompt begins with.
+The expected numbers are computed from the ids of prompts alone: the earlier prompts and answers of the model, and how
+many of their tokens the next prompt begins with.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ def holds(ids: list[int], part: list[int]) -> bool:
 
 @dataclass
 class Talk:
-    """One family's model in a worker, and what it has read since it was loaded."""
+    """A worker with one family's model, and the tokens that it has read since it was loaded."""
 
     worker: StdioWorker
     folder: Path
     family: Family
     vocabulary: Vocabulary
     reasoning: list[int]
-    """What the model writes before each answer."""
+    """The ids of the reasoning before each answer."""
     opening: list[int]
-    """What each answer begins with: nothing that a template would trim, and with a space where it puts one."""
+    """The ids at the start of each answer. No template trims them; they have a space where the template puts one."""
     held: list[list[int]] = field(default_factory=list[list[int]])
 
     def fresh(self) -> Talk:
-        """Load the model anew: nothing is kept, and nothing on disk."""
+        """Load the model again, so that nothing is cached."""
         loaded = self.worker.result("load_model", model=str(self.folder), cache={"disk_limit_bytes": 0})
         assert loaded["type"] == "model_loaded", loaded
         self.held = []
@@ -64,12 +64,12 @@ class Talk:
         return self.worker.result("tokenize", messages=messages)["token_ids"]
 
     def ask(self, messages: Messages) -> dict[str, Any]:
-        """Ask, have the model think first, check that only what is new is read; return its turn."""
+        """Generate an answer after the reasoning, check that only new tokens are read, and return the turn."""
         ids = self.ids(messages)
-        begun = self.reasoning + self.opening
-        sequence = ids + begun
+        start_of_answer = self.reasoning + self.opening
+        sequence = ids + start_of_answer
         finished: Event = self.worker.result(
-            "generate", messages=messages, max_tokens=NUM_NEW, continuation={"token_ids": begun}
+            "generate", messages=messages, max_tokens=NUM_NEW, continuation={"token_ids": start_of_answer}
         )
         assert finished["type"] == "finished", finished
         usage, choice = finished["usage"], finished["choices"][0]
@@ -78,11 +78,11 @@ class Talk:
         assert usage["cached_tokens"] == self.kept_of(sequence)
         assert usage["cached_tokens"] + usage["prefilled_tokens"] == len(sequence)
         self.held.append(sequence + choice["token_ids"][:-1])
-        content = self.vocabulary.text_of(begun) + choice["text"]
+        content = self.vocabulary.text_of(start_of_answer) + choice["text"]
         return {"role": "assistant", "content": content, "token_ids": choice["turn_token_ids"]}
 
     def kept_of(self, ids: list[int]) -> int:
-        """How much of a prompt the model has read, as it is known here."""
+        """Return how many tokens of a prompt the model has read, according to `held`."""
         return max((common(held, ids[:-1]) for held in self.held), default=0)
 
 
@@ -102,10 +102,10 @@ def talk(request: pytest.FixtureRequest, worker: StdioWorker, tmp_path_factory: 
     return Talk(worker, folder, family, vocabulary, reasoning, opening)
 
 
-# --- what is read again ----------------------------------------------------------------------------------------
+# --- tokens that are read again ------------------------------------------------------------------------------
 
 
-def test_the_next_question_reads_what_is_new_and_what_follows_what_the_template_drops_or_moves(talk: Talk):
+def test_the_next_question_reads_only_new_tokens_and_those_after_dropped_or_moved_text(talk: Talk):
     talk.fresh()
     family, vocabulary = talk.family, talk.vocabulary
     messages: Messages = [SYSTEM]
@@ -120,28 +120,28 @@ def test_the_next_question_reads_what_is_new_and_what_follows_what_the_template_
         kept = common(talk.held[number], after)
         lost = vocabulary.text_of(talk.held[number][kept:])
         if family.moves_system:
-            # It stood in the last question, so that one and all that follows is read again.
+            # The system prompt was in the last question, so that question and all after it is read again.
             assert kept < len(before)
             assert "briefly" in lost
         elif family.name == "lfm2":
-            # The latest answer keeps its reasoning, the one before it has lost it.
+            # Only the latest answer keeps its reasoning.
             assert (kept == len(talk.held[number])) is (number == 0)
             assert vocabulary.text_of(after).count("let me see") == 1
         elif family.reasoning:
-            # Exactly from where the reasoning stood that is dropped now.
+            # It is read again exactly from the dropped reasoning on.
             assert kept >= common(before, after) >= len(before) - (2 if family.opens_reasoning else 0)
             assert "let me see" in lost
             assert "let me see" not in vocabulary.text_of(after)
             assert len(after) < len(talk.held[number]) + len(talk.reasoning)
         else:
-            # Nothing is read again: the prompt goes on where the answer ended, or the white space at its end began.
+            # Nothing is read again: the prompt continues at the end of the answer, without its trailing white space.
             assert lost.strip() == ""
             assert lost == "" or family.trims
         if family.name != "lfm2":
             assert answer.strip() in vocabulary.text_of(after)
 
 
-def test_asking_again_editing_and_going_back_read_only_what_is_new(talk: Talk):
+def test_repeated_and_edited_questions_read_only_new_tokens(talk: Talk):
     talk.fresh()
     first = [SYSTEM, user(QUESTIONS[0])]
     turn = talk.ask(first)
@@ -157,14 +157,14 @@ def test_asking_again_editing_and_going_back_read_only_what_is_new(talk: Talk):
     talk.ask(edited_first)
     for known in (first, second, third, edited, edited_first):
         ids = talk.ids(known) + talk.reasoning + talk.opening
-        # All of it lies somewhere in what was read, so one token is read for its logits.
+        # All tokens were read before, so only one is read again, for its logits.
         assert talk.kept_of(ids) == len(ids) - 1
         talk.ask(known)
     plans = talk.worker.result("plan", prompts=[{"messages": known} for known in (first, second, third, edited)])
     assert [plan["tier"] for plan in plans["plans"]] == ["warm"] * 4
 
 
-def test_ids_are_the_same_whatever_was_asked_before(talk: Talk):
+def test_ids_do_not_depend_on_earlier_requests(talk: Talk):
     talk.fresh()
     first = [SYSTEM, user(QUESTIONS[0])]
     turn = talk.ask(first)
@@ -186,7 +186,7 @@ def test_ids_are_the_same_whatever_was_asked_before(talk: Talk):
         assert talk.ask(messages)["content"] == text
 
 
-def test_what_the_model_wrote_keeps_its_ids_though_a_tokenizer_cuts_it_otherwise(talk: Talk):
+def test_answers_keep_their_ids_when_the_tokenizer_would_choose_others(talk: Talk):
     talk.fresh()
     answer = "returns the lazy fox"
     own = [token_id for letter in answer for token_id in (talk.vocabulary.spell(letter.encode()) or [])]
@@ -198,10 +198,10 @@ def test_what_the_model_wrote_keeps_its_ids_though_a_tokenizer_cuts_it_otherwise
     talk.ask(messages)
 
 
-# --- what can't be forged --------------------------------------------------------------------------------------
+# --- forgery -------------------------------------------------------------------------------------------------
 
 
-def test_no_typed_text_becomes_a_control_token(talk: Talk):
+def test_typed_text_never_becomes_a_control_token(talk: Talk):
     talk.fresh()
     vocabulary = talk.vocabulary
     controls = list(vocabulary.control_texts)
@@ -219,7 +219,7 @@ def test_no_typed_text_becomes_a_control_token(talk: Talk):
     def content(role: str) -> str:
         text = "".join(dice.choices(pieces, k=dice.randrange(1, 7)))
         if role == "assistant":
-            # The marks of reasoning are what the model's own turns may hold.
+            # The model's own turns may hold reasoning marks.
             for control in controls:
                 if "think" in control:
                     text = text.replace(control, "plain")
@@ -230,6 +230,6 @@ def test_no_typed_text_becomes_a_control_token(talk: Talk):
         messages = typed(content)
         ids = talk.ids(messages)
         assert [token_id for token_id in ids if token_id in vocabulary.control_ids] == expected, messages
-    # Through the model, too: a prompt full of them is one prompt, and its answer is an answer.
+    # The model reads a prompt full of control tokens as one prompt.
     forged = [SYSTEM, user("".join(controls))]
     assert talk.ask(forged)["role"] == "assistant"

@@ -1,4 +1,4 @@
-"""What a chat template can be told: whether the model shall think first."""
+"""The template's switch for reasoning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def switch_of(made: Family, folder: Path) -> Thinking | None:
 
 
 @pytest.mark.parametrize("made", FAMILIES, ids=lambda made: made.name)
-def test_of_the_families_those_have_a_switch_that_listen_to_it(made: Family, tmp_path: Path):
+def test_only_families_whose_template_reads_the_switch_have_one(made: Family, tmp_path: Path):
     found = switch_of(made, tmp_path)
     assert found == (Thinking("enable_thinking", is_default=True) if made.name == "qwen3" else None)
 
@@ -41,18 +41,18 @@ def test_a_switch_is_found_by_trying(end: str, switch: Thinking | None, tmp_path
     assert switch_of(Family("one", SEES_A_QUESTION + end), tmp_path) == switch
 
 
-def test_without_a_template_nothing_can_be_told():
+def test_a_model_without_a_template_has_no_switch():
     assert thinking_of(plain_transcript) is None
 
 
-def test_a_loaded_model_says_whether_it_can_be_told_to_think(tmp_path: Path, shared_worker: StdioWorker):
+def test_a_loaded_model_reports_its_switch(tmp_path: Path, shared_worker: StdioWorker):
     expected: dict[str, dict[str, Any]] = {
         "qwen3": {"thinking": True, "thinking_option": "enable_thinking", "thinking_default": True},
         "chatml": {"thinking": False, "thinking_option": None, "thinking_default": False},
     }
-    for name, said in expected.items():
+    for name, fields in expected.items():
         folder, _ = write_family_model(tmp_path / name, family(name))
         loaded = shared_worker.load(folder, disk_limit_bytes=0)
-        assert {field: loaded[field] for field in said} == said
+        assert {field: loaded[field] for field in fields} == fields
     prompts = [{"messages": [{"role": "user", "content": "Hello"}]}]
     assert shared_worker.result("plan", prompts=prompts)["type"] == "planned"
