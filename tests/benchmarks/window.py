@@ -25,6 +25,7 @@ from app.model.store import Store
 from app.model.words import indexed
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
+from tests.app.ui.waiting import is_at_rest
 from tests.benchmarks.measure import Row, alone, meets
 from tests.driver import ROOT
 from worker.protocol import Alternative, Chunk, Token
@@ -185,7 +186,7 @@ class _Bough:
 
     def settle(self) -> None:
         """Wait until all is made that may be needed."""
-        _run_until(lambda: self.window.transcript.is_at_rest)
+        _run_until(lambda: is_at_rest(self.window.transcript))
 
     def blocks_of_an_answer(self) -> list[float]:
         """Let an answer stream to its end; return the blocks of the event loop while it does."""

@@ -101,11 +101,6 @@ class MessageList(SmoothScrollArea):
         """The focused message, or else the last one; None if there are no messages."""
         return self.focused_message_id or (self._ids[-1] if self._ids else None)
 
-    @property
-    def is_at_rest(self) -> bool:
-        """Whether nothing is moving and no view is about to be created."""
-        return not (self._animation.is_moving or self._idle_timer.isActive())
-
     def make_ahead(self) -> None:
         """Start to create spare views when idle; called once the window has been painted."""
         self._makes_ahead = True

@@ -13,6 +13,7 @@ from app.ui.theme import theme
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.hits import occurrences
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.waiting import is_at_rest
 
 _NUM_TURNS = 60
 
@@ -45,7 +46,7 @@ def bar(person: Person, planted: list[int]) -> FindBar:
 
 
 def _settle(person: Person) -> None:
-    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript), timeout=PATIENCE_MS)
 
 
 def _lit(person: Person, message_id: MessageId) -> list[tuple[str, bool]]:

@@ -12,6 +12,7 @@ from app.ui.parts.overlay import Overlay
 from app.ui.parts.popover import Popover
 from app.ui.text.message_text import MessageText
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.waiting import is_at_rest
 
 
 def _focus(person: Person) -> QWidget:
@@ -165,7 +166,7 @@ def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
     _keys(person, "Ctrl+L")
     end = bar.value()
     _keys(person, "PgUp")
-    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest and bar.value() < end, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript) and bar.value() < end, timeout=PATIENCE_MS)
     _keys(person, "PgDown")
     person.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
     assert _focus(person) is person.window.composer.text

@@ -15,6 +15,7 @@ from app.ui.message.message_view import MessageView
 from app.ui.theme import system_scheme, theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.waiting import is_at_rest
 from tests.app.ui.wheel import turn_wheel
 
 _NUM_TURNS = 90
@@ -51,7 +52,7 @@ def transcript(person: Person, planted: list[Conversation]) -> Transcript:
 def _settle(person: Person) -> None:
     """Wait until nothing moves and no view is made any more."""
     transcript = person.window.transcript
-    person.bot.waitUntil(lambda: transcript.is_at_rest, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
 
 
 def _places(transcript: Transcript) -> dict[MessageId, int]:

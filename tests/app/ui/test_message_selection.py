@@ -15,6 +15,7 @@ from app.model.message import MessageId
 from app.ui.message.message_view import MessageView
 from app.ui.parts.qt_workarounds import leave_plain_text_on_clipboard
 from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.waiting import is_at_rest
 
 _NUM_TURNS = 40
 _COMMAND = Qt.KeyboardModifier.ControlModifier
@@ -45,7 +46,7 @@ def ids(person: Person, planted: list[int]) -> list[MessageId]:
 
 
 def _settle(person: Person) -> None:
-    person.bot.waitUntil(lambda: person.window.transcript.is_at_rest, timeout=PATIENCE_MS)
+    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript), timeout=PATIENCE_MS)
 
 
 def _mouse(kind: QEvent.Type, view: MessageView, over: MessageView) -> None:

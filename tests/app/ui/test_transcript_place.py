@@ -12,6 +12,7 @@ from app.model.message import MessageId
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from tests.app.ui.conftest import PATIENCE_MS
+from tests.app.ui.waiting import is_at_rest
 
 _BELOW_PX = 24
 _LONG = "A paragraph of some words.\n\n" * 12
@@ -135,7 +136,7 @@ def test_what_tab_leads_to_is_in_sight_at_the_end_of_a_message_higher_than_the_p
         top = widget.mapTo(transcript.viewport(), QPoint(0, 0)).y()
         return top >= 0 and top + widget.height() <= transcript.viewport().height()
 
-    qtbot.waitUntil(lambda: transcript.is_at_rest, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
     names: list[str] = []
     for key in (*[Qt.Key.Key_Tab] * 4, *[Qt.Key.Key_Backtab] * 3):
         focus = transcript.focusWidget()
@@ -175,7 +176,7 @@ def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gi
     last = transcript.view(transcript.message_ids[-1])
     assert last is not None
     last.text.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: last.text.hasFocus() and is_at_rest(transcript), timeout=PATIENCE_MS)
     transcript.verticalScrollBar().setValue(30)
     other = QWidget()
     qtbot.addWidget(other)
@@ -183,12 +184,12 @@ def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gi
     other.activateWindow()
     qtbot.waitUntil(other.isActiveWindow, timeout=PATIENCE_MS)
     transcript.activateWindow()
-    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: last.text.hasFocus() and is_at_rest(transcript), timeout=PATIENCE_MS)
     assert transcript.verticalScrollBar().value() == 30
     menu = QMenu(transcript)
     menu.addAction("One")
     menu.popup(transcript.mapToGlobal(transcript.rect().center()))
     qtbot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
     menu.close()
-    qtbot.waitUntil(lambda: last.text.hasFocus() and transcript.is_at_rest, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: last.text.hasFocus() and is_at_rest(transcript), timeout=PATIENCE_MS)
     assert transcript.verticalScrollBar().value() == 30

@@ -6,6 +6,7 @@ from PySide6.QtCore import QTimer
 
 from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
+from app.ui.transcript.message_list import MessageList
 
 
 def are_formulas_rendered() -> bool:
@@ -15,3 +16,8 @@ def are_formulas_rendered() -> bool:
 def is_highlighted(document: MarkdownDocument) -> bool:
     timer = document.highlighter.findChild(QTimer)
     return timer is not None and not timer.isActive()
+
+
+def is_at_rest(messages: MessageList) -> bool:
+    """Return whether nothing is moving and no view is about to be created."""
+    return not (messages._animation.is_moving or messages._idle_timer.isActive())  # pyright: ignore[reportPrivateUsage]
