@@ -101,12 +101,12 @@ def open_window(data_dir: Path | None) -> int:
 def _put_back(store: Path, backup: Path) -> Notice:
     """Put a backup in the store's place, which nobody has open now; return what to say of it."""
     from app.model.database import StoreError
-    from app.model.restoring import put_back
+    from app.model.restoring import restore
     from app.notices import Notice
     from worker.sentence import Sentence
 
     try:
-        kept = put_back(store, backup)
+        kept = restore(store, backup)
     except StoreError as error:
         return Notice(error.sentence, "danger")
     return Notice(

@@ -1,4 +1,4 @@
-"""Copies of a store beside it: made with SQLite's own backup, checked, a few of them kept; it knows no conversation."""
+"""Backups of a store: made with SQLite's own backup, checked, and limited in number."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ NUM_KEPT = 7
 NUM_KEPT_OF_OLDER_VERSIONS = 2
 NUM_KEPT_OF_REPLACED = 2
 
-_PAGES_A_STEP = 2000
-_SURELY_LEFT_S = 24 * 3600
-"""Nobody writes as long at one copy: what is unfinished then was left by a program that was killed."""
+_PAGES_PER_STEP = 2000
+_ABANDONED_S = 24 * 3600
+"""An unfinished copy that is older was left by a program that was killed."""
 
 
 class StoppedError(Exception):
-    """The program ends; what was begun is given up."""
+    """The work was cancelled because the program ends."""
 
 
 class NotSoundError(sqlite3.DatabaseError):
-    """A copy does not hold what it should; its text says what is wrong with it."""
+    """A copy is damaged; the text says how."""
 
 
 class Backups:
-    """The backups of one store, in the folder `backups` beside it; a file's name says when it was made (UTC)."""
+    """The backups of one store, in the folder `backups` beside it. A file's name holds the time of the backup (UTC)."""
 
     def __init__(self, store: Path) -> None:
         self.folder = store.parent / "backups"
@@ -39,20 +39,20 @@ class Backups:
         )
 
     def files(self) -> list[Path]:
-        """Return the backups, the newest first."""
+        """Return the backups, newest first."""
         with contextlib.suppress(OSError):
             return sorted((file for file in self.folder.iterdir() if self._named.fullmatch(file.name)), reverse=True)
         return []
 
-    def place_for_replaced(self) -> Path:
-        """Where a store goes in whose place a backup is put: what is deleted later is deleted there, too."""
+    def path_for_replaced(self) -> Path:
+        """Return the path for a store that a backup replaces. Messages deleted later are deleted there, too."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}-replaced.sqlite3"
 
     def newest_time(self) -> datetime | None:
-        """When the newest backup of this version was made; None where there is none.
+        """Return the time of the newest backup of this version; None if there is none.
 
-        A clock may have been wrong: what was made later than now does not count.
+        Backups from the future, made with a wrong clock, do not count.
         """
         for file in self.files():
             named = self._named.fullmatch(file.name)
@@ -70,21 +70,22 @@ class Backups:
         before_version: int | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> Path:
-        """Copy what `source` has, check the copy, and remove the oldest. Raises `sqlite3.Error`, `OSError`.
+        """Copy the database `source`, check the copy, and remove the oldest backups. Return the new file.
 
-        `before_version`: the version that the store is about to be brought to. Raises `NotSoundError` where the copy,
-        and so the store, is damaged: the older copies stay.
+        `before_version` is the version that the store will be migrated to; None for a daily backup. Raises
+        `sqlite3.Error`, `OSError`, and `NotSoundError` if the copy, and so the store, is damaged; older backups then
+        stay.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         label = "" if before_version is None else f"-before-version-{before_version}"
         file = self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{label}.sqlite3"
         part = file.with_suffix(".part")
         try:
-            # What people wrote is in it.
+            # Only the user may read what the user wrote.
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             with contextlib.closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 _copy(source, copy, is_stopped)
-                # One file alone, without a log beside it.
+                # Keep it a single file, without a log beside it.
                 copy.execute("PRAGMA journal_mode = DELETE")
                 refuse_unsound(copy, is_stopped)
             _sync(part)
@@ -93,15 +94,15 @@ class Backups:
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        self._remove_the_oldest(but=file)
-        self._remove_unfinished(datetime.now(UTC).timestamp() - _SURELY_LEFT_S)
+        self._remove_oldest(but=file)
+        self._remove_unfinished(datetime.now(UTC).timestamp() - _ABANDONED_S)
         return file
 
-    def without(
+    def erase(
         self, message_ids: Iterable[int], conversation_ids: Iterable[int], is_stopped: Callable[[], bool]
     ) -> None:
-        """Take messages and conversations out of every backup, so that nothing of them is left in their bytes."""
-        # First what is unfinished, of a killed program or of one that began before this was deleted: it gives that up.
+        """Remove messages and conversations from every backup, without a trace in the files' bytes."""
+        # Remove unfinished copies first. A program that is still writing one, begun before the deletion, gives it up.
         self._remove_unfinished()
         messages = [(number,) for number in message_ids]
         conversations = [(number,) for number in conversation_ids]
@@ -109,11 +110,11 @@ class Backups:
             if is_stopped():
                 raise StoppedError
             try:
-                _take_out(file, messages, conversations, is_stopped)
+                _erase_from(file, messages, conversations, is_stopped)
             except sqlite3.DatabaseError as error:
                 if error.sqlite_errorname not in {"SQLITE_CORRUPT", "SQLITE_CORRUPT_VTAB", "SQLITE_NOTADB"}:
                     raise
-                # It could not be put in the store's place either.
+                # A damaged backup could not be restored either.
                 _remove(file)
 
     def _remove_unfinished(self, before_s: float = math.inf) -> None:
@@ -122,7 +123,7 @@ class Backups:
                 if file.stat().st_mtime < before_s:
                     file.unlink(missing_ok=True)
 
-    def _remove_the_oldest(self, but: Path) -> None:
+    def _remove_oldest(self, but: Path) -> None:
         older = [file for file in self.files() if "-before-" in file.name]
         replaced = [file for file in self.files() if "-replaced" in file.name]
         plain = [file for file in self.files() if file not in older and file not in replaced]
@@ -134,19 +135,19 @@ class Backups:
 
 def _remove(file: Path) -> None:
     file.unlink(missing_ok=True)
-    # A store that could not be used any more was replaced with its log.
+    # A store that could not be opened was replaced together with its log.
     file.with_name(f"{file.name}-wal").unlink(missing_ok=True)
 
 
 def refuse_unsound(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> None:
-    """Raise `NotSoundError` where a database is damaged. It takes a second for some hundred megabytes."""
+    """Raise `NotSoundError` if a database is damaged. This takes a second for a few hundred megabytes."""
     with _stoppable(connection, is_stopped):
         try:
-            said = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
+            result = [row[0] for row in connection.execute("PRAGMA quick_check(1)")]
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            said = [str(error)]
-    if said != ["ok"]:
-        raise NotSoundError("; ".join(said).splitlines()[0])
+            result = [str(error)]
+    if result != ["ok"]:
+        raise NotSoundError("; ".join(result).splitlines()[0])
 
 
 def _copy(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Callable[[], bool]) -> None:
@@ -154,16 +155,16 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, is_stopped: Ca
         if is_stopped():
             raise StoppedError
 
-    # As one reads, what others write meanwhile does not make it begin again.
+    # Inside a read transaction, writes of other programs do not restart the backup.
     source.execute("BEGIN")
     try:
         source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        source.backup(target, pages=_PAGES_A_STEP, progress=on_step, sleep=0)
+        source.backup(target, pages=_PAGES_PER_STEP, progress=on_step, sleep=0)
     finally:
         source.execute("ROLLBACK")
 
 
-def _take_out(
+def _erase_from(
     file: Path,
     messages: Iterable[tuple[int]],
     conversations: Iterable[tuple[int]],

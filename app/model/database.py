@@ -1,7 +1,7 @@
-"""A SQLite file, opened safely and changed whole or not at all; its errors are sentences. It knows no conversation.
+"""A SQLite file with transactions, and with errors as sentences. Independent of conversations.
 
-A file that can't be opened as it should be is opened read-only, or what can be had in its place is: a copy in memory
-that is brought up to date there, the newest sound backup, in the end nothing. The file itself is never written then.
+A file that can't be opened normally is opened read-only. If necessary, a migrated copy in memory is used instead, or
+the newest sound backup, or an empty database. The file itself is then never written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _IN_USE = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _NOT_ALLOWED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 
 _WAL_PAGES = 8000
-"""How long the log may get before a write copies it into the file itself; a thread of its own does so before."""
+"""At this length, a write copies the log into the file; `Upkeep` usually does it earlier, in the background."""
 
 
 class StoreError(SentenceError):
@@ -35,23 +35,23 @@ class DamagedError(StoreError):
 
 
 class SearchIndexError(StoreError):
-    """What is damaged is the search index alone, which can be made again."""
+    """Only the search index is damaged, which can be rebuilt."""
 
 
 class Database:
-    """One connection. Every method raises `StoreError`; none leaves half a change."""
+    """One connection. Every method raises `StoreError`, and none leaves half a change."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, why_read_only: Sentence | None = None) -> None:
-        """Use `open` or `open_read_only`. `why_read_only`: what whoever wants to write is told."""
+        """Call `open` or `open_read_only` instead. `why_read_only` is the reason given to writers; None if writable."""
         self._path = path
         self._connection = connection
         self.why_read_only = why_read_only
-        # What a broken disk made of a text is better read than refused.
+        # Read text that a broken disk has damaged, rather than refuse it.
         connection.text_factory = _decoded
 
     @classmethod
     def open(cls, path: Path, patience_ms: int) -> Database:
-        """Open the file, made anew where there is none; `patience_ms`: how long to wait for another program."""
+        """Open the file, or create it. `patience_ms` is the time to wait for another program."""
         with _saying_why(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
@@ -60,7 +60,7 @@ class Database:
                 _refuse_what_is_not_ours(path, connection)
                 set_up(connection)
                 if version_of(connection) == 0:
-                    # In a new file nothing can be lost yet: nobody waits until it is on the disk.
+                    # A new file has nothing to lose yet, so don't wait for the disk.
                     connection.execute("PRAGMA synchronous = OFF")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
@@ -75,7 +75,7 @@ class Database:
 
     @classmethod
     def open_read_only(cls, path: Path, why: Sentence) -> Database:
-        """Open what can be read of the file, or of its backups; `why` it can't be opened as it should be."""
+        """Open what can be read of the file or of its backups. `why` says why it can't be opened normally."""
         for connection in _readable(path):
             return cls(path, connection, Sentence("{why} You can still read your conversations.", why=why))
         for backup in Backups(path).files():
@@ -96,12 +96,12 @@ class Database:
             return self._connection.execute(query, parameters).fetchall()
 
     def each(self, query: str, parameters: Sequence[object] = ()) -> Generator[tuple[Any, ...]]:
-        """Yield all rows of a query, of which only one at a time is needed: the garbage collector has less to do."""
+        """Yield the rows of a query one at a time, which is less work for the garbage collector."""
         with _saying_why(self._path):
             yield from self._connection.execute(query, parameters)
 
     def write(self, statement: str, parameters: Sequence[object] = ()) -> int:
-        """Change something within a transaction; return the id of the row that an INSERT made."""
+        """Execute a statement in a transaction. Return the id of the row that an INSERT added."""
         with _saying_why(self._path):
             return self._connection.execute(statement, parameters).lastrowid or 0
 
@@ -111,9 +111,9 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
-        """Change everything inside or nothing; the change survives the death of this program.
+        """Make all changes inside the block, or none. They survive the death of this program.
 
-        Inside another transaction it is a part of that one.
+        Inside another transaction it becomes part of that one.
         """
         if self._connection.in_transaction:
             yield
@@ -126,13 +126,13 @@ class Database:
                 yield
                 self._connection.execute("COMMIT")
             finally:
-                # SQLite itself has rolled back already where the disk is full.
+                # On a full disk, SQLite has already rolled back.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:
-        """Make a transaction that is on the disk when it ends, even if the power fails then."""
+        """Make a transaction that is on the disk when it ends, so that it survives a power failure."""
         if self._connection.in_transaction:
             yield
             return
@@ -146,11 +146,11 @@ class Database:
 
 
 def set_up(connection: sqlite3.Connection) -> None:
-    """Say how a connection that writes is to work."""
+    """Configure a connection that writes."""
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA fullfsync = ON")
-    # What is deleted is gone: its bytes are overwritten.
+    # Overwrite the bytes of deleted rows.
     connection.execute("PRAGMA secure_delete = ON")
 
 
@@ -170,11 +170,11 @@ def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _readable(path: Path) -> Generator[sqlite3.Connection]:
-    """Connections that can read a file, each tried once; whoever takes one has it."""
+    """Yield connections that can read a file. The caller owns the one that it takes."""
     wal = path.with_name(f"{path.name}-wal")
     uris = [f"{path.absolute().as_uri()}?mode=ro"]
     with contextlib.suppress(OSError):
-        # Where nothing can be written beside a file, SQLite reads it only if it is told that nobody else writes.
+        # If no files can be created beside it, SQLite reads a file only if it is declared immutable.
         if not wal.exists() or wal.stat().st_size == 0:
             uris.append(f"{path.absolute().as_uri()}?immutable=1")
     for uri in uris:
@@ -189,7 +189,7 @@ def _readable(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connection:
-    """A connection that may not write and has all our tables: the one given, or a copy in memory."""
+    """Return a read-only connection with all tables: the given one, or one to a migrated copy in memory."""
     if not path.stat().st_size:
         raise StoreError(Sentence("{path} is empty.", path=path))
     if application_of(connection) != APPLICATION_ID:
@@ -200,7 +200,7 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         connection.close()
         connection = memory
         migrate(connection)
-    # A newer version may have other tables; these are what there must be.
+    # A newer version may have other tables, but these are required.
     for table in ("conversation", "choice", "message", "piece"):
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
     connection.execute("SELECT count(*) FROM conversation WHERE trashed_ms IS NULL").fetchall()
@@ -243,10 +243,10 @@ def _saying_why(path: Path) -> Generator[None]:
 
 @contextlib.contextmanager
 def _one_at_a_time(folder: Path) -> Generator[None]:
-    """Let nobody else open a file here meanwhile: SQLite has no patience where it changes the journal's mode."""
+    """Keep other programs from opening a file here, because SQLite does not wait when it changes the journal mode."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        # A file system may know no locks.
+        # Some file systems have no locks.
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -277,7 +277,7 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
                 path=path,
             )
         )
-    # SQLite quotes a broken schema in what it says, and Python can't read that.
+    # SQLite quotes a damaged schema in its message, which Python can't decode.
     if name in _DAMAGED or isinstance(error, UnicodeDecodeError):
         kind = SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError
         return kind(

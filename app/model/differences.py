@@ -1,8 +1,7 @@
-"""Where two texts differ, word by word; scripts that write no spaces are compared by the character.
+"""Word-by-word differences of two texts. Scripts without spaces are compared character by character.
 
-Words that stand once in each text, in the same order, are what the two have in common for certain (patience diff, after
-Bram Cohen); between them the longest common subsequence is sought. Where that would take long, because nothing stands
-there but what is everywhere, the whole stretch counts as changed.
+Words that occur once in each text, in the same order, are matched first (patience diff, after Bram Cohen). Between them
+the longest common subsequence is found. If that would take too long, the whole stretch counts as changed.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ _UNSPACED = (
 _WORD = re.compile(rf"[{_UNSPACED}]|\s+|[^\W{_UNSPACED}]+|.")
 _JOINER = "\u200d"
 _MAX_CELLS = 60_000
-"""How much is compared with how much between two words that are known to be the same: so many pairs at most."""
+"""The most pairs of words that are compared between two matches."""
 _MAX_ALL_CELLS = 600_000
-"""And in all; that takes a tenth of a second."""
+"""The most pairs in all, which takes a tenth of a second."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of both texts: the same in both, or what stands in the one where the other has something else."""
+    """A stretch of both texts, equal or different."""
 
     left: str
     right: str
@@ -39,25 +38,28 @@ class Stretch(NamedTuple):
 
 
 def differences(left: str, right: str) -> list[Stretch]:
-    """Return both texts in stretches, those that are the same and those that differ in turn.
+    """Return both texts as stretches that are equal and different in turn.
 
-    The left sides of all stretches are the left text, the right sides the right one.
+    The left sides add up to the left text, and the right sides to the right text.
     """
     one, other = words(left), words(right)
     found: list[Stretch] = []
     begin, opposite = 0, 0
-    for place, at, length in (*_runs(one, other), (len(one), len(other), 0)):
-        if place > begin or at > opposite:
-            found.append(Stretch("".join(one[begin:place]), "".join(other[opposite:at])))
+    for start, at, length in (*_runs(one, other), (len(one), len(other), 0)):
+        if start > begin or at > opposite:
+            found.append(Stretch("".join(one[begin:start]), "".join(other[opposite:at])))
         if length:
-            same = "".join(one[place : place + length])
+            same = "".join(one[start : start + length])
             found.append(Stretch(same, same))
-        begin, opposite = place + length, at + length
+        begin, opposite = start + length, at + length
     return list(_tidied(found))
 
 
 def words(text: str) -> list[str]:
-    """Cut a text into words, blanks, signs and characters; marks stay with what they belong to."""
+    """Split a text into words, white space, punctuation and single characters.
+
+    Combining marks stay with their letter.
+    """
     found: list[str] = []
     for match in _WORD.finditer(text):
         word = match[0]
@@ -70,7 +72,7 @@ def words(text: str) -> list[str]:
 
 
 def _tidied(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
-    """Join changes that only blanks or signs part: nobody reads them as two."""
+    """Join changes that only white space or punctuation separates, because a reader sees them as one."""
     pending: Stretch | None = None
     joint = ""
     for stretch in stretches:
@@ -93,7 +95,7 @@ def _tidied(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
 
 
 def _runs(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int]]:
-    """Return what both have in common, in order: where it begins in each, and how long it is."""
+    """Return the common runs in order: the start in each text, and the length in words."""
     pairs: list[tuple[int, int]] = []
     budget = _MAX_ALL_CELLS
     waiting = [(0, len(one), 0, len(other))]
@@ -132,32 +134,34 @@ def _joined(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
 
 
 def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
-    """Return places at which both surely have the same: of words, else of three words, that stand once in each."""
+    """Return the positions of words, or else of three words in a row, that occur once in each text."""
     for length in (1, 3):
-        places, places_there = _unique(one, length), _unique(other, length)
-        common = [(places[words], places_there[words]) for words in places if words in places_there]
+        starts, starts_there = _unique(one, length), _unique(other, length)
+        common = [(starts[words], starts_there[words]) for words in starts if words in starts_there]
         if common:
             return _longest_rising(common)
     return []
 
 
 def _unique(words: Sequence[str], length: int) -> dict[tuple[str, ...], int]:
-    """Where so many words stand that do so once, in order; blanks alone are not counted."""
-    places: dict[tuple[str, ...], int] = {}
+    """Return the positions of all sequences of `length` words that occur once and do not begin with white space."""
+    starts: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
-    for place in range(len(words) - length + 1):
-        some = tuple(words[place : place + length])
-        if some in places:
+    for start in range(len(words) - length + 1):
+        some = tuple(words[start : start + length])
+        if some in starts:
             twice.add(some)
         elif some[0].strip():
-            places[some] = place
-    return {some: place for some, place in places.items() if some not in twice}
+            starts[some] = start
+    return {some: start for some, start in starts.items() if some not in twice}
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the most pairs whose second numbers rise; their first ones do (patience sorting)."""
+    """Return the longest subsequence of pairs with rising second numbers; the first ones rise already.
+
+    This is patience sorting: `tops[n]` is the smallest number on which a subsequence of n + 1 pairs can end.
+    """
     tops: list[int] = []
-    """The least number on which so many can end."""
     indexes: list[int] = []
     before: list[int] = []
     for index, (_, at) in enumerate(pairs):
@@ -177,7 +181,7 @@ def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _longest_common(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the longest common subsequence of two short texts, as pairs of places."""
+    """Return the longest common subsequence of two short texts, as pairs of positions."""
     lengths = [[0] * (len(other) + 1)]
     for word in reversed(one):
         below, row = lengths[-1], [0]

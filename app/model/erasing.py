@@ -1,7 +1,7 @@
-"""Deleting what was marked to go for good, some messages at a time, so that whoever else writes is not kept waiting.
+"""Permanently deletes marked messages, a few at a time, so that other programs can write in between.
 
-A marked message was pruned at the time 0: it and all below it is out of everybody's sight, and nobody brings it back.
-What is deleted is noted in `erased`, until nothing made of it is left either.
+A marked message has the pruning time 0: it and everything below it is hidden and can't be restored. Deleted messages
+are noted in the table `erased` until all copies of them are gone, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.model.reach import in_sight
 MARK = 0
 
 _SLICE = 250
-"""Messages that are deleted at a time: some ten milliseconds, most of them the search index's."""
+"""Messages deleted at a time. This takes some ten milliseconds, mostly for the search index."""
 
 MARKED = """
 WITH RECURSIVE marked (id) AS (
@@ -25,17 +25,17 @@ WITH RECURSIVE marked (id) AS (
 )
 SELECT id FROM marked
 """
-"""All that is out of sight for good; those above come before those below them."""
-_BEGINNING_THERE = "root_id IN (SELECT value FROM json_each(?1))"
+"""All marked messages and their descendants, parents before children."""
+_ROOTED_THERE = "root_id IN (SELECT value FROM json_each(?1))"
 
 
 def delete_marked(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> int:
-    """Delete them, the lowest first, until all are gone or this is to stop; return how many went."""
+    """Delete all marked messages, children first, or until stopped. Return how many were deleted."""
     marked = [row[0] for row in connection.execute(MARKED)]
     if not marked:
         return 0
-    # A conversation that begins there after all, by another program's doing, keeps what it shows.
-    shown = connection.execute(f"{in_sight(_BEGINNING_THERE)} SELECT id FROM reached", (json.dumps(marked),))
+    # If another program has started a conversation there meanwhile, it keeps what it shows.
+    shown = connection.execute(f"{in_sight(_ROOTED_THERE)} SELECT id FROM reached", (json.dumps(marked),))
     kept = {row[0] for row in shown}
     doomed = [message_id for message_id in reversed(marked) if message_id not in kept]
     for start in range(0, len(doomed), _SLICE):
@@ -44,7 +44,7 @@ def delete_marked(connection: sqlite3.Connection, is_stopped: Callable[[], bool]
         try:
             _delete(connection, doomed[start : start + _SLICE])
         except sqlite3.IntegrityError:
-            # Where links go in circles, no message is the lowest.
+            # With circular links, no order deletes children first.
             _delete(connection, doomed[start:])
             break
     return len(doomed)

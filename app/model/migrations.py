@@ -1,4 +1,4 @@
-"""The store's schema, as the ordered list of steps that lead to it; `PRAGMA user_version` counts those done."""
+"""The store's schema, as an ordered list of migrations. `PRAGMA user_version` is the number of those applied."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
-    """Bring a database up to date, whole or not at all, even where another program is about to do the same."""
+    """Apply the missing migrations in one transaction, even if another program tries the same."""
     steps = MIGRATIONS if steps is None else steps
     if version_of(database) == len(steps):
         return
@@ -171,13 +171,13 @@ def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) ->
 
 
 def version_of(database: sqlite3.Connection) -> int:
-    """Return how many steps a database has behind it."""
+    """Return how many migrations were applied to a database."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     return version
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Cut a script up: `executescript` would commit first."""
+    """Split a script into statements, because `executescript` would commit first."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

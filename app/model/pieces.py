@@ -1,4 +1,4 @@
-"""What streams into messages since they were written whole, so that a long one is not written again with each word."""
+"""Streamed text that was not yet joined with its message, so that a long message is not rewritten with each word."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _drawn_of = msgspec.json.Decoder(tuple[Drawn, ...])
 
 
 class Grown(Struct):
-    """What a message has grown by."""
+    """The text and tokens that a message has grown by."""
 
     text: str = ""
     drawn: tuple[Drawn, ...] | None = ()
-    """None: the tokens of it are not all known."""
+    """None means that not all tokens of the text are known."""
 
     def onto(self, message: Message) -> Message:
-        """Return a message as it was written, with this at its end."""
+        """Return the stored message with this appended."""
         record = message.record
         if record is not None:
             is_known = self.drawn is not None and (record.token_ids or not message.text)
@@ -31,13 +31,13 @@ class Grown(Struct):
 
 
 class Pieces:
-    """The table of them in one store. Methods raise `StoreError`."""
+    """The table of pieces in one store. Methods raise `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def append(self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] = _NOTHING) -> None:
-        """Write what has streamed into messages since the last time; `drawn`: the tokens of it, where known."""
+        """Write the text streamed since the last call, and its tokens as far as they are known."""
         with self._database.transaction():
             self._database.write_many(
                 "INSERT INTO piece (message_id, text, tokens) SELECT id, ?, ? FROM message WHERE id = ?",
@@ -48,7 +48,7 @@ class Pieces:
             )
 
     def read(self) -> dict[MessageId, Grown]:
-        """Return what messages have grown by since they were written whole."""
+        """Return what each message has grown by since it was last written as a whole."""
         found: dict[MessageId, Grown] = {}
         for message_id, text, tokens in self._database.rows("SELECT message_id, text, tokens FROM piece ORDER BY id"):
             grown = found.setdefault(message_id, Grown())

@@ -1,4 +1,4 @@
-"""Whether other programs have the same conversations open, told by a lock that ends with the process that holds it."""
+"""A file lock that tells whether other programs have the same store open. It ends with its process."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 
 class Presence:
-    """This program's presence, from now until it is closed."""
+    """This program's shared lock, held until `close`."""
 
     def __init__(self, path: Path) -> None:
-        """`path`: the lock's file, made where there is none. Raises `OSError`."""
+        """Take the lock on the file `path`, which is created if missing. Raises `OSError`."""
         self._file = path.open("ab")
         self._share()
 
@@ -21,20 +21,20 @@ class Presence:
 
     @contextlib.contextmanager
     def alone(self) -> Generator[bool]:
-        """Tell whether no other program is here; where none is, none comes in meanwhile."""
+        """Yield whether no other program has the store open. If so, no other can open it inside the block."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             is_alone = False
         except OSError:
-            # A file system without locks; who would share it then?
+            # The file system has no locks, so another program is unlikely.
             is_alone = True
         else:
             is_alone = True
         try:
             yield is_alone
         finally:
-            # Also where it failed: asking for more may have given up what there was.
+            # Take the shared lock again even after a failure, which may have released it.
             self._share()
 
     def _share(self) -> None:

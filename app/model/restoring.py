@@ -1,4 +1,4 @@
-"""The backups of a store as a person sees them, and one of them put in the store's place; it knows no message."""
+"""The list of a store's backups, and restoring one of them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from worker.sentence import Sentence
 
 State: TypeAlias = Literal["unknown", "sound", "damaged"]
 Reason: TypeAlias = Literal["daily", "update", "restore"]
-"""Why a backup was made: before the store was brought up to date, or in its place came another one."""
+"""Why a backup was made: daily, before a migration, or because a backup replaced this store."""
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """One file; what is in it is known once it was looked at."""
+    """One backup. Its state and number of conversations are known once it was checked."""
 
     file: Path
     made_ms: int
@@ -36,19 +36,19 @@ class Backup(Struct, frozen=True, kw_only=True):
 
 
 def listed(store: Path) -> Generator[list[Backup], None, list[Backup]]:
-    """Return the backups of a store, the newest first; yield them as they are looked at, one after the other."""
+    """Return the backups of a store, newest first. Yield the list after each one was checked."""
     found = [backup for file in Backups(store).files() if (backup := _seen(file)) is not None]
     yield list(found)
-    for place, backup in enumerate(found):
-        found[place] = _looked_at(backup)
+    for index, backup in enumerate(found):
+        found[index] = _checked(backup)
         yield list(found)
     return found
 
 
-def put_back(store: Path, backup: Path) -> Path:
-    """Put a sound backup in the place of a store that nobody has open; return where that one lies now.
+def restore(store: Path, backup: Path) -> Path:
+    """Replace a store that no program has open by a sound backup. Return the new path of the replaced store.
 
-    Raises `StoreError`; then everything is as it was.
+    Raises `StoreError`; then nothing has changed.
     """
     try:
         presence = Presence(store.with_suffix(".lock"))
@@ -60,7 +60,7 @@ def put_back(store: Path, backup: Path) -> Path:
                         "Close it, then restore the backup again."
                     )
                 )
-            return _exchanged(store, backup)
+            return _replace(store, backup)
     except (OSError, sqlite3.Error) as error:
         raise StoreError(
             Sentence(
@@ -71,17 +71,17 @@ def put_back(store: Path, backup: Path) -> Path:
         ) from error
 
 
-def _exchanged(store: Path, backup: Path) -> Path:
+def _replace(store: Path, backup: Path) -> Path:
     with contextlib.closing(_opened(backup)) as connection:
         refuse_unsound(connection)
     _write_log_into(store)
-    kept = Backups(store).place_for_replaced()
+    kept = Backups(store).path_for_replaced()
     new = store.with_name(f".{kept.name}")
     try:
         shutil.copyfile(backup, new)
         new.chmod(0o600)
         _sync(new)
-        # All that is there is under its new name, too, before anything is taken away.
+        # Link the old files under their new names before any is removed.
         for end in ("", "-wal"):
             if _beside(store, end).exists() and (not end or _beside(store, end).stat().st_size):
                 _link(_beside(store, end), _beside(kept, end))
@@ -108,7 +108,7 @@ def _seen(file: Path) -> Backup | None:
     return None
 
 
-def _looked_at(backup: Backup) -> Backup:
+def _checked(backup: Backup) -> Backup:
     try:
         with contextlib.closing(_opened(backup.file)) as connection:
             refuse_unsound(connection)
@@ -119,12 +119,12 @@ def _looked_at(backup: Backup) -> Backup:
 
 
 def _opened(backup: Path) -> sqlite3.Connection:
-    # Nobody writes there: nothing is put beside it.
+    # No program writes to a backup, so SQLite needs no files beside it.
     return sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
 
 
 def _write_log_into(store: Path) -> None:
-    """Let the file itself have all that was written, if it can still be used."""
+    """Write the log into the store's file, if it can still be opened."""
     if store.exists():
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(store)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -138,7 +138,7 @@ def _link(file: Path, new: Path) -> None:
     try:
         os.link(file, new)
     except OSError:
-        # A file system without links.
+        # The file system has no hard links.
         shutil.copyfile(file, new)
         _sync(new)
 

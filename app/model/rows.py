@@ -1,4 +1,4 @@
-"""Rows of the store's tables as messages and conversations; what can't be read is said and stood in for."""
+"""Converts rows of the store's tables to messages and conversations, with replacements for unreadable ones."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def encoded(record: Record | None) -> bytes | None:
 
 
 def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
-    """Return the message of a row, as far as it can be read, and what is wrong with it (None: nothing)."""
+    """Return the message of a row as far as it can be read, and a sentence about the problem, or None."""
     message_id, parent_id, role, text, state, created_ms, found, name, starred_ms, pinned_ms = row
-    trouble = None
+    problem = None
     record = None
     try:
         record = None if found is None else _record_of.decode(found)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
-        trouble = Sentence(
+        problem = Sentence(
             "The record of how message {message} was made can't be read. Its text is intact.", message=str(message_id)
         )
     if role not in _ROLES or state not in _STATES:
-        trouble = Sentence(
+        problem = Sentence(
             "Message {message} has an unknown type ({role}, {state}). Its text is intact.",
             message=str(message_id),
             role=role,
             state=state,
         )
         role, state = role if role in _ROLES else "assistant", state if state in _STATES else "complete"
-    # A broken page has anything in its columns.
+    # A damaged page may have any value in its columns.
     if not isinstance(text, str) or not isinstance(parent_id, int | None):
         return unreadable(message_id, parent_id if isinstance(parent_id, int) else None)
     message = Message(
@@ -57,22 +57,22 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
         starred_ms=starred_ms if isinstance(starred_ms, int) else None,
         pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
     )
-    return message, trouble
+    return message, problem
 
 
 def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, Sentence]:
     """Return what stands for a message of which only its place is known, and what to tell of it."""
-    trouble = Sentence(
+    problem = Sentence(
         "Message {message} can't be read because this part of the file is damaged. The other messages are intact.",
         message=str(message_id),
     )
-    record = with_error(None, trouble)
+    record = with_error(None, problem)
     role = "root" if parent_id is None else "assistant"
-    return Message(id=message_id, parent_id=parent_id, role=role, text="", state="failed", record=record), trouble
+    return Message(id=message_id, parent_id=parent_id, role=role, text="", state="failed", record=record), problem
 
 
 def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
-    """Return the conversations of rows, but for those that can't be told from what a broken page has."""
+    """Return the conversations of rows, without those on damaged pages."""
     conversations: list[Conversation] = []
     for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms in rows:
         if not isinstance(name, str) or not isinstance(root_id, int):

@@ -1,4 +1,4 @@
-"""Finding messages by their text, in every branch; it changes nothing but the index, which can be made again."""
+"""Full-text search over the messages of all branches. It changes nothing but the index, which can be rebuilt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.model.thoughts import without_marks
 from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
-"""Of what answers a question the newest are ranked, so that a letter that stands in every message is no matter."""
+"""Only the newest matches are ranked, so that a letter that is in every message stays cheap."""
 
 _MAX_ID = 2**63 - 1
 
@@ -29,11 +29,11 @@ WITH RECURSIVE line (id) AS (
 
 
 class Filters(Struct, frozen=True, kw_only=True):
-    """Which messages are looked at; None: all."""
+    """Limits a search. None means no limit."""
 
     role: Role | None = None
     model: str | None = None
-    """A part of its name."""
+    """A part of the model's name."""
     is_starred: bool | None = None
     is_pinned: bool | None = None
     since_ms: int | None = None
@@ -45,22 +45,22 @@ NO_FILTERS = Filters()
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """A message that was found, and the branch that it lies on."""
+    """A matching message and its branch."""
 
     message: Message
     conversation: Conversation
     path: tuple[MessageId, ...]
-    """The way from the topmost message down to it."""
+    """The ids from the topmost message down to it."""
     version: int
-    """Which of its siblings it is, from 1."""
+    """Its number among its siblings, from 1."""
     num_versions: int
     excerpt: str
     marks: tuple[tuple[int, int], ...]
-    """Where in the excerpt the words stand that were looked for."""
+    """The start and end of each matching word in the excerpt."""
 
 
 class Search:
-    """Looks into one store."""
+    """Searches one store."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -83,7 +83,7 @@ class Search:
             return []
         hits: list[Hit] = []
         number, before = _NUM_RANKED, _MAX_ID
-        # What lies in the trash is passed over; where that is much, older ones are looked at, too.
+        # Messages in the trash are skipped. If they are many, look at more and older messages.
         while len(hits) < limit:
             found = self._found(question, filters, number, before)
             for start in range(0, len(found), step := max(limit, len(found) // 20)):
@@ -96,20 +96,20 @@ class Search:
         return hits[:limit]
 
     def rebuild(self) -> None:
-        """Make the index again, from the messages."""
+        """Rebuild the index from the messages."""
         try:
             with self._database.transaction():
                 self._database.write(_REBUILD)
         except (SearchIndexError, DamagedError):
             with self._database.transaction():
-                # What an empty index consists of: without that, FTS5 does not even begin again.
+                # Write an empty index by hand, because FTS5 can't rebuild a damaged one.
                 for table in ("data", "idx", "docsize"):
                     self._database.write(f"DELETE FROM message_text_{table}")
                 self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
                 self._database.write(_REBUILD)
 
     def _found(self, question: Question, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
-        """The ids of the newest that answer and were made before another one, the best first."""
+        """Return the ids of the newest `number` matches below the id `before`, best first."""
         where, parameters = _conditions(question, filters)
         if not question.match:
             query = (
@@ -117,7 +117,7 @@ class Search:
                 "ORDER BY id DESC LIMIT ?"
             )
             return [row[0] for row in self._database.rows(query, (before, *parameters, number))]
-        # The index alone knows the order; what it finds is looked up one by one.
+        # Only the index has the order, so its matches are joined one by one.
         joined = "message_text CROSS JOIN message ON message.id = message_text.rowid" if where else "message_text"
         newest = self._database.rows(
             f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid < ? {where} "
@@ -160,7 +160,7 @@ class Search:
         hits: list[Hit] = []
         for message_id in ids:
             path = _path(message_id, parents)
-            # The one whose own part the message is in; the last used where there are several.
+            # Choose the conversation whose own part has the message; of several, the last used.
             conversation = _nearest(path, conversations, pruned) or self._forked_below(message_id, filters)
             if conversation is None or message_id not in messages:
                 continue
@@ -181,7 +181,7 @@ class Search:
         return hits
 
     def _conversations(self, numbers: str, filters: Filters) -> dict[MessageId, Conversation]:
-        """Those that begin at these messages or above, by their roots."""
+        """Return the conversations that begin at these messages or above them, by their roots."""
         rows = self._database.rows(
             f"{_LINE} SELECT {CONVERSATION_COLUMNS} FROM conversation "
             "WHERE root_id IN (SELECT id FROM line) AND trashed_ms IS NULL AND (?2 IS NULL OR id = ?2) "
@@ -191,7 +191,7 @@ class Search:
         return {conversation.root_id: conversation for conversation in conversations_in(rows)}
 
     def _forked_below(self, message_id: MessageId, filters: Filters) -> Conversation | None:
-        """The last used conversation that has a message in the past that it shares."""
+        """Return the last used conversation with this message in its shared past."""
         rows = self._database.rows(
             "WITH RECURSIVE below (id) AS (SELECT ?1 UNION SELECT message.id FROM message JOIN below "
             f"ON message.parent_id = below.id) SELECT {CONVERSATION_COLUMNS} "
@@ -225,7 +225,7 @@ def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
 def _nearest(
     path: list[MessageId], conversations: dict[MessageId, Conversation], pruned: set[MessageId]
 ) -> Conversation | None:
-    """The conversation whose own part the end of a path is in, and in sight."""
+    """Return the conversation whose own, visible part contains the end of a path; None if there is none."""
     for upper in reversed(path):
         if upper in conversations:
             return conversations[upper]

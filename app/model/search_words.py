@@ -1,8 +1,8 @@
-"""What is typed into a search: words to look for, and words that say where; it knows no database.
+"""Search queries with filters such as `from:you`. Independent of the database.
 
     heap is:starred is:pinned from:you model:guide after:2026-01-31 before:2026-03-01
 
-Whatever is no such word, or says nothing that is known, is looked for as it stands.
+All other words, and filters with unknown values, are searched for as text.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ Key: TypeAlias = Literal["from", "model", "is", "after", "before"]
 KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")
 
 ROLES: dict[str, Role] = {"you": "user", "answer": "assistant", "system": "system", "note": "note"}
-"""By the words that a person types."""
+"""Roles by their names in a query."""
 
 Mark: TypeAlias = Literal["starred", "pinned"]
 MARKS: tuple[Mark, ...] = ("starred", "pinned")
-"""What may stand behind `is:`; all that stand there are meant."""
+"""The values of `is:`. Several may be combined."""
 
 _WORD = re.compile(r'(?<!\S)(?P<key>from|model|is|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))', re.IGNORECASE)
 
 
 class Typed(NamedTuple):
-    """What was meant."""
+    """A parsed query."""
 
     words: str
     filters: Filters
 
 
 def understood(typed: str) -> Typed:
-    """Tell the words that say where from those to look for."""
+    """Separate the filters of a query from its words."""
     typed = clean(typed)
     given, marks = said(typed), marked(typed)
     words = _WORD.sub(lambda found: "" if _key(found) in given else found[0], typed)
@@ -48,13 +48,13 @@ def understood(typed: str) -> Typed:
         since_ms=_day_ms(given.get("after", "")),
         until_ms=_day_ms(given.get("before", "")),
     )
-    # A space at the end says that the last word is whole.
+    # A space at the end means that the last word is complete.
     end = " " if typed[-1:].isspace() else ""
     return Typed((" ".join(words.split()) + end) if words.strip() else "", filters)
 
 
 def said(typed: str) -> dict[Key, str]:
-    """Return what each of these words says, where it is understood; of several the last."""
+    """Return the valid filters; of several with the same key the last one counts."""
     given: dict[Key, str] = {}
     for found in _WORD.finditer(typed):
         key, value = _key(found), _value(found)
@@ -70,14 +70,14 @@ def marked(typed: str) -> set[Mark]:
 
 
 def with_mark(typed: str, mark: Mark, *, is_meant: bool) -> str:
-    """Return what is typed with this mark asked for, once, at its end, or not at all; other marks stay."""
+    """Return the query with this mark once at its end, or without it. Other marks stay."""
     left = _WORD.sub(lambda found: "" if _key(found) == "is" and _value(found).lower() == mark else found[0], typed)
     rest = " ".join(left.split())
     return f"{rest} is:{mark}".strip() if is_meant else rest
 
 
 def with_word(typed: str, key: Key, value: str | None) -> str:
-    """Return what is typed with this word in it, once, at its end; without it, where `value` is None."""
+    """Return the query with this filter once at its end, or without it if `value` is None."""
     rest = " ".join(_WORD.sub(lambda found: "" if _key(found) == key else found[0], typed).split())
     if value is None:
         return rest
@@ -86,7 +86,7 @@ def with_word(typed: str, key: Key, value: str | None) -> str:
 
 
 def day(days_ago: int) -> str:
-    """Return a day as it is typed."""
+    """Return a day in the form used in queries."""
     return (datetime.now().astimezone() - timedelta(days=days_ago)).strftime("%Y-%m-%d")
 
 
@@ -112,7 +112,7 @@ def _is_understood(key: Key, value: str) -> bool:
 
 
 def _day_ms(typed: str) -> int | None:
-    """When a day begins where this computer is."""
+    """Return the local start of a day; None if it is invalid."""
     try:
         begins = datetime.strptime(typed, "%Y-%m-%d").astimezone()
         return int(begins.timestamp() * 1000)

@@ -1,7 +1,7 @@
-"""What was thrown away: conversations, and branches that were pruned; what goes with each, and deleting it for good.
+"""The trash: deleted conversations and pruned branches, and their permanent deletion.
 
-A message goes when nothing else reaches it: no other conversation, be it in the trash itself, and no branch that is
-still to be seen.
+A message is deleted permanently when nothing else reaches it: no other conversation, even in the trash, and no visible
+branch.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from app.model.erasing import MARK, MARKED
 from app.model.message import MessageId
 from app.model.reach import kept_but, whole
 
-_MOST_AT_ONCE = 1000
-"""Messages that are deleted while a person waits."""
+_MAX_AT_ONCE = 1000
+"""At most this many messages are deleted at once; more are deleted in the background."""
 
 _GIVEN = "id IN (SELECT value FROM json_each(?1))"
 
@@ -41,62 +41,62 @@ class Thrown(Struct, frozen=True, kw_only=True):
 
     conversation_id: int
     name: str
-    """The conversation's."""
+    """The conversation's name."""
     message_id: MessageId | None = None
     text: str = ""
-    """How the branch begins."""
+    """The beginning of the branch."""
     thrown_ms: int = 0
     num_messages: int = 0
-    """That go for good with it, if it alone is deleted."""
+    """The messages that are permanently deleted with it, if only it is deleted."""
 
 
 class Trash:
-    """What lies in one store's trash. Methods raise `StoreError`."""
+    """The trash of one store. Methods raise `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def listed(self) -> Generator[list[Thrown], None, list[Thrown]]:
-        """Return what lies there, the last thrown first; yield what is found of it so far, its messages counted."""
+        """Return the entries, last deleted first. Yield the entries counted so far after each one."""
         found = sorted((*self._conversations(), *self._branches()), key=lambda one: -one.thrown_ms)
-        for place, one in enumerate(found):
+        for index, one in enumerate(found):
             is_branch = one.message_id is not None
             doomed = self.doomed([] if is_branch else [one.conversation_id], [one.message_id] if is_branch else [])
-            found[place] = _counted(one, len(doomed))
-            yield found[: place + 1]
+            found[index] = _counted(one, len(doomed))
+            yield found[: index + 1]
         return found
 
     def counted(
         self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]
     ) -> Generator[None, None, int]:
-        """Return how many messages go for good where these are deleted; yield before that is looked up."""
+        """Return how many messages are permanently deleted with these entries; yield once before looking it up."""
         yield
         return len(self.doomed(conversation_ids, branch_ids))
 
     def doomed(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId | None]) -> set[MessageId]:
-        """Return the messages that go for good where these conversations and branches are deleted."""
+        """Return the messages that are permanently deleted with these conversations and branches."""
         given, branches = json.dumps(sorted(conversation_ids)), json.dumps([one for one in branch_ids if one])
         doomed = self._ids(whole(_GIVEN), given) | self._ids(_BELOW, branches)
-        # Who reaches any of them begins below one of them, however far up that stands.
+        # Conversations that reach any of them have their root below one of them.
         others = self._database.rows(
             f"{_BELOW} SELECT conversation.id FROM conversation JOIN reached ON reached.id = root_id "
             "WHERE conversation.id NOT IN (SELECT value FROM json_each(?2))",
             (json.dumps(sorted(doomed)), given),
         )
         doomed -= self._ids(kept_but(_GIVEN, "?2"), json.dumps([row[0] for row in others]), branches)
-        # What was deleted before is on its way.
+        # Messages that were deleted before are already marked.
         return doomed - {row[0] for row in self._database.rows(MARKED)}
 
     def delete(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]) -> int:
-        """Delete them within a transaction; return how many messages go.
+        """Permanently delete entries; call it in a transaction. Return how many messages are deleted.
 
-        Where those are many they are marked, and are out of sight at once: `erasing` deletes them behind.
+        If they are many, they are only marked, which hides them at once; `erasing` deletes them in the background.
         """
         doomed = self.doomed(conversation_ids, branch_ids)
         thrown = [(conversation_id,) for conversation_id in conversation_ids]
         self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
         self._database.write_many("DELETE FROM conversation WHERE id = ?", thrown)
-        if len(doomed) <= _MOST_AT_ONCE:
+        if len(doomed) <= _MAX_AT_ONCE:
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
@@ -109,7 +109,7 @@ class Trash:
         return len(doomed)
 
     def conversations_before(self, before_ms: int) -> list[int]:
-        """Return the conversations that were thrown away before that time."""
+        """Return the conversations that were deleted before that time."""
         return [row[0] for row in self._database.rows("SELECT id FROM conversation WHERE trashed_ms < ?", (before_ms,))]
 
     def branches_before(self, before_ms: int) -> list[MessageId]:
@@ -130,7 +130,7 @@ class Trash:
         for message_id, text, pruned_ms in rows:
             line = self._database.rows(f"{_LINE} SELECT id FROM line ORDER BY height", (message_id,))
             if any(above[0] in pruned for above in line[1:]):
-                # It comes back with the one above it.
+                # It is restored with the branch above it.
                 continue
             home = self._database.rows(
                 f"{_LINE} SELECT conversation.id, conversation.name FROM line JOIN conversation ON root_id = line.id "

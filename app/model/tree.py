@@ -9,13 +9,13 @@ from typing import TypeAlias
 from app.model.message import Message, MessageId
 
 Choices: TypeAlias = Mapping[MessageId, MessageId | None]
-"""The chosen child of each message, by the parent's id; None: the branch ends there though there are children."""
+"""The chosen child of each message, by the parent's id. None means that the branch ends there despite children."""
 
 
 class Tree:
-    """Messages by id, with their children derived from the parent links, in the order of their making.
+    """Messages by id, with children derived from the parent links, oldest first.
 
-    `root_id` is where the conversation's own part begins: what lies above is shared past, without siblings.
+    The conversation's own part begins at `root_id`. The messages above it are a shared past, without siblings.
     """
 
     def __init__(self, messages: Iterable[Message], root_id: MessageId) -> None:
@@ -25,7 +25,7 @@ class Tree:
         for message in sorted(messages, key=lambda message: message.id):
             self.put(message)
         self._shared = frozenset(message.id for message in self.lineage(root_id)) | {root_id}
-        """The root and what lies above it."""
+        """The root and all messages above it."""
 
     def __getitem__(self, message_id: MessageId) -> Message:
         return self._messages[message_id]
@@ -38,7 +38,7 @@ class Tree:
 
     @property
     def messages(self) -> Iterable[Message]:
-        """All of them, in no order."""
+        """All messages, in no particular order."""
         return self._messages.values()
 
     def put(self, message: Message) -> None:
@@ -46,11 +46,11 @@ class Tree:
         is_new = message.id not in self._messages
         self._messages[message.id] = message
         if is_new and message.parent_id is not None:
-            # An older one may come late, from another window.
+            # An older message may arrive late, from another window.
             bisect.insort(self._children.setdefault(message.parent_id, []), message.id)
 
     def below(self, message_id: MessageId) -> list[MessageId]:
-        """Return a message and all that stands below it."""
+        """Return the ids of a message and all its descendants."""
         found = [message_id]
         seen = {message_id}
         for upper in found:
@@ -71,7 +71,7 @@ class Tree:
         return self.children(parent_id)
 
     def lineage(self, message_id: MessageId) -> list[Message]:
-        """Return the messages from the topmost one known down to this one."""
+        """Return the messages from the topmost known ancestor down to this one."""
         line: list[Message] = []
         seen: set[MessageId] = set()
         current: MessageId | None = message_id
@@ -84,7 +84,10 @@ class Tree:
         return line
 
     def path(self, choices: Choices) -> list[Message]:
-        """Return the visible branch: the line down to the root, then the chosen (else the newest) child of each."""
+        """Return the visible branch:
+
+        the lineage of the root, then the chosen (otherwise newest) child of each message.
+        """
         line = self.lineage(self.root_id)
         seen = set(self._shared)
         current = self.root_id

@@ -1,8 +1,8 @@
-"""Where the messages of a tree stand when it is drawn: a lane across, a row down; it knows no pixel and no text.
+"""The layout of a tree in lanes (across) and rows (down). Independent of pixels and text.
 
-A row is a message's distance from the top, so nothing ever moves down because something was added beside it. A branch
-goes straight down in one lane, the visible one in the first; what parts from it stands to its right, and what parts
-further up stands further right. No line meets a dot or another line but where one grows out of the other.
+A message's row is its distance from the top, so nothing moves down when something is added beside it. Each branch goes
+straight down in one lane, the visible branch in the first. Branches that leave it stand to its right, those that leave
+further up further right. No line crosses a dot or another line.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 
 MAX_BESIDE = 6
-"""How many of the siblings that are not chosen are shown without being asked for."""
+"""The siblings beside the chosen one that are shown before the rest are folded."""
 
 
 class Spot(NamedTuple):
-    """Where a message stands, or what folds its siblings: that one's `id` is minus its parent's."""
+    """The position of a message, or of folded siblings; their `id` is minus their parent's."""
 
     lane: int
     row: int
@@ -28,13 +28,13 @@ class Spot(NamedTuple):
     parent_id: MessageId | None
     """None at the top."""
     from_lane: int
-    """Of its parent; -1: nothing is above it."""
+    """The parent's lane; -1 without a parent."""
     num_folded: int = 0
-    """How many siblings are behind it; 0: it is a message."""
+    """The number of folded siblings; 0 for a message."""
 
 
 class TreeLayout:
-    """The spots of one tree with its choices. Making it takes time in proportion to the number of messages."""
+    """The spots of one tree with its choices. Building it is linear in the number of messages."""
 
     def __init__(
         self,
@@ -43,9 +43,9 @@ class TreeLayout:
         wanted: Collection[MessageId] = (),
         unfolded: Collection[MessageId] = (),
     ) -> None:
-        """`wanted`: messages that are never folded away, as none with a star, a pin or a name is.
+        """`wanted` messages are never folded, nor those with a star, a pin or a name.
 
-        `unfolded`: parents all of whose children are shown.
+        All children of the parents in `unfolded` are shown.
         """
         self.rows: list[list[Spot]] = []
         """The spots of each row, from left to right."""
@@ -53,7 +53,7 @@ class TreeLayout:
         """The visible branch: one message a row, from the top."""
         self.num_lanes = 0
         self.num_branches = 0
-        """Those that are folded away not counted."""
+        """Without the folded ones."""
         self._spots: dict[int, Spot] = {}
         self._tree = tree
         self._choices = choices
@@ -64,7 +64,7 @@ class TreeLayout:
         self._seen: set[MessageId] = set()
         self._place_all()
 
-    # --- what stands where ---------------------------------------------------------------------------------
+    # --- positions -----------------------------------------------------------------------------------------
 
     def __contains__(self, spot_id: object) -> bool:
         return spot_id in self._spots
@@ -85,14 +85,14 @@ class TreeLayout:
 
     @property
     def leaf(self) -> Spot | None:
-        """Where the visible branch ends."""
+        """The end of the visible branch; None in an empty tree."""
         return self._spots[self.path[-1]] if self.path else None
 
     def is_on_path(self, spot: Spot) -> bool:
         return spot.lane == 0 and spot.row < len(self.path)
 
     def within(self, row: int, first_lane: int, last_lane: int) -> Sequence[Spot]:
-        """Return what of a row lies in these lanes, and the next one to the right: a line may lead through to it."""
+        """Return a row's spots in these lanes, and the next one to the right, whose line may cross them."""
         spots = self.rows[row]
         begin = bisect_left(spots, (first_lane,))
         return spots[begin : bisect_left(spots, (last_lane + 1,), begin) + 1]
@@ -109,7 +109,7 @@ class TreeLayout:
         return None if spot.parent_id is None else self._spots.get(spot.parent_id)
 
     def below(self, spot: Spot) -> Spot | None:
-        """Return what goes on from a spot in its own lane."""
+        """Return the spot that continues this one in its lane; None at the end of a branch."""
         if spot.num_folded or spot.row + 1 == len(self.rows):
             return None
         found = self.within(spot.row + 1, spot.lane, spot.lane)[:1]
@@ -124,14 +124,14 @@ class TreeLayout:
     # --- growing -------------------------------------------------------------------------------------------
 
     def grow(self, message_id: MessageId) -> bool:
-        """Take in a message that was added at the end of the visible branch, where it is the first.
+        """Add a message that is the first child at the end of the visible branch.
 
-        Return False, and change nothing, where it is anywhere else: then a new layout is needed.
+        For a message anywhere else, return False and change nothing: a new layout is needed.
         """
         leaf = self.leaf
         if leaf is None or list(self._tree.children(leaf.id)) != [message_id]:
             return False
-        # Nothing else ever stands in the first lane, and no line leads through it.
+        # The first lane has only the visible branch, and no other line crosses it.
         row = len(self.path)
         self.path.append(message_id)
         self._make_room(row)
@@ -145,7 +145,7 @@ class TreeLayout:
         tops = self._tops()
         if not tops:
             return
-        # What waits is placed from left to right: a branch, then what parts from it, the lowest first.
+        # Place branches from left to right: a branch first, then those that leave it, the lowest first.
         waiting: list[tuple[MessageId, int, MessageId | None, int, int]] = [
             (message_id, 0, None, 0 if len(tops) > 1 else -1, 0) for message_id in reversed(tops)
         ]
@@ -167,33 +167,33 @@ class TreeLayout:
         self.num_lanes = max(self._last_lane, default=-1) + 1
 
     def _tops(self) -> list[MessageId]:
-        """What has nothing above it, the one of the visible branch first."""
+        """Return the messages without a parent, the visible branch's first."""
         line = self._tree.lineage(self._tree.root_id)
         if not line:
             return []
         if line[0].role != "root":
             return [line[0].id]
         self._seen.add(line[0].id)
-        first, others, _ = self._parted(line[0].id, is_whole=True)
+        first, others, _ = self._children_of(line[0].id, is_unfolded=True)
         return [] if first is None else [first, *others]
 
     def _branch(self, message_id: MessageId | None) -> Iterator[tuple[MessageId, list[MessageId], int]]:
-        """Yield a message and what goes straight on from it, each with what parts there: shown, and how many not."""
+        """Yield the messages of a branch, each with its other shown children and the number of folded ones."""
         while message_id is not None:
             self._seen.add(message_id)
-            following, others, num_hidden = self._parted(message_id, is_whole=message_id in self._unfolded)
+            following, others, num_hidden = self._children_of(message_id, is_unfolded=message_id in self._unfolded)
             yield message_id, others, num_hidden
             message_id = following
 
-    def _parted(self, parent_id: MessageId, *, is_whole: bool) -> tuple[MessageId | None, list[MessageId], int]:
-        """Return the child that goes straight on, its siblings that are shown, and how many are not."""
+    def _children_of(self, parent_id: MessageId, *, is_unfolded: bool) -> tuple[MessageId | None, list[MessageId], int]:
+        """Return the child that continues the lane (or None), its shown siblings, and the number of folded ones."""
         children = [child for child in self._tree.children(parent_id) if child not in self._seen]
         if len(children) <= 1:
             return (children[0] if children else None), [], 0
         chosen = self._choices.get(parent_id)
         first = chosen if chosen in children else children[-1]
         children.remove(first)
-        if is_whole or len(children) <= MAX_BESIDE:
+        if is_unfolded or len(children) <= MAX_BESIDE:
             return first, children, 0
         shown = {child for child in children if child in self._kept}
         for child in reversed(children):
@@ -203,9 +203,9 @@ class TreeLayout:
         return first, [child for child in children if child in shown], len(children) - len(shown)
 
     def _free_lane(self, first_row: int, last_row: int) -> int:
-        """Return the first lane that is right of all that stands in these rows.
+        """Return the first lane to the right of all spots in these rows, and in the row below them.
 
-        And of what stands in the row below: a line that leads there from the left would pass under the last dot.
+        A line that leads to the row below from the left would otherwise pass under the last dot.
         """
         self._make_room(last_row)
         return max(self._last_lane[first_row : last_row + 2]) + 1
@@ -222,7 +222,7 @@ class TreeLayout:
 
     @cached_property
     def _kept(self) -> set[MessageId]:
-        """What is not folded away: what is wanted, has a star, a pin or a name, and all that stands above such."""
+        """The messages that are never folded: wanted ones, those with a star, a pin or a name, and their ancestors."""
         tree = self._tree
         top = tree.lineage(tree.root_id)[0].id
         marked = [one for one in tree.below(top) if _is_marked(tree[one])]

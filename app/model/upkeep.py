@@ -1,7 +1,7 @@
-"""What is done for a store beside its use, in a thread of its own: backups, checks, tidying, and erasing for good.
+"""Background work on a store, in a thread of its own: backups, checks, and permanent deletion.
 
-It has a connection of its own and never holds the store for longer than a moment, so whoever writes is not kept
-waiting. Everything it does can be given up and begun again: what is still to be erased stands in the store.
+It has its own connection and never locks the store for longer than a moment. All work can be stopped and started again:
+the store itself records what is still to be erased.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _log = logging.getLogger(__name__)
 BACKUP_EVERY = timedelta(days=1)
 
 _SETTLE_S = 3.0
-"""The start of the program comes first."""
+"""The first round waits until the program has started."""
 _LOOK_S = 5.0
 _RETRY_S = 300.0
-"""What could not be done is tried again so much later: it is no small work."""
+"""After a failure, the next attempt waits longer, because it is expensive."""
 _LOG_BYTES = 4 << 20
-"""A log as long as this is copied into the file."""
+"""A log of this size is written into the store's file."""
 _MERGE_PAGES = 200
-"""Of the search index at a time: some milliseconds."""
+"""Pages of the search index merged at a time, which takes some milliseconds."""
 _PATIENCE_S = 10.0
 
 
 class Upkeep:
-    """The thread, from now until it is closed. `report` is called in it, with a sentence, where something is wrong."""
+    """The thread, which runs until `close`. It calls `report`, with a sentence, if something is wrong."""
 
     def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[Sentence], None]) -> None:
         self._path = store
@@ -46,17 +46,17 @@ class Upkeep:
         self._report = report
         self._is_stopped = False
         self._is_damaged = False
-        """Whether that was told."""
+        """Whether damage was found and reported."""
         self._is_asked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)
         self._thread.start()
 
     def look_now(self) -> None:
-        """Do at once what there is to do."""
+        """Start the next round at once."""
         self._is_asked.set()
 
     def close(self) -> None:
-        """Give up what is under way; it is done the next time."""
+        """Stop. Unfinished work is done the next time."""
         self._is_stopped = True
         self._is_asked.set()
         self._thread.join()
@@ -74,13 +74,13 @@ class Upkeep:
                 except StoppedError:
                     break
                 except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-                    # A full disk, say: the next round tries again.
+                    # For example a full disk. The next round tries again.
                     _log.warning("The store's upkeep was put off: %s", error)
                     pause_s = _RETRY_S
                 self._is_asked.wait(pause_s)
 
     def _round(self, connection: sqlite3.Connection) -> bool:
-        """Do what there is to do; return whether all of it was done."""
+        """Do all pending work. Return whether it was completed."""
         is_erased = self._erase(connection)
         self._back_up(connection)
         log = self._path.with_name(f"{self._path.name}-wal")
@@ -91,13 +91,13 @@ class Upkeep:
     # --- erasing -------------------------------------------------------------------------------------------
 
     def _erase(self, connection: sqlite3.Connection) -> bool:
-        """Take what was deleted out of everything that was made of it; return whether nothing of it is left."""
+        """Erase deleted messages from all copies. Return whether nothing of them is left."""
         delete_marked(connection, lambda: self._is_stopped)
         self._stop_if_asked()
         erased = connection.execute("SELECT id, message_id, conversation_id FROM erased").fetchall()
         if not erased:
             return True
-        # The index forgets words where its parts are merged; a part at a time, others may write between.
+        # The search index drops deleted words when its parts are merged. Merge in steps, so that others can write.
         num_pages = -_MERGE_PAGES
         while True:
             self._stop_if_asked()
@@ -107,18 +107,18 @@ class Upkeep:
                 break
             num_pages = _MERGE_PAGES
         (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        # All that models have read: it is kept by token ids, a folder a model, in stretches that know no message. The
-        # ids of a message can't be told without a model's tokenizer and template, which may be gone or others by now,
-        # and one that was missed would be text that was promised to be gone. What goes too much is read again.
+        # Remove everything that models have read. Those files hold token ids and know no messages. Finding a message's
+        # ids would need the model's tokenizer and template, which may have changed, and a missed one would be text that
+        # was promised to be gone. Whatever is removed needlessly is read again.
         emptied = self._kept_files.empty()
-        self._backups.without(
+        self._backups.erase(
             [number for _, number, _ in erased if number is not None],
             [number for _, _, number in erased if number is not None],
             lambda: self._is_stopped,
         )
         if is_busy or emptied.num_left:
             return False
-        # What was deleted meanwhile has higher numbers.
+        # Rows added meanwhile have higher numbers.
         connection.execute("DELETE FROM erased WHERE id <= ?", (max(number for number, _, _ in erased),))
         return True
 
@@ -129,7 +129,7 @@ class Upkeep:
     # --- backups -------------------------------------------------------------------------------------------
 
     def _back_up(self, connection: sqlite3.Connection) -> None:
-        """Make a backup if the last one is old. It is the backup that is checked: the store itself is in use."""
+        """Make a backup if the last one is old, and check the backup, because the store itself is in use."""
         newest = self._backups.newest_time()
         if self._is_damaged:
             return
@@ -159,7 +159,7 @@ class Upkeep:
             )
             return
         if not _has_sound_index(file):
-            _log.warning("The search index did not fit the messages; it is made again")
+            _log.warning("The search index did not match the messages; it is rebuilt")
             connection.execute("INSERT INTO message_text (message_text) VALUES ('rebuild')")
             file.unlink()
             self._backups.make(connection, is_stopped=lambda: self._is_stopped)
@@ -168,7 +168,7 @@ class Upkeep:
 def _has_sound_index(file: Path) -> bool:
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
         try:
-            # With rank 1 it is compared with the messages.
+            # With rank 1 the index is compared with the messages.
             connection.execute("INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)")
         except sqlite3.DatabaseError:
             return False

@@ -1,9 +1,8 @@
-"""Text as the search index has it, and what a person types as a question to it; it knows no database.
+"""Text as the search index stores it, and the parsing of queries. Independent of the database.
 
-The index cuts text into words where the script does. Scripts without spaces (Chinese, Japanese, Thai and others, and
-Korean, whose words grow endings) are indexed a character a word; a word that is typed in them is then a phrase, so any
-stretch of them is found, however short. An index of trigrams, which would need none of this, took twice the bytes and
-twice the time to write, and it finds no word of two characters.
+Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed one
+character a word. A query in them is a phrase, so any run of characters can be found. docs/decisions.md says why the
+index does not use trigrams.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 _MAX_TERMS = 32
 
-# `re` compiles these when they are first used: the large ones take milliseconds, and the start needs none.
+# `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
 _UNSPACED = (
     "["
     "\u0e00-\u0eff"  # Thai, Lao
@@ -27,15 +26,15 @@ _UNSPACED = (
     "]"
 )
 _POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
-"""Vowel points of Hebrew and Arabic, which are written or left out; and the stroke that only makes words longer."""
+"""Optional vowel points of Hebrew and Arabic, and the Arabic stroke that only lengthens words."""
 _FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
-"""Characters that stand for others: ligatures, letters of full or half width."""
+"""Compatibility forms: ligatures, letters of full or half width."""
 _TYPED = r'"([^"]*)("?)|(\S+)'
 
 
 @dataclass(frozen=True)
 class Term:
-    """A word or a phrase. `is_open`: it may go on, as what is just being typed does."""
+    """A word or a phrase. If `is_open`, longer words match, too, as for the word that is being typed."""
 
     text: str
     is_open: bool
@@ -43,7 +42,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Question:
-    """What was typed: `match` for FTS5 (empty: nothing to look up), and text that must be there as it is."""
+    """A parsed query: `match` for FTS5 (empty if it has no words), and `literals`, text that must occur as written."""
 
     terms: tuple[Term, ...]
     match: str
@@ -54,7 +53,7 @@ class Question:
 
 
 def indexed(text: str) -> str | None:
-    """Return what the index is to have of a text; None where it is the text itself."""
+    """Return the form of a text for the index; None if it is the text itself."""
     if text.isascii():
         return None
     form = re.sub(_FORMS, lambda found: unicodedata.normalize("NFKC", found[0]), text)
@@ -64,9 +63,9 @@ def indexed(text: str) -> str | None:
 
 
 def asked(typed: str) -> Question:
-    """Understand what is typed: words (the last may go on), "phrases", prefix*.
+    """Parse a query: words (the last may be unfinished), "phrases", prefix*.
 
-    Signs that are part of no word, `->` say, are looked for as they are.
+    Symbols that belong to no word, such as `->`, must occur as written.
     """
     terms: list[Term] = []
     for found in re.finditer(_TYPED, typed):
@@ -85,7 +84,7 @@ def asked(typed: str) -> Question:
 
 
 def excerpt(text: str, question: Question, *, length: int = 160) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return the part of a text where the question is answered first, in one line, and where in it its terms stand."""
+    """Return the part of a text with the first match, in one line, and the positions of all matches in it."""
     pattern = _pattern(question)
     first = None if pattern is None else pattern.search(text)
     searched = text
@@ -94,12 +93,12 @@ def excerpt(text: str, question: Question, *, length: int = 160) -> tuple[str, t
         first = pattern.search(searched)
     start = 0 if first is None else max(0, first.start() - length // 4)
     if start:
-        # Not within a word, if there is a space near.
-        start = next((place for place in range(start, min(start + 16, len(text))) if text[place - 1].isspace()), start)
+        # Begin at a word if there is a space nearby.
+        start = next((index for index in range(start, min(start + 16, len(text))) if text[index - 1].isspace()), start)
     end = min(len(text), start + length)
     marks = () if pattern is None else tuple(found.span() for found in pattern.finditer(searched, start, end))
     before, after = "…" if start else "", "…" if end < len(text) else ""
-    # A line break is a character, too: places stay.
+    # Replace each line break by one space, so that positions stay.
     shown = before + re.sub(r"\s", " ", text[start:end]) + after
     shift = len(before) - start
     return shown, tuple((begin + shift, stop + shift) for begin, stop in marks if stop > begin)
@@ -133,7 +132,7 @@ def _pattern(question: Question) -> re.Pattern[str] | None:
 
 
 def _plain(text: str) -> str:
-    """A text without its accents, as long as it was."""
+    """Return a text without accents and of the same length."""
     if text.isascii():
         return text
     is_unspaced = re.compile(_UNSPACED).match

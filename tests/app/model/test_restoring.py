@@ -10,7 +10,7 @@ import pytest
 
 from app.model.backups import Backups
 from app.model.database import StoreError
-from app.model.restoring import listed, put_back
+from app.model.restoring import listed, restore
 from app.model.store import Store
 from tests.app.trees import drawn, plant
 
@@ -50,7 +50,7 @@ def test_backups_are_listed_with_their_contents_and_whether_they_are_sound(tmp_p
 def test_a_backup_replaces_the_store_which_is_kept_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
-    kept = put_back(path, backup)
+    kept = restore(path, backup)
     assert _drawn(path, conversation_id) == "u1-a1"
     assert _drawn(kept, conversation_id) == "u1-a1-u2"
     assert backup.exists()
@@ -62,17 +62,17 @@ def test_text_deleted_later_is_also_deleted_in_the_replaced_store(tmp_path: Path
         conversation, question = store.create_conversation("old", "", "a secret of mine")
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
             backup = Backups(path).make(connection)
-    kept = put_back(path, backup)
+    kept = restore(path, backup)
     assert [(one.file, one.reason) for one in [*listed(path)][-1]] == [(kept, "restore"), (backup, "daily")]
     assert b"a secret of mine" in kept.read_bytes()
-    Backups(path).without([question.id], [conversation.id], lambda: False)
+    Backups(path).erase([question.id], [conversation.id], lambda: False)
     assert all(b"a secret of mine" not in file.read_bytes() for file in backup.parent.iterdir())
 
 
 def test_only_the_newest_replaced_stores_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     _, backup = _store_with_backup(path)
-    kept = [put_back(path, backup) for _ in range(4)]
+    kept = [restore(path, backup) for _ in range(4)]
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         newest = Backups(path).make(connection)
     assert set(Backups(path).files()) == {newest, backup, *kept[-2:]}
@@ -83,7 +83,7 @@ def test_a_damaged_store_that_cannot_be_opened_is_kept_with_its_log(tmp_path: Pa
     conversation_id, backup = _store_with_backup(path)
     path.write_bytes(b"no database")
     path.with_name(f"{path.name}-wal").write_bytes(b"its log")
-    kept = put_back(path, backup)
+    kept = restore(path, backup)
     assert kept.read_bytes() == b"no database"
     assert _drawn(path, conversation_id) == "u1-a1"
 
@@ -92,9 +92,9 @@ def test_nothing_is_restored_from_a_damaged_backup_or_while_another_program_has_
     path = tmp_path / "conversations.sqlite3"
     conversation_id, backup = _store_with_backup(path)
     with contextlib.closing(Store(path)), pytest.raises(StoreError, match="Another Bough"):
-        put_back(path, backup)
+        restore(path, backup)
     backup.write_bytes(backup.read_bytes()[:5000])
     with pytest.raises(StoreError, match="as they were"):
-        put_back(path, backup)
+        restore(path, backup)
     assert _drawn(path, conversation_id) == "u1-a1-u2"
     assert {file.name for file in tmp_path.iterdir()} == {path.name, "conversations.lock", "backups"}

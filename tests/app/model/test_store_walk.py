@@ -196,7 +196,7 @@ def test_after_a_random_walk_the_store_agrees_with_plain_dictionaries(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Everything that the others move to the trash is deleted in the background.
-    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 1000 if seed % 2 else 0)
+    monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 1000 if seed % 2 else 0)
     walk = _Walk(path, seed)
     for number in range(400):
         walk.step()

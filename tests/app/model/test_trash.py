@@ -107,7 +107,7 @@ def _grown(store: Store, num_messages: int) -> int:
 def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_background(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 10)
+    monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 10)
     monkeypatch.setattr("app.model.erasing._SLICE", 7)
     kept = plant(store, "u1-a1-u2")
     thrown = _grown(store, 40)
@@ -135,7 +135,7 @@ def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_backgroun
 
 
 def test_circular_links_are_deleted_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
+    monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 0)
     monkeypatch.setattr("app.model.erasing._SLICE", 1)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     ids = planted.ids
@@ -152,7 +152,7 @@ def test_circular_links_are_deleted_too(store: Store, monkeypatch: pytest.Monkey
 def test_a_conversation_that_another_program_started_there_meanwhile_stays(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.model.trash._MOST_AT_ONCE", 0)
+    monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 0)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     store.messages.prune([planted.ids["a1"]])
     assert store.empty_trash() == 3
