@@ -37,14 +37,7 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
         messages=turns(prompt),
         template_options=record.template_options or UNSET,
         continuation=begun(message),
-        sampling=protocol.Sampling(
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            top_k=sampling.top_k,
-            min_p=sampling.min_p,
-            repetition_penalty=sampling.repetition_penalty,
-            seed=record.seed if sampling.seed is None else sampling.seed,
-        ),
+        sampling=_sampling(record),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         n=num_answers,
@@ -55,6 +48,11 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
         draft=record.draft,
         top_logprobs=record.top_logprobs,
     )
+
+
+def _sampling(record: Record) -> protocol.Sampling:
+    settings = msgspec.convert(record.sampling, protocol.Sampling, from_attributes=True)
+    return msgspec.structs.replace(settings, seed=record.seed) if settings.seed is None else settings
 
 
 def begun(message: Message) -> Continuation | None:

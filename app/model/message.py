@@ -46,18 +46,23 @@ CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
 
 class Sampling(Struct, frozen=True, gc=False, kw_only=True):
-    """How a person wants answers drawn; `seed` None draws one for each answer."""
+    """The sampling settings of an answer: those of the worker's protocol, by the same names, and its limits."""
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     top_k: Annotated[int, Meta(ge=0)] = 0
-    """How many of the likeliest tokens are drawn from; 0: all."""
+    """0 means all tokens."""
     min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    """How likely a token must be beside the likeliest one."""
+    """The probability that a token must have, as a share of the highest one."""
     repetition_penalty: Annotated[float, Meta(gt=0, le=100)] = 1.0
+    presence_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
+    frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
+    penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
+    """The penalties apply to tokens among this many last ones."""
     max_tokens: Annotated[int, Meta(ge=1)] = 1024
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    """None means a new one for each answer."""
 
 
 class Constraint(Struct, frozen=True, gc=False, kw_only=True):

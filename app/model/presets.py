@@ -22,14 +22,9 @@ class Preset(Struct, frozen=True, kw_only=True):
         """Return how is asked once this preset was chosen, where it was asked as `asking` before."""
         if not self.is_ours:
             return structs.replace(self.asking, preset=self.name)
-        mine, theirs = self.asking.sampling, asking.sampling
+        before = asking.sampling
         sampling = structs.replace(
-            theirs,
-            temperature=mine.temperature,
-            top_p=mine.top_p,
-            top_k=mine.top_k,
-            min_p=mine.min_p,
-            repetition_penalty=mine.repetition_penalty,
+            self.asking.sampling, max_tokens=before.max_tokens, stop=before.stop, seed=before.seed
         )
         return structs.replace(asking, sampling=sampling, preset=self.name)
 

@@ -2708,6 +2708,22 @@
         <translation>Was eben gesagt wurde, unwahrscheinlicher machen.</translation>
     </message>
     <message>
+        <source>Presence penalty</source>
+        <translation>Präsenzstrafe</translation>
+    </message>
+    <message>
+        <source>Make tokens that were used lately less likely; below 0, more likely.</source>
+        <translation>Eben verwendete Token unwahrscheinlicher machen; unter 0 wahrscheinlicher.</translation>
+    </message>
+    <message>
+        <source>Frequency penalty</source>
+        <translation>Häufigkeitsstrafe</translation>
+    </message>
+    <message>
+        <source>The same, the more so the more often a token was used.</source>
+        <translation>Ebenso, und umso stärker, je öfter ein Token verwendet wurde.</translation>
+    </message>
+    <message>
         <source>The answer</source>
         <translation>Die Antwort</translation>
     </message>

@@ -147,6 +147,10 @@ def _how_drawn(record: Record) -> Iterator[str]:
         yield f"min-p {sampling.min_p:g}"
     if sampling.repetition_penalty != 1:
         yield f"repetition penalty {sampling.repetition_penalty:g}"
+    if sampling.presence_penalty:
+        yield f"presence penalty {sampling.presence_penalty:g}"
+    if sampling.frequency_penalty:
+        yield f"frequency penalty {sampling.frequency_penalty:g}"
     yield f"at most {sampling.max_tokens:,} tokens"
     if sampling.stop:
         yield f"stops at {', '.join(json.dumps(text, ensure_ascii=False) for text in sampling.stop)}"

@@ -73,6 +73,8 @@ class SamplingPanel(Popover):
         self.top_k = whole_field(0, 1000, 10, sampling.top_k, self.tr("all"))
         self.min_p = number_field(0.0, 1.0, 0.01, sampling.min_p, self.tr("off"))
         self.repetition_penalty = number_field(1.0, 2.0, 0.05, sampling.repetition_penalty, self.tr("off"))
+        self.presence_penalty = number_field(-2.0, 2.0, 0.1, sampling.presence_penalty)
+        self.frequency_penalty = number_field(-2.0, 2.0, 0.1, sampling.frequency_penalty)
         self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
         self.num_answers = whole_field(1, 64, 1, asking.n)
         self.seed = QLineEdit()
@@ -90,7 +92,14 @@ class SamplingPanel(Popover):
     def _connect(self) -> None:
         self.presets.chosen.connect(self._apply_preset)
         self.presets.changed.connect(self.presets_changed)
-        for number in (self.temperature, self.top_p, self.min_p, self.repetition_penalty):
+        for number in (
+            self.temperature,
+            self.top_p,
+            self.min_p,
+            self.repetition_penalty,
+            self.presence_penalty,
+            self.frequency_penalty,
+        ):
             number.valueChanged.connect(self._on_changed)
             number.editingFinished.connect(self._on_changed)
         for whole in (self.top_k, self.max_tokens, self.num_answers):
@@ -164,6 +173,16 @@ class SamplingPanel(Popover):
                     self.repetition_penalty,
                     self.tr("Make what was said lately less likely to be said again."),
                 ),
+                Row(
+                    self.tr("Presence penalty"),
+                    self.presence_penalty,
+                    self.tr("Make tokens that were used lately less likely; below 0, more likely."),
+                ),
+                Row(
+                    self.tr("Frequency penalty"),
+                    self.frequency_penalty,
+                    self.tr("The same, the more so the more often a token was used."),
+                ),
             ),
         )
         forms.add(
@@ -234,6 +253,8 @@ class SamplingPanel(Popover):
             (self.top_p, sampling.top_p),
             (self.min_p, sampling.min_p),
             (self.repetition_penalty, sampling.repetition_penalty),
+            (self.presence_penalty, sampling.presence_penalty),
+            (self.frequency_penalty, sampling.frequency_penalty),
         ):
             # A value set elsewhere may be outside the range.
             number.setRange(min(number.minimum(), value), max(number.maximum(), value))
@@ -267,6 +288,8 @@ class SamplingPanel(Popover):
             top_k=self.top_k.value(),
             min_p=read_number(self.min_p, before.min_p),
             repetition_penalty=read_number(self.repetition_penalty, before.repetition_penalty),
+            presence_penalty=read_number(self.presence_penalty, before.presence_penalty),
+            frequency_penalty=read_number(self.frequency_penalty, before.frequency_penalty),
             max_tokens=self.max_tokens.value(),
             stop=self.stop.texts,
             seed=int(seed_text) if is_seed else None,

@@ -24,6 +24,7 @@ from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.driver import ROOT
 from worker.protocol import Constraint as AskedConstraint
+from worker.protocol import Sampling as AskedSampling
 
 _ASKING = Asking(
     sampling=Sampling(temperature=0.5, top_k=40, min_p=0.1, repetition_penalty=1.2, stop=("\n\n",), seed=3),
@@ -46,6 +47,31 @@ def test_the_settings_of_a_conversation_go_with_the_request_and_into_the_record(
     assert answer.record is not None
     assert answer.record.constraint == Constraint(kind="choice", value=["yes", "no"])
     assert answer.record.hooks == ("no_repeats",)
+
+
+def test_every_sampling_setting_of_the_worker_can_be_set_and_reaches_it(desk: Desk) -> None:
+    values = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "top_k": 40,
+        "min_p": 0.1,
+        "repetition_penalty": 1.2,
+        "presence_penalty": 0.3,
+        "frequency_penalty": -0.4,
+        "penalty_context": 64,
+        "seed": 3,
+    }
+    assert values.keys() == set(AskedSampling.__struct_fields__)
+    desk.controller.preparation.ask_so(Asking(sampling=msgspec.convert(values, Sampling)))
+    desk.ask("u1", "a1")
+    assert desk.link.asked[-1].sampling == msgspec.convert(values, AskedSampling)
+
+
+def test_the_sampling_settings_have_the_same_types_as_in_the_worker() -> None:
+    types = {field.name: field.type for field in msgspec.structs.fields(Sampling)}
+    assert {field.name: types[field.name] for field in msgspec.structs.fields(AskedSampling)} == {
+        field.name: field.type for field in msgspec.structs.fields(AskedSampling)
+    }
 
 
 def test_a_conversation_uses_its_own_settings_and_others_the_defaults(desk: Desk) -> None:

@@ -277,6 +277,17 @@ def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
     assert QApplication.activePopupWidget() is None
 
 
+def test_penalties_are_set_in_the_panel_and_shown_again(person: Person) -> None:
+    panel = _opened(person, "sampling", SamplingPanel)
+    panel.presence_penalty.setValue(-0.5)
+    panel.frequency_penalty.setValue(1.2)
+    sampling = person.controller.preparation.asking.sampling
+    assert (sampling.presence_penalty, sampling.frequency_penalty) == (-0.5, 1.2)
+    panel.presets.list.activated.emit(panel.presets.list.findData("Wild"))
+    assert (panel.presence_penalty.value(), panel.frequency_penalty.value()) == (0, 0)
+    panel.close()
+
+
 def test_hooks_have_an_order_and_options_and_look_at_the_answer(person: Person) -> None:
     panel = _opened(person, "sampling", SamplingPanel)
     person.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
