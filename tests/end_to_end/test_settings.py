@@ -36,7 +36,7 @@ def fox_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -
     return write_scripted_model(folder, byte_level, successor, context_length=256)
 
 
-class _Person:
+class _User:
     """A user who opens the settings by their key and works with the keyboard."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
@@ -113,10 +113,10 @@ def _read_tokens(answer: Message) -> int:
 
 
 def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: OpenBough, qtbot: QtBot) -> None:
-    person = _Person(open_bough(), qtbot)
-    settings = person.open_settings()
-    assert person.session.kept is not None
-    automatic = person.session.kept.limit_bytes
+    user = _User(open_bough(), qtbot)
+    settings = user.open_settings()
+    assert user.session.kept is not None
+    automatic = user.session.kept.limit_bytes
     assert f"{size_in_words(automatic)} for the model that is loaded" in _texts(settings)
     settings.memory_page.memory.focus()
     qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Down)
@@ -129,17 +129,17 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     settings.memory_page.precision.choose(1)
     assert "it reads again what it needs" in _texts(settings)
     settings.memory_page.precision.choose(0)
-    person.apply(settings)
-    person.kept()
-    assert person.session.kept.limit_bytes == 1.5 * GIB != automatic
+    user.apply(settings)
+    user.kept()
+    assert user.session.kept.limit_bytes == 1.5 * GIB != automatic
 
 
 def test_tab_visits_every_control_and_returns_to_the_first(open_bough: OpenBough, qtbot: QtBot) -> None:
-    person = _Person(open_bough(), qtbot)
-    person.ask("What is a branch?")
-    person.wait_for_disk()
-    settings = person.open_settings()
-    person.wait(settings.memory_page.empty_button.isEnabled)
+    user = _User(open_bough(), qtbot)
+    user.ask("What is a branch?")
+    user.wait_for_disk()
+    settings = user.open_settings()
+    user.wait(settings.memory_page.empty_button.isEnabled)
     walked: list[QWidget] = []
     while (focus := settings.focusWidget()) not in walked:
         walked.append(focus)
@@ -152,38 +152,38 @@ def test_tab_visits_every_control_and_returns_to_the_first(open_bough: OpenBough
 
 
 def test_nothing_takes_effect_before_apply(open_bough: OpenBough, qtbot: QtBot) -> None:
-    person = _Person(open_bough(), qtbot)
-    before = person.controller.program.settings
-    info = person.session.info
-    settings = person.open_settings()
+    user = _User(open_bough(), qtbot)
+    before = user.controller.program.settings
+    info = user.session.info
+    settings = user.open_settings()
     settings.memory_page.memory.choose(1)
     settings.memory_page.disk.choose(2)
     settings.memory_page.precision.choose(2)
     qtbot.keyClick(settings, Qt.Key.Key_Escape)
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    assert person.controller.program.settings == before
-    assert person.session.info is info
-    settings = person.open_settings()
-    person.apply(settings)
-    assert person.session.info is info
+    assert user.controller.program.settings == before
+    assert user.session.info is info
+    settings = user.open_settings()
+    user.apply(settings)
+    assert user.session.info is info
 
 
 def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bough: OpenBough, qtbot: QtBot) -> None:
-    person = _Person(open_bough(), qtbot)
-    settings = person.open_settings()
+    user = _User(open_bough(), qtbot)
+    settings = user.open_settings()
     settings.memory_page.memory.choose(1)
     settings.memory_page.memory.field.setValue(0.75)
     settings.memory_page.disk.choose(1)
     settings.memory_page.disk.field.setValue(2)
     settings.memory_page.precision.choose(1)
     settings.answers.overflow.choose(1)
-    person.apply(settings)
+    user.apply(settings)
     chosen = Keeping(limit_bytes=3 * GIB // 4, disk_limit_bytes=2 * GIB, kv_bits=8)
-    assert person.controller.program.settings.keeping == chosen
-    assert not person.session.is_precision_refused
-    assert _read_tokens(person.ask("What is a branch?")) > 5
-    person.window.close()
-    again = _Person(open_bough(), qtbot)
+    assert user.controller.program.settings.keeping == chosen
+    assert not user.session.is_precision_refused
+    assert _read_tokens(user.ask("What is a branch?")) > 5
+    user.window.close()
+    again = _User(open_bough(), qtbot)
     assert (again.controller.program.settings.keeping, again.controller.program.settings.overflow) == (
         chosen,
         "drop_oldest",
@@ -200,18 +200,18 @@ def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bou
 
 
 def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
-    person = _Person(open_bough(model=str(fox_model)), qtbot)
-    person.ask("u1")
-    person.wait_for_disk()
-    settings = person.open_settings()
+    user = _User(open_bough(model=str(fox_model)), qtbot)
+    user.ask("u1")
+    user.wait_for_disk()
+    settings = user.open_settings()
     settings.memory_page.disk.choose(2)
-    person.apply(settings)
-    before = person.controller.program.kept_files.num_bytes
+    user.apply(settings)
+    before = user.controller.program.kept_files.num_bytes
     assert before > 0
-    person.ask("something else altogether")
-    person.window.close()
-    assert person.controller.program.kept_files.num_bytes == before
-    settings = _Person(open_bough(), qtbot).open_settings()
+    user.ask("something else altogether")
+    user.window.close()
+    assert user.controller.program.kept_files.num_bytes == before
+    settings = _User(open_bough(), qtbot).open_settings()
     assert settings.memory_page.disk.chosen == 2
     assert settings.memory_page.empty_button.isEnabled()
 
@@ -220,14 +220,14 @@ def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_p
     limit_bytes = 1_500_000
     settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), asking=Asking(sampling=Sampling(max_tokens=16)))
     save_settings(tmp_path / "settings.json", settings)
-    person = _Person(open_bough(), qtbot)
+    user = _User(open_bough(), qtbot)
     for number in range(5):
-        person.controller.shown.new_conversation()
-        person.ask(f"{number} is a number. " * 12)
-    assert person.session.info is not None
-    assert person.kept()[0] * person.session.info.kv_bytes_per_token > limit_bytes
-    person.window.close()
-    assert 0 < person.controller.program.kept_files.num_bytes <= limit_bytes
+        user.controller.shown.new_conversation()
+        user.ask(f"{number} is a number. " * 12)
+    assert user.session.info is not None
+    assert user.kept()[0] * user.session.info.kv_bytes_per_token > limit_bytes
+    user.window.close()
+    assert 0 < user.controller.program.kept_files.num_bytes <= limit_bytes
 
 
 @pytest.mark.parametrize(("option", "shrinks_by"), [(1, 3.2), (2, 5.5)])
@@ -237,15 +237,15 @@ def test_fewer_bits_take_less_memory(
     size = byte_level.get_vocab_size(with_added_tokens=True)
     config = small_llama(0) | {"head_dim": 64, "hidden_size": 256, "vocab_size": size}
     model = write_random_model(tmp_path / "wide", byte_level, config)
-    person = _Person(open_bough(model=str(model), max_tokens=8), qtbot)
-    assert person.session.info is not None
-    whole = person.session.info.kv_bytes_per_token
-    settings = person.open_settings()
+    user = _User(open_bough(model=str(model), max_tokens=8), qtbot)
+    assert user.session.info is not None
+    whole = user.session.info.kv_bytes_per_token
+    settings = user.open_settings()
     settings.memory_page.precision.choose(option)
-    person.apply(settings)
-    assert person.session.info.kv_bytes_per_token * shrinks_by < whole
-    assert not person.window.banner.isVisible()
-    assert person.ask("u1").state != "failed"
+    user.apply(settings)
+    assert user.session.info.kv_bytes_per_token * shrinks_by < whole
+    assert not user.window.banner.isVisible()
+    assert user.ask("u1").state != "failed"
 
 
 def test_a_model_without_a_quantized_cache_is_loaded_anyway_and_a_banner_says_so(
@@ -253,116 +253,116 @@ def test_a_model_without_a_quantized_cache_is_loaded_anyway_and_a_banner_says_so
 ) -> None:
     size = byte_level.get_vocab_size(with_added_tokens=True)
     model = write_random_model(tmp_path / "mamba", byte_level, small_mamba() | {"vocab_size": size})
-    person = _Person(open_bough(model=str(model), max_tokens=8), qtbot)
-    settings = person.open_settings()
+    user = _User(open_bough(model=str(model), max_tokens=8), qtbot)
+    settings = user.open_settings()
     settings.memory_page.precision.choose(2)
-    person.apply(settings)
-    assert person.session.is_precision_refused
-    assert person.ask("u1").state != "failed"
-    banner = person.window.banner
+    user.apply(settings)
+    assert user.session.is_precision_refused
+    assert user.ask("u1").state != "failed"
+    banner = user.window.banner
     assert banner.isVisible()
     assert "4 bits" in banner.label.text()
     # After a restart, too. The banner's button leads to the setting.
-    person.window.close()
-    person = _Person(open_bough(), qtbot)
-    banner = person.window.banner
-    assert person.session.is_precision_refused
+    user.window.close()
+    user = _User(open_bough(), qtbot)
+    banner = user.window.banner
+    assert user.session.is_precision_refused
     assert "4 bits" in banner.label.text()
     qtbot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
-    settings = person.window.findChild(SettingsWindow)
+    settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     assert settings.memory_page.precision.chosen == 2
     assert "can't do that" in _texts(settings)
     settings.memory_page.precision.choose(0)
-    person.apply(settings)
-    assert not person.session.is_precision_refused
+    user.apply(settings)
+    assert not user.session.is_precision_refused
 
 
 def test_a_conversation_that_is_too_long_stops_or_drops_its_oldest_messages(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path
 ) -> None:
-    person = _Person(open_bough(model=str(fox_model), max_tokens=64), qtbot)
-    answer = person.ask("u1")
+    user = _User(open_bough(model=str(fox_model), max_tokens=64), qtbot)
+    answer = user.ask("u1")
     while answer.state == "complete":
-        answer = person.ask(f"question {len(person.controller.shown.path)}")
+        answer = user.ask(f"question {len(user.controller.shown.path)}")
     assert answer.state == "failed"
     assert answer.record is not None
     assert "context" in str(answer.record.error)
-    settings = person.open_settings()
+    settings = user.open_settings()
     settings.answers.overflow.choose(1)
     assert "will be loaded again" not in _texts(settings)
-    person.apply(settings)
-    answer = person.ask("one more question")
+    user.apply(settings)
+    answer = user.ask("one more question")
     assert (answer.state, answer.text) == ("complete", _SAYING)
     figures = _figures(answer)
     assert 0 < figures.prompt_tokens < 256
     assert figures.kept_tokens + figures.read_tokens == figures.prompt_tokens
-    num_before = len(person.controller.shown.path) - 1
+    num_before = len(user.controller.shown.path) - 1
     assert 0 < figures.left_out_messages < num_before
-    view = person.window.transcript.view(answer.id)
+    view = user.window.transcript.view(answer.id)
     assert view is not None
     shown = _texts(view)
     assert f"did not see the {figures.left_out_messages} oldest messages" in shown
     assert f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept" in shown
     # Answers that continue from the same message read nothing again.
-    answers = [figures, *(_figures(person.ask(f"and another {number}")) for number in range(3))]
+    answers = [figures, *(_figures(user.ask(f"and another {number}")) for number in range(3))]
     same = [pair for pair in itertools.pairwise(answers) if pair[0].left_out_messages == pair[1].left_out_messages]
     assert same
     assert all(later.kept_tokens >= earlier.prompt_tokens for earlier, later in same)
-    person.window.close()
-    again = _Person(open_bough(), qtbot)
+    user.window.close()
+    again = _User(open_bough(), qtbot)
     assert answer in again.controller.shown.path
     view = again.window.transcript.view(answer.id)
     assert view is not None
-    person.wait(lambda: f"did not see the {figures.left_out_messages} oldest messages" in _texts(view))
+    user.wait(lambda: f"did not see the {figures.left_out_messages} oldest messages" in _texts(view))
 
 
 def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     open_bough: OpenBough, qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
-    person = _Person(open_bough(model=str(fox_model)), qtbot)
-    answer = person.ask("u1")
-    person.wait_for_disk()
-    person.session.kept = None
+    user = _User(open_bough(model=str(fox_model)), qtbot)
+    answer = user.ask("u1")
+    user.wait_for_disk()
+    user.session.kept = None
     foreign = tmp_path / "prompt-cache" / "notes.txt"
     foreign.write_text("mine")
-    settings = person.open_settings()
-    kept_files = person.controller.program.kept_files
+    settings = user.open_settings()
+    kept_files = user.controller.program.kept_files
     assert str(kept_files.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
     assert re.search(r"Now: .* KiB, all of it of this model \(\d+ tokens\)", _texts(settings))
     qtbot.mouseClick(settings.memory_page.empty_button, Qt.MouseButton.LeftButton)
-    person.wait(lambda: "Now: nothing." in _texts(settings) and person.session.state == "ready")
+    user.wait(lambda: "Now: nothing." in _texts(settings) and user.session.state == "ready")
     assert kept_files.num_bytes == 0
-    assert person.kept() == (0, 0)
+    assert user.kept() == (0, 0)
     assert foreign.read_text() == "mine"
     assert not settings.memory_page.empty_button.isEnabled()
-    assert "removed from the disk" in person.window.banner.label.text()
+    assert "removed from the disk" in user.window.banner.label.text()
     # Text that is read from now on is kept again, and comes back.
-    following = person.ask("u2")
+    following = user.ask("u2")
     assert following.text == _SAYING
-    assert person.controller.shown.path[2] == answer
-    person.wait_for_disk()
-    person.window.close()
-    again = _Person(open_bough(), qtbot)
+    assert user.controller.shown.path[2] == answer
+    user.wait_for_disk()
+    user.window.close()
+    again = _User(open_bough(), qtbot)
     again.controller.regenerate(following.id)
     again.wait(lambda: again.controller.shown.streaming_message is None)
     assert _read_tokens(again.controller.shown.path[-1]) == 1
 
 
 def test_running_and_waiting_answers_survive_emptying(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> None:
-    person = _Person(open_bough(model=str(endless_model), max_tokens=400), qtbot)
-    person.controller.send("u1")
-    first = person.controller.shown.path[-1]
-    person.wait(lambda: len(person.controller.shown.path[-1].text) > 20)
-    person.controller.program.empty_kept_files()
-    person.controller.shown.new_conversation()
-    second = person.ask("u2")
+    user = _User(open_bough(model=str(endless_model), max_tokens=400), qtbot)
+    user.controller.send("u1")
+    first = user.controller.shown.path[-1]
+    user.wait(lambda: len(user.controller.shown.path[-1].text) > 20)
+    user.controller.program.empty_kept_files()
+    user.controller.shown.new_conversation()
+    second = user.ask("u2")
     assert (second.state, len(second.text)) == ("cut", 400)
-    person.ready()
+    user.ready()
     messages = {
         message.id: message
-        for conversation in person.controller.program.conversations.all
-        for message in person.application.store.messages.shown_by(conversation.id)
+        for conversation in user.controller.program.conversations.all
+        for message in user.application.store.messages.shown_by(conversation.id)
     }
     assert (messages[first.id].state, len(messages[first.id].text)) == ("cut", 400)
 
@@ -373,23 +373,23 @@ def test_a_bad_value_in_the_file_loses_only_that_value(open_bough: OpenBough, qt
     data["keeping"] |= {"kv_bits": 16, "limit_bytes": -5}
     data["overflow"] = "guess"
     (tmp_path / "settings.json").write_bytes(msgspec.json.encode(data))
-    person = _Person(open_bough(), qtbot)
-    assert person.controller.program.settings.theme == "dark"
-    settings = person.open_settings()
+    user = _User(open_bough(), qtbot)
+    assert user.controller.program.settings.theme == "dark"
+    settings = user.open_settings()
     assert settings.memory_page.keeping == good.keeping
     assert settings.answers.overflow.chosen == 0
 
 
 def test_only_one_settings_window_opens_and_it_closes_with_the_program(open_bough: OpenBough, qtbot: QtBot) -> None:
-    person = _Person(open_bough(), qtbot)
-    first = person.open_settings()
-    assert person.open_settings() is first
-    person.window.close()
+    user = _User(open_bough(), qtbot)
+    first = user.open_settings()
+    assert user.open_settings() is first
+    user.window.close()
     assert not first.isVisible()
 
 
 def test_the_automatic_disk_size_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
-    settings = _Person(open_bough(), qtbot).open_settings()
+    settings = _User(open_bough(), qtbot).open_settings()
     assert f"{size_in_words(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)
     buttons = {button.text() for button in settings.memory_page.findChildren(QPushButton)}
     assert buttons == {"Show folder", "Empty", "Apply"}

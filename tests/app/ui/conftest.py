@@ -21,7 +21,7 @@ from tests.app.desk import Desk
 PATIENCE_MS = 60_000
 
 
-class Person:
+class User:
     """Works the window as a person does, and sees what it shows."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
@@ -97,17 +97,17 @@ def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture
-def person(application: Application, qtbot: QtBot) -> Person:
+def user(application: Application, qtbot: QtBot) -> User:
     """Somebody in front of an empty page; answers are greedy, so that they can be foreseen."""
-    person = Person(application, qtbot)
+    user = User(application, qtbot)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.resize(1100, 760)
     # Only a window in front is told of its focus.
     application.window.activateWindow()
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
-    set_sampling(person.controller.program, Sampling(temperature=0.0))
-    person.controller.shown.new_conversation()
-    person.window.composer.text.clear()
-    person.window.banner.dismiss()
-    return person
+    set_sampling(user.controller.program, Sampling(temperature=0.0))
+    user.controller.shown.new_conversation()
+    user.window.composer.text.clear()
+    user.window.banner.dismiss()
+    return user

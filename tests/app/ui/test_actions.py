@@ -26,78 +26,78 @@ from PySide6.QtWidgets import (
 from app.ui.menus import all_entries, label
 from app.ui.palette import Palette
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 Way = Literal["menu", "key", "palette", "mouse"]
 _LEAST_PX = 28
 
 
-def _by_menu(person: Person, name: str) -> None:
+def _by_menu(user: User, name: str) -> None:
     """Open the menu that has it, and choose it there."""
-    action = person.window.action(name)
+    action = user.window.action(name)
     menu = next(
         menu
         for title in ("File", "Edit", "Message", "Ask", "View", "Help")
-        if action in (menu := person.window.menus.menu(title)).actions()
+        if action in (menu := user.window.menus.menu(title)).actions()
     )
-    menu.popup(person.window.mapToGlobal(person.window.rect().center()))
-    person.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
-    person.bot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
+    menu.popup(user.window.mapToGlobal(user.window.rect().center()))
+    user.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
+    user.bot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
 
 
-def _by_key(person: Person, name: str) -> None:
+def _by_key(user: User, name: str) -> None:
     entry = next(entry for entry in all_entries() if entry.name == name)
-    focus = person.window.focusWidget()
+    focus = user.window.focusWidget()
     if entry.letter:
-        person.bot.keyClicks(focus, entry.letter.lower())
+        user.bot.keyClicks(focus, entry.letter.lower())
     else:
         QTest.keySequence(focus, QKeySequence(entry.key))
 
 
-def _by_palette(person: Person, name: str) -> None:
-    text = label(person.window.action(name))
-    QTest.keySequence(person.window.focusWidget(), QKeySequence("Ctrl+K"))
-    palette = person.window.findChild(Palette)
+def _by_palette(user: User, name: str) -> None:
+    text = label(user.window.action(name))
+    QTest.keySequence(user.window.focusWidget(), QKeySequence("Ctrl+K"))
+    palette = user.window.findChild(Palette)
     assert isinstance(palette, Palette)
-    person.bot.keyClicks(palette.field, text.rstrip("…"))
+    user.bot.keyClicks(palette.field, text.rstrip("…"))
     assert palette.shown[0].text == text
-    person.bot.keyClick(palette.field, Qt.Key.Key_Return)
+    user.bot.keyClick(palette.field, Qt.Key.Key_Return)
 
 
-_WAYS: dict[Way, Callable[[Person, str], None]] = {"menu": _by_menu, "key": _by_key, "palette": _by_palette}
+_WAYS: dict[Way, Callable[[User, str], None]] = {"menu": _by_menu, "key": _by_key, "palette": _by_palette}
 
 
-def _do(person: Person, way: Way, name: str, button: Callable[[], QWidget]) -> None:
+def _do(user: User, way: Way, name: str, button: Callable[[], QWidget]) -> None:
     if way == "mouse":
-        person.bot.mouseClick(button(), Qt.MouseButton.LeftButton)
+        user.bot.mouseClick(button(), Qt.MouseButton.LeftButton)
     else:
-        _WAYS[way](person, name)
+        _WAYS[way](user, name)
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
-def test_an_answer_is_asked_for_anew(person: Person, way: Way) -> None:
-    answer = person.ask("What is a branch?")
-    person.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
-    _do(person, way, "regenerate", lambda: person.button(person.view(answer.id), "Regenerate"))
-    person.answer()
-    assert len(person.controller.shown.siblings(answer.id)) == 2
+def test_an_answer_is_asked_for_anew(user: User, way: Way) -> None:
+    answer = user.ask("What is a branch?")
+    user.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    _do(user, way, "regenerate", lambda: user.button(user.view(answer.id), "Regenerate"))
+    user.answer()
+    assert len(user.controller.shown.siblings(answer.id)) == 2
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
-def test_a_new_conversation_is_begun(person: Person, way: Way) -> None:
-    person.ask("What is a branch?")
-    _do(person, way, "new", lambda: person.window.sidebar.new_button)
-    assert person.controller.shown.conversation is None
-    assert person.window.composer.text.hasFocus()
+def test_a_new_conversation_is_begun(user: User, way: Way) -> None:
+    user.ask("What is a branch?")
+    _do(user, way, "new", lambda: user.window.sidebar.new_button)
+    assert user.controller.shown.conversation is None
+    assert user.window.composer.text.hasFocus()
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
-def test_settings_are_opened(person: Person, way: Way) -> None:
-    person.window.composer.text.setFocus()
-    _do(person, way, "settings", lambda: person.window.sidebar.settings_button)
-    _settings(person).close()
-    person.window.activateWindow()
-    person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
+def test_settings_are_opened(user: User, way: Way) -> None:
+    user.window.composer.text.setFocus()
+    _do(user, way, "settings", lambda: user.window.sidebar.settings_button)
+    _settings(user).close()
+    user.window.activateWindow()
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
 
 
 def test_every_action_has_a_key_of_its_own_that_its_menu_shows() -> None:
@@ -108,22 +108,22 @@ def test_every_action_has_a_key_of_its_own_that_its_menu_shows() -> None:
     assert [key for key, times in (keys + letters).items() if times > 1] == []
 
 
-def _settings(person: Person) -> SettingsWindow:
-    opened = [one for one in person.window.findChildren(SettingsWindow) if one.isVisible()]
+def _settings(user: User) -> SettingsWindow:
+    opened = [one for one in user.window.findChildren(SettingsWindow) if one.isVisible()]
     if not opened:
-        person.window.action("settings").trigger()
-        opened = [one for one in person.window.findChildren(SettingsWindow) if one.isVisible()]
+        user.window.action("settings").trigger()
+        opened = [one for one in user.window.findChildren(SettingsWindow) if one.isVisible()]
     return opened[0]
 
 
-def test_an_action_works_by_another_key_until_it_gets_its_own_back(person: Person) -> None:
-    keys = _settings(person).keys
+def test_an_action_works_by_another_key_until_it_gets_its_own_back(user: User) -> None:
+    keys = _settings(user).keys
     try:
         keys.select("sidebar")
         keys.field.setKeySequence(QKeySequence("Ctrl+Alt+S"))
         keys.field.editingFinished.emit()
-        assert person.window.action("sidebar").shortcut() == QKeySequence("Ctrl+Alt+S")
-        assert person.controller.program.settings.keys == {"sidebar": "Ctrl+Alt+S"}
+        assert user.window.action("sidebar").shortcut() == QKeySequence("Ctrl+Alt+S")
+        assert user.controller.program.settings.keys == {"sidebar": "Ctrl+Alt+S"}
         # What belongs to another one, or is typed, is not taken.
         for taken, why in (
             *(("Ctrl+N", "New conversation"), ("A", "typed"), ("Alt+F", "“File”")),
@@ -133,23 +133,23 @@ def test_an_action_works_by_another_key_until_it_gets_its_own_back(person: Perso
             keys.field.editingFinished.emit()
             assert why in keys.warning.text()
             assert keys.field.keySequence() == QKeySequence("Ctrl+Alt+S")
-        person.bot.mouseClick(keys.none_button, Qt.MouseButton.LeftButton)
-        assert person.window.action("sidebar").shortcut().isEmpty()
-        person.bot.mouseClick(keys.reset_button, Qt.MouseButton.LeftButton)
-        assert person.window.action("sidebar").shortcut() == QKeySequence("Ctrl+B")
-        assert person.controller.program.settings.keys == {}
+        user.bot.mouseClick(keys.none_button, Qt.MouseButton.LeftButton)
+        assert user.window.action("sidebar").shortcut().isEmpty()
+        user.bot.mouseClick(keys.reset_button, Qt.MouseButton.LeftButton)
+        assert user.window.action("sidebar").shortcut() == QKeySequence("Ctrl+B")
+        assert user.controller.program.settings.keys == {}
     finally:
-        person.controller.program.preferences.change(keys={})
-        _settings(person).close()
+        user.controller.program.preferences.change(keys={})
+        _settings(user).close()
 
 
-def test_settings_hold_at_once(person: Person) -> None:
-    settings = _settings(person)
-    general, program = settings.general, person.controller.program
+def test_settings_hold_at_once(user: User) -> None:
+    settings = _settings(user)
+    general, program = settings.general, user.controller.program
     try:
-        small = person.window.composer.text.font().pixelSize()
+        small = user.window.composer.text.font().pixelSize()
         general.text_size.setValue(15)
-        assert person.window.composer.text.font().pixelSize() > small
+        assert user.window.composer.text.font().pixelSize() > small
         general.theme.choose(2)
         assert program.settings.theme == "dark"
         settings.answers.overflow.choose(1)
@@ -184,8 +184,8 @@ def _faults(root: QWidget) -> list[str]:
     return faults
 
 
-def test_every_control_of_every_page_of_the_settings_can_be_found_reached_and_hit(person: Person) -> None:
-    settings = _settings(person)
+def test_every_control_of_every_page_of_the_settings_can_be_found_reached_and_hit(user: User) -> None:
+    settings = _settings(user)
     for row in range(settings.list.count()):
         settings.list.setCurrentRow(row)
         assert _faults(settings) == [], settings.list.item(row).text()
@@ -193,27 +193,27 @@ def test_every_control_of_every_page_of_the_settings_can_be_found_reached_and_hi
 
 
 @pytest.mark.parametrize("name", ["trash", "backups"])
-def test_every_control_of_a_sheet_can_be_found_reached_and_hit(person: Person, name: str) -> None:
-    person.window.action(name).trigger()
-    sheets = [one for one in person.window.findChildren(QDialog) if one.isVisible()]
+def test_every_control_of_a_sheet_can_be_found_reached_and_hit(user: User, name: str) -> None:
+    user.window.action(name).trigger()
+    sheets = [one for one in user.window.findChildren(QDialog) if one.isVisible()]
     assert len(sheets) == 1
     assert _faults(sheets[0]) == []
     sheets[0].close()
 
 
-def test_every_control_of_the_window_can_be_found_reached_and_hit(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    person.press(answer.id, "r")
-    person.answer()
-    assert _faults(person.window) == []
+def test_every_control_of_the_window_can_be_found_reached_and_hit(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    user.press(answer.id, "r")
+    user.answer()
+    assert _faults(user.window) == []
 
 
 @pytest.mark.parametrize("action", ["name", "folder"])
-def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(person: Person, action: str) -> None:
-    answer = person.ask("What is a branch?")
-    conversation = person.controller.shown.conversation
+def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(user: User, action: str) -> None:
+    answer = user.ask("What is a branch?")
+    conversation = user.controller.shown.conversation
     assert conversation is not None
-    person.controller.program.conversations.put_into_folder(conversation.id, "Plants")
+    user.controller.program.conversations.put_into_folder(conversation.id, "Plants")
     seen: list[tuple[int, str]] = []
 
     def write() -> None:
@@ -223,25 +223,25 @@ def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(person: Person, act
         assert isinstance(field, QLineEdit)
         seen.append((field.width(), field.text()))
         field.setText("A name of some words, as people give them")
-        person.bot.keyClick(field, Qt.Key.Key_Return)
+        user.bot.keyClick(field, Qt.Key.Key_Return)
 
-    person.view(answer.id).text.setFocus()
+    user.view(answer.id).text.setFocus()
     QTimer.singleShot(0, write)
-    person.window.action(action).trigger()
+    user.window.action(action).trigger()
     width, before = seen[0]
-    assert width >= person.window.fontMetrics().horizontalAdvance("A name of some words, as people give them")
-    conversation = person.controller.shown.conversation
+    assert width >= user.window.fontMetrics().horizontalAdvance("A name of some words, as people give them")
+    conversation = user.controller.shown.conversation
     assert conversation is not None
-    named = {"name": person.controller.shown.message(answer.id).name, "folder": conversation.folder}
+    named = {"name": user.controller.shown.message(answer.id).name, "folder": conversation.folder}
     assert named[action] == "A name of some words, as people give them"
     assert before == {"name": "", "folder": "Plants"}[action]
 
 
-def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    window, field = person.window, person.window.composer.text
+def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    window, field = user.window, user.window.composer.text
     field.setFocus()
-    person.bot.keyClicks(field, "some words")
+    user.bot.keyClicks(field, "some words")
     for name in ("select_all", "cut"):
         window.action(name).trigger()
     assert QGuiApplication.clipboard().text() == "some words"
@@ -252,21 +252,21 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(person: 
     # None of them takes a key away from the fields.
     assert all(window.action(name).shortcut().isEmpty() for name in ("cut", "copy_text", "paste", "select_all"))
     # A message is read; without a selection the whole of it is copied, as by Ctrl+C.
-    person.view(answer.id).text.setFocus()
+    user.view(answer.id).text.setFocus()
     assert not window.action("cut").isEnabled()
     assert not window.action("paste").isEnabled()
     window.action("copy_text").trigger()
-    assert QGuiApplication.clipboard().text() == person.controller.shown.message(answer.id).text
+    assert QGuiApplication.clipboard().text() == user.controller.shown.message(answer.id).text
     window.sidebar.list.setFocus()
     assert not window.action("select_all").isEnabled()
     field.setFocus()
     field.clear()
 
 
-def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_its_own(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    view = person.view(answer.id)
-    text, menu = view.text, person.window.menus.menu("Message")
+def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_its_own(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    view = user.view(answer.id)
+    text, menu = view.text, user.window.menus.menu("Message")
 
     def ask_at(place: QPoint, reason: QContextMenuEvent.Reason) -> None:
         event = QContextMenuEvent(reason, place, text.viewport().mapToGlobal(place))
@@ -278,7 +278,7 @@ def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_it
     ask_at(text.cursorRect(cursor).center(), QContextMenuEvent.Reason.Mouse)
     assert menu.isVisible()
     assert abs(text.source_position - half) <= 1
-    assert person.window.focusWidget() is text
+    assert user.window.focusWidget() is text
     menu.close()
     ask_at(QPoint(1, 1), QContextMenuEvent.Reason.Keyboard)
     assert menu.isVisible()
@@ -294,25 +294,25 @@ def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_it
     own.close()
 
 
-def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    window, field = person.window, person.window.composer.text
+def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    window, field = user.window, user.window.composer.text
     window.action("find").trigger()
     find = window.find_bar.field
-    text = person.view(answer.id).text
+    text = user.view(answer.id).text
 
     def offered(focus: QWidget) -> list[str]:
         focus.setFocus()
         menu = window.menus.menu("Edit")
         menu.popup(window.pos())
-        person.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
+        user.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
         names = [name for name in ("cut", "copy_text", "paste", "select_all") if window.action(name).isEnabled()]
         menu.close()
         return names
 
     for one in (field, find):
         one.clear()
-        person.bot.keyClicks(one, "some words")
+        user.bot.keyClicks(one, "some words")
         assert offered(one) == ["paste", "select_all"]
         one.selectAll()
         assert offered(one) == ["cut", "copy_text", "paste", "select_all"]
@@ -321,7 +321,7 @@ def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(per
     assert offered(text) == ["copy_text", "select_all"]
     assert offered(window.sidebar.list) == []
     # With the menu closed they work by a key of one's own, whatever was selected when it was open.
-    person.bot.keyClicks(field, "more")
+    user.bot.keyClicks(field, "more")
     assert offered(field) == ["paste", "select_all"]
     field.selectAll()
     window.action("cut").trigger()

@@ -31,7 +31,7 @@ from app.ui.composer.format_popover import FormatPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.parts.popover import Popover
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 _CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit)
 
@@ -39,141 +39,141 @@ P = TypeVar("P", bound=Popover)
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was(person: Person) -> None:
+def _as_it_was(user: User) -> None:
     """Nothing lies ready on the empty page."""
-    person.controller.preparation.ask_as_others_do()
-    person.controller.preparation.put_back(Unsent())
-    person.controller.program.set_presets(())
+    user.controller.preparation.ask_as_others_do()
+    user.controller.preparation.put_back(Unsent())
+    user.controller.program.set_presets(())
 
 
-def _opened(person: Person, action: str, kind: type[P]) -> P:
+def _opened(user: User, action: str, kind: type[P]) -> P:
     """Call an action as its key does; return what it opened."""
-    person.window.action(action).trigger()
+    user.window.action(action).trigger()
     popover = QApplication.activePopupWidget()
     assert isinstance(popover, kind)
     return popover
 
 
-def _press(person: Person, widget: QWidget, *keys: Qt.Key) -> None:
+def _press(user: User, widget: QWidget, *keys: Qt.Key) -> None:
     for key in keys:
-        person.bot.keyClick(widget, key)
+        user.bot.keyClick(widget, key)
 
 
 # --- what is written -----------------------------------------------------------------------------------------
 
 
-def test_what_is_half_written_waits_in_its_conversation(person: Person) -> None:
-    person.type("on the empty page")
-    person.controller.shown.open_conversation(_conversation(person, "What is a branch?"))
-    assert person.window.composer.text.content == ""
-    person.type("in the other")
-    person.window.action("new").trigger()
-    assert person.window.composer.text.content == "on the empty page"
-    person.controller.shown.open_conversation(person.controller.program.conversations.all[0].id)
-    assert person.window.composer.text.content == "in the other"
+def test_what_is_half_written_waits_in_its_conversation(user: User) -> None:
+    user.type("on the empty page")
+    user.controller.shown.open_conversation(_conversation(user, "What is a branch?"))
+    assert user.window.composer.text.content == ""
+    user.type("in the other")
+    user.window.action("new").trigger()
+    assert user.window.composer.text.content == "on the empty page"
+    user.controller.shown.open_conversation(user.controller.program.conversations.all[0].id)
+    assert user.window.composer.text.content == "in the other"
 
 
-def _conversation(person: Person, question: str) -> int:
-    conversation, _ = person.application.store.create_conversation(question, "", question)
+def _conversation(user: User, question: str) -> int:
+    conversation, _ = user.application.store.create_conversation(question, "", question)
     return conversation.id
 
 
-def test_up_walks_through_what_was_asked_and_escape_returns(person: Person) -> None:
-    field = person.window.composer.text
-    conversation, first = person.application.store.create_conversation("c", "", "one\ntwo")
-    person.application.store.add(conversation.id, first.id, "user", "three")
-    person.controller.shown.open_conversation(conversation.id)
+def test_up_walks_through_what_was_asked_and_escape_returns(user: User) -> None:
+    field = user.window.composer.text
+    conversation, first = user.application.store.create_conversation("c", "", "one\ntwo")
+    user.application.store.add(conversation.id, first.id, "user", "three")
+    user.controller.shown.open_conversation(conversation.id)
     field.setFocus()
-    _press(person, field, Qt.Key.Key_Down)
+    _press(user, field, Qt.Key.Key_Down)
     assert field.content == ""
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
     assert field.content == "three"
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
     assert field.content == "one\ntwo"
     # A line of what was brought comes before what was asked before it.
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
     assert field.textCursor().blockNumber() == 0
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
     assert field.content == "one\ntwo"
-    _press(person, field, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    _press(user, field, Qt.Key.Key_Down, Qt.Key.Key_Down)
     assert field.content == "three"
-    _press(person, field, Qt.Key.Key_Down)
+    _press(user, field, Qt.Key.Key_Down)
     assert field.content == ""
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
     escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(field, escape)
     assert escape.isAccepted()
-    _press(person, field, Qt.Key.Key_Escape)
+    _press(user, field, Qt.Key.Key_Escape)
     assert field.content == ""
-    _press(person, field, Qt.Key.Key_Up)
-    person.bot.keyClicks(field, " and more")
-    _press(person, field, Qt.Key.Key_Up)
+    _press(user, field, Qt.Key.Key_Up)
+    user.bot.keyClicks(field, " and more")
+    _press(user, field, Qt.Key.Key_Up)
     assert field.content == "three and more"
 
 
 # --- files ---------------------------------------------------------------------------------------------------
 
 
-def test_a_file_goes_with_the_message_and_its_size_is_told(person: Person, tmp_path: Path) -> None:
+def test_a_file_goes_with_the_message_and_its_size_is_told(user: User, tmp_path: Path) -> None:
     file = tmp_path / "notes.py"
     file.write_text("x = 1\n")
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     QGuiApplication.clipboard().setMimeData(data)
-    composer = person.window.composer
-    person.type("What is a branch?")
+    composer = user.window.composer
+    user.type("What is a branch?")
     composer.text.paste()
     # Of what Python has put there Qt lets go after Python has ended.
     QGuiApplication.clipboard().clear()
-    person.bot.waitUntil(lambda: "token" in _chips(person), timeout=PATIENCE_MS)
-    assert _chips(person).startswith("notes.py · ")
-    _press(person, composer.text, Qt.Key.Key_Return)
-    person.answer()
-    assert person.controller.shown.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
-    assert composer.text.content == _chips(person) == ""
+    user.bot.waitUntil(lambda: "token" in _chips(user), timeout=PATIENCE_MS)
+    assert _chips(user).startswith("notes.py · ")
+    _press(user, composer.text, Qt.Key.Key_Return)
+    user.answer()
+    assert user.controller.shown.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
+    assert composer.text.content == _chips(user) == ""
 
 
-def _chips(person: Person) -> str:
-    labels = person.window.composer.attachments.findChildren(QLabel)
+def _chips(user: User) -> str:
+    labels = user.window.composer.attachments.findChildren(QLabel)
     return " ".join(label.text() for label in labels if label.isVisible())
 
 
-def test_sizes_are_told_of_all_files_be_one_of_them_empty(person: Person, tmp_path: Path) -> None:
+def test_sizes_are_told_of_all_files_be_one_of_them_empty(user: User, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("empty.txt", "one.txt", "wide.txt")]
     for file, data in zip(files, (b"", b"x = 1", "x = 1".encode("utf-16")), strict=True):
         file.write_bytes(data)
-    composer = person.window.composer
+    composer = user.window.composer
     composer.files_given.emit(files)
-    person.bot.waitUntil(lambda: _chips(person).count("tokens") == 3, timeout=PATIENCE_MS)
-    assert _chips(person).startswith("empty.txt · 0 tokens one.txt · ")
+    user.bot.waitUntil(lambda: _chips(user).count("tokens") == 3, timeout=PATIENCE_MS)
+    assert _chips(user).startswith("empty.txt · 0 tokens one.txt · ")
     for _ in files:
-        _press(person, composer.attachments.buttons[0], Qt.Key.Key_Delete)
+        _press(user, composer.attachments.buttons[0], Qt.Key.Key_Delete)
 
 
-def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(person: Person, tmp_path: Path) -> None:
+def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(user: User, tmp_path: Path) -> None:
     picture, text = tmp_path / "a.png", tmp_path / "a.txt"
     picture.write_bytes(b"\x89PNG\x00")
     text.write_text("text")
-    composer = person.window.composer
+    composer = user.window.composer
     composer.files_given.emit([picture, text])
-    assert "“a.png” is not a text file" in person.window.banner.label.text()
+    assert "“a.png” is not a text file" in user.window.banner.label.text()
     assert len(composer.attachments.buttons) == 1
     assert composer.send_button.isEnabled()
-    _press(person, composer.attachments.buttons[0], Qt.Key.Key_Delete)
+    _press(user, composer.attachments.buttons[0], Qt.Key.Key_Delete)
     assert composer.attachments.buttons == []
-    assert person.window.focusWidget() is composer.text
+    assert user.window.focusWidget() is composer.text
     assert not composer.send_button.isEnabled()
 
 
 def test_of_a_file_that_may_be_conversations_a_drop_on_the_composer_asks_what_is_meant(
-    person: Person, tmp_path: Path
+    user: User, tmp_path: Path
 ) -> None:
     file = tmp_path / "list.json"
     file.write_text("[]")
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     action, button, none = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    composer = person.window.composer
+    composer = user.window.composer
     QApplication.sendEvent(composer, QDragEnterEvent(QPoint(5, 5), action, data, button, none))
     QApplication.sendEvent(composer, QDropEvent(QPoint(5, 5), action, data, button, none))
     menu = QApplication.activePopupWidget()
@@ -187,49 +187,49 @@ def test_of_a_file_that_may_be_conversations_a_drop_on_the_composer_asks_what_is
 # --- the form of the answer ----------------------------------------------------------------------------------
 
 
-def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(person: Person) -> None:
-    composer = person.window.composer
-    popover = _opened(person, "answer_format", FormatPopover)
+def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(user: User) -> None:
+    composer = user.window.composer
+    popover = _opened(user, "answer_format", FormatPopover)
     popover.kinds["regex"].click()
     popover.editor.setFocus()
-    person.bot.keyClicks(popover.editor, "(yes|no")
-    person.bot.waitUntil(lambda: popover.verdict.objectName() == "failure", timeout=PATIENCE_MS)
+    user.bot.keyClicks(popover.editor, "(yes|no")
+    user.bot.waitUntil(lambda: popover.verdict.objectName() == "failure", timeout=PATIENCE_MS)
     assert popover.verdict.text()
     assert composer.format_button.text() == "Regex: can't be used ▾"
-    person.bot.keyClicks(popover.editor, ")")
-    person.bot.waitUntil(lambda: popover.verdict.objectName() == "good", timeout=PATIENCE_MS)
+    user.bot.keyClicks(popover.editor, ")")
+    user.bot.waitUntil(lambda: popover.verdict.objectName() == "good", timeout=PATIENCE_MS)
     popover.close()
     assert composer.format_button.text() == "Regex ▾"
-    assert person.ask("What is a branch?").text in {"yes", "no"}
-    answer = person.controller.shown.path[-1]
+    assert user.ask("What is a branch?").text in {"yes", "no"}
+    answer = user.controller.shown.path[-1]
     assert answer.record is not None
     assert answer.record.constraint is not None
     assert answer.record.constraint.value == "(yes|no)"
 
 
-def test_every_example_can_be_used(person: Person) -> None:
-    popover = _opened(person, "answer_format", FormatPopover)
+def test_every_example_can_be_used(user: User) -> None:
+    popover = _opened(user, "answer_format", FormatPopover)
     for kind, examples in EXAMPLES.items():
         popover.kinds[kind].click()
         assert len(popover.examples.menu().actions()) == len(examples)
         for action, example in zip(popover.examples.menu().actions(), examples, strict=True):
             action.trigger()
-            assert person.controller.preparation.asking.format == example
-            person.bot.waitUntil(lambda: popover.verdict.objectName() in {"good", "failure"}, timeout=PATIENCE_MS)
+            assert user.controller.preparation.asking.format == example
+            user.bot.waitUntil(lambda: popover.verdict.objectName() in {"good", "failure"}, timeout=PATIENCE_MS)
             assert popover.verdict.objectName() == "good", (example, popover.verdict.text())
             popover.show_verdict(None)
     popover.kinds[None].click()
-    assert person.controller.preparation.asking.format is None
+    assert user.controller.preparation.asking.format is None
     popover.close()
 
 
-def test_an_answer_in_json_is_json(person: Person) -> None:
+def test_an_answer_in_json_is_json(user: User) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     schema["additionalProperties"] = False
-    person.controller.preparation.ask_so(
+    user.controller.preparation.ask_so(
         Asking(sampling=Sampling(temperature=0.0), format=AnswerFormat(kind="json_schema", text=json.dumps(schema)))
     )
-    assert isinstance(json.loads(person.ask("What is a branch?").text)["ok"], bool)
+    assert isinstance(json.loads(user.ask("What is a branch?").text)["ok"], bool)
 
 
 # --- the panel -----------------------------------------------------------------------------------------------
@@ -239,14 +239,14 @@ def _can_be_switched(panel: SamplingPanel, hook: str) -> bool:
     return hook in panel.hooks.switches and panel.hooks.switches[hook].isVisible()
 
 
-def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
-    panel = _opened(person, "sampling", SamplingPanel)
+def test_the_panel_is_worked_by_the_keyboard_alone(user: User) -> None:
+    panel = _opened(user, "sampling", SamplingPanel)
     assert panel.focusWidget() is panel.temperature
-    person.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     reached: list[QWidget] = []
     while panel.focusWidget() not in reached:
         reached.append(panel.focusWidget())
-        person.bot.keyClick(panel.focusWidget(), Qt.Key.Key_Tab)
+        user.bot.keyClick(panel.focusWidget(), Qt.Key.Key_Tab)
     fields = (
         panel.presets.list,
         panel.top_k,
@@ -256,53 +256,53 @@ def test_the_panel_is_worked_by_the_keyboard_alone(person: Person) -> None:
         *panel.hooks.switches.values(),
     )
     assert set(fields) <= set(reached)
-    _press(person, panel.temperature, Qt.Key.Key_Up)
+    _press(user, panel.temperature, Qt.Key.Key_Up)
     panel.stop.field.setFocus()
-    person.bot.keyClicks(panel.stop.field, r"\n\nUser: a\\n")
-    _press(person, panel.stop.field, Qt.Key.Key_Return)
+    user.bot.keyClicks(panel.stop.field, r"\n\nUser: a\\n")
+    _press(user, panel.stop.field, Qt.Key.Key_Return)
     switch = panel.hooks.switches["no repeats"]
     switch.setFocus()
-    _press(person, switch, Qt.Key.Key_Space)
+    _press(user, switch, Qt.Key.Key_Space)
     assert panel.focusWidget() is panel.hooks.switches["no repeats"]
-    asking = person.controller.preparation.asking
+    asking = user.controller.preparation.asking
     assert asking.sampling.temperature == 0.05
     assert asking.sampling.stop == ("\n\nUser: a\\n",)
     assert asking.hooks == ("no repeats",)
-    _press(person, panel.stop.chips.buttons[0], Qt.Key.Key_Delete)
-    assert person.controller.preparation.asking.sampling.stop == ()
+    _press(user, panel.stop.chips.buttons[0], Qt.Key.Key_Delete)
+    assert user.controller.preparation.asking.sampling.stop == ()
     escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(panel.seed, escape)
     assert escape.isAccepted()
-    _press(person, panel.seed, Qt.Key.Key_Escape)
+    _press(user, panel.seed, Qt.Key.Key_Escape)
     assert QApplication.activePopupWidget() is None
 
 
-def test_penalties_are_set_in_the_panel_and_shown_again(person: Person) -> None:
-    panel = _opened(person, "sampling", SamplingPanel)
+def test_penalties_are_set_in_the_panel_and_shown_again(user: User) -> None:
+    panel = _opened(user, "sampling", SamplingPanel)
     panel.presence_penalty.setValue(-0.5)
     panel.frequency_penalty.setValue(1.2)
-    sampling = person.controller.preparation.asking.sampling
+    sampling = user.controller.preparation.asking.sampling
     assert (sampling.presence_penalty, sampling.frequency_penalty) == (-0.5, 1.2)
     panel.presets.list.activated.emit(panel.presets.list.findData("Wild"))
     assert (panel.presence_penalty.value(), panel.frequency_penalty.value()) == (0, 0)
     panel.close()
 
 
-def test_hooks_have_an_order_and_options_and_look_at_the_answer(person: Person) -> None:
-    panel = _opened(person, "sampling", SamplingPanel)
-    person.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
+def test_hooks_have_an_order_and_options_and_look_at_the_answer(user: User) -> None:
+    panel = _opened(user, "sampling", SamplingPanel)
+    user.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     panel.hooks.switches["no repeats"].click()
     panel.hooks.switches["banned phrases"].click()
-    later = person.button(panel.hooks, "Ask no repeats later")
-    person.bot.mouseClick(later, Qt.MouseButton.LeftButton)
-    assert person.controller.preparation.asking.hooks == ("banned phrases", "no repeats")
+    later = user.button(panel.hooks, "Ask no repeats later")
+    user.bot.mouseClick(later, Qt.MouseButton.LeftButton)
+    assert user.controller.preparation.asking.hooks == ("banned phrases", "no repeats")
     phrases = next(field for field in panel.hooks.findChildren(QLineEdit) if field.accessibleName() == _PHRASES)
     phrases.setFocus()
-    person.bot.keyClicks(phrases, "branch")
-    _press(person, phrases, Qt.Key.Key_Return)
-    assert person.controller.preparation.asking.hook_options == {"banned phrases": {"phrases": ["branch"]}}
+    user.bot.keyClicks(phrases, "branch")
+    _press(user, phrases, Qt.Key.Key_Return)
+    assert user.controller.preparation.asking.hook_options == {"banned phrases": {"phrases": ["branch"]}}
     panel.close()
-    answer = person.ask("What is a branch?")
+    answer = user.ask("What is a branch?")
     assert "branch" not in answer.text.lower()
     assert answer.record is not None
     assert [told.name for told in answer.record.hooks_told] == ["banned phrases", "no repeats"]
@@ -311,13 +311,13 @@ def test_hooks_have_an_order_and_options_and_look_at_the_answer(person: Person) 
 _PHRASES = "banned phrases, phrases"
 
 
-def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
-    composer = person.window.composer
-    panel = _opened(person, "sampling", SamplingPanel)
+def test_a_preset_is_saved_chosen_updated_and_deleted(user: User) -> None:
+    composer = user.window.composer
+    panel = _opened(user, "sampling", SamplingPanel)
     panel.top_k.setValue(40)
     panel.presets.save_button.click()
-    person.bot.keyClicks(panel.presets.name, "Mine")
-    _press(person, panel.presets.name, Qt.Key.Key_Return)
+    user.bot.keyClicks(panel.presets.name, "Mine")
+    _press(user, panel.presets.name, Qt.Key.Key_Return)
     assert composer.sampling_button.text() == "Sampling: Mine ▾"
     panel.seed.setText("7")
     assert composer.sampling_button.text() == "Sampling: Mine, changed · seed 7 ▾"
@@ -325,41 +325,41 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(person: Person) -> None:
     assert composer.sampling_button.text() == "Sampling: Mine · seed 7 ▾"
     panel.presets.list.setCurrentIndex(panel.presets.list.findData("Wild"))
     panel.presets.list.activated.emit(panel.presets.list.currentIndex())
-    asking = person.controller.preparation.asking
+    asking = user.controller.preparation.asking
     assert (asking.sampling.temperature, asking.sampling.top_k, asking.sampling.seed) == (1.5, 0, 7)
     panel.presets.list.activated.emit(panel.presets.list.findData("Mine"))
-    assert person.controller.preparation.asking.sampling.top_k == 40
+    assert user.controller.preparation.asking.sampling.top_k == 40
     assert panel.top_k.value() == 40
-    (preset,) = person.controller.program.settings.presets
+    (preset,) = user.controller.program.settings.presets
     assert (preset.name, preset.asking.sampling.seed) == ("Mine", 7)
     panel.presets.delete_button.click()
-    assert person.controller.program.settings.presets == ()
-    assert person.controller.preparation.asking.sampling.top_k == 40
+    assert user.controller.program.settings.presets == ()
+    assert user.controller.preparation.asking.sampling.top_k == 40
     panel.close()
 
 
-def test_nobody_saves_over_a_preset_of_ours(person: Person) -> None:
-    panel = _opened(person, "sampling", SamplingPanel)
+def test_nobody_saves_over_a_preset_of_ours(user: User) -> None:
+    panel = _opened(user, "sampling", SamplingPanel)
     panel.presets.save_button.click()
-    person.bot.keyClicks(panel.presets.name, " wild ")
-    _press(person, panel.presets.name, Qt.Key.Key_Return)
-    assert person.controller.program.settings.presets == ()
+    user.bot.keyClicks(panel.presets.name, " wild ")
+    _press(user, panel.presets.name, Qt.Key.Key_Return)
+    assert user.controller.program.settings.presets == ()
     # Escape ends the naming, and the panel stays; once more, and it is gone.
-    _press(person, panel.presets.name, Qt.Key.Key_Escape)
+    _press(user, panel.presets.name, Qt.Key.Key_Escape)
     assert panel.isVisible()
     assert panel.presets.list.hasFocus()
-    _press(person, panel.presets.list, Qt.Key.Key_Escape)
+    _press(user, panel.presets.list, Qt.Key.Key_Escape)
     assert not panel.isVisible()
 
 
-def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> None:
-    panel = _opened(person, "sampling", SamplingPanel)
+def test_what_is_set_here_can_be_that_of_new_conversations(user: User) -> None:
+    panel = _opened(user, "sampling", SamplingPanel)
     panel.max_tokens.setValue(77)
-    assert person.controller.program.settings.asking.sampling.max_tokens == 1024
-    person.bot.mouseClick(person.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
-    assert person.controller.program.settings.asking.sampling.max_tokens == 77
+    assert user.controller.program.settings.asking.sampling.max_tokens == 1024
+    user.bot.mouseClick(user.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
+    assert user.controller.program.settings.asking.sampling.max_tokens == 77
     panel.max_tokens.setValue(5)
-    person.bot.mouseClick(person.button(panel, "As in new ones"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(panel, "As in new ones"), Qt.MouseButton.LeftButton)
     assert panel.max_tokens.value() == 77
     panel.close()
 
@@ -367,66 +367,66 @@ def test_what_is_set_here_can_be_that_of_new_conversations(person: Person) -> No
 # --- the system prompt, the meter ----------------------------------------------------------------------------
 
 
-def test_a_system_prompt_is_written_before_the_first_message(person: Person) -> None:
-    popover = _opened(person, "system_prompt", SystemPromptPopover)
-    person.bot.keyClicks(popover.editor, "Be brief.")
-    person.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
+def test_a_system_prompt_is_written_before_the_first_message(user: User) -> None:
+    popover = _opened(user, "system_prompt", SystemPromptPopover)
+    user.bot.keyClicks(popover.editor, "Be brief.")
+    user.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
     popover.close()
-    person.ask("What is a branch?")
-    assert person.controller.shown.path[0].text == "Be brief."
-    assert person.controller.preparation.unsent == Unsent()
+    user.ask("What is a branch?")
+    assert user.controller.shown.path[0].text == "Be brief."
+    assert user.controller.preparation.unsent == Unsent()
 
 
-def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(person: Person) -> None:
-    person.ask("What is a branch?")
-    old = person.controller.shown.path[0]
-    popover = _opened(person, "system_prompt", SystemPromptPopover)
+def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(user: User) -> None:
+    user.ask("What is a branch?")
+    old = user.controller.shown.path[0]
+    popover = _opened(user, "system_prompt", SystemPromptPopover)
     assert not popover.save_button.isEnabled()
-    person.bot.keyClicks(popover.editor, "Be brief.")
-    person.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
-    person.bot.keyClick(popover.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    user.bot.keyClicks(popover.editor, "Be brief.")
+    user.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
+    user.bot.keyClick(popover.editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.activePopupWidget() is None
-    person.answer()
-    new = person.controller.shown.path[0]
+    user.answer()
+    new = user.controller.shown.path[0]
     assert new.text == "Be brief."
-    assert list(person.controller.shown.siblings(new.id)) == [old.id, new.id]
+    assert list(user.controller.shown.siblings(new.id)) == [old.id, new.id]
 
 
-def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(person: Person) -> None:
-    person.ask("What is a branch?")
-    person.press(person.controller.shown.path[0].id, "e")
-    editor = person.window.focusWidget()
+def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(user: User) -> None:
+    user.ask("What is a branch?")
+    user.press(user.controller.shown.path[0].id, "e")
+    editor = user.window.focusWidget()
     assert isinstance(editor, QPlainTextEdit)
-    person.bot.keyClicks(editor, "Be brief.")
-    labels = person.view(person.controller.shown.path[0].id).findChildren(QLabel)
-    person.bot.waitUntil(lambda: any(" kept" in label.text() for label in labels), timeout=PATIENCE_MS)
-    _press(person, editor, Qt.Key.Key_Escape)
+    user.bot.keyClicks(editor, "Be brief.")
+    labels = user.view(user.controller.shown.path[0].id).findChildren(QLabel)
+    user.bot.waitUntil(lambda: any(" kept" in label.text() for label in labels), timeout=PATIENCE_MS)
+    _press(user, editor, Qt.Key.Key_Escape)
 
 
-def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much(person: Person) -> None:
-    gauge = person.window.composer.gauge
-    person.bot.waitUntil(gauge.isVisible, timeout=PATIENCE_MS)
+def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much(user: User) -> None:
+    gauge = user.window.composer.gauge
+    user.bot.waitUntil(gauge.isVisible, timeout=PATIENCE_MS)
     before = gauge.text()
-    person.window.composer.text.setPlainText("many words " * 400)
-    person.bot.waitUntil(lambda: gauge.text() != before, timeout=PATIENCE_MS)
+    user.window.composer.text.setPlainText("many words " * 400)
+    user.bot.waitUntil(lambda: gauge.text() != before, timeout=PATIENCE_MS)
     assert "to read" in gauge.toolTip()
     assert "free for the answer" in gauge.toolTip()
-    person.window.composer.text.setPlainText("many words " * 3000)
-    person.bot.waitUntil(lambda: "too long" in gauge.text(), timeout=PATIENCE_MS)
+    user.window.composer.text.setPlainText("many words " * 3000)
+    user.bot.waitUntil(lambda: "too long" in gauge.text(), timeout=PATIENCE_MS)
     assert "would fail" in gauge.accessibleDescription()
-    person.controller.program.set_overflow("drop_oldest")
+    user.controller.program.set_overflow("drop_oldest")
     assert "oldest left out" in gauge.text()
-    person.controller.program.set_overflow("fail")
-    person.window.composer.text.clear()
-    person.bot.waitUntil(lambda: gauge.text() == before, timeout=PATIENCE_MS)
+    user.controller.program.set_overflow("fail")
+    user.window.composer.text.clear()
+    user.bot.waitUntil(lambda: gauge.text() == before, timeout=PATIENCE_MS)
 
 
 # --- how it looks --------------------------------------------------------------------------------------------
 
 
-def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_likes(person: Person) -> None:
-    composer = person.window.composer
-    person.controller.preparation.ask_so(
+def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_likes(user: User) -> None:
+    composer = user.window.composer
+    user.controller.preparation.ask_so(
         Asking(
             sampling=Sampling(stop=("a", "b"), seed=2**63 - 1, temperature=0.123),
             hooks=("no repeats",),
@@ -434,7 +434,7 @@ def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_li
             format=AnswerFormat(kind="regex", text="("),
         )
     )
-    person.bot.waitUntil(lambda: "can't" in composer.format_button.text(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "can't" in composer.format_button.text(), timeout=PATIENCE_MS)
     row = (composer.attach_button, composer.format_button, composer.sampling_button, composer.send_button)
 
     def all_fits() -> bool:
@@ -442,21 +442,21 @@ def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_li
         return is_apart and all(part.width() >= part.fontMetrics().horizontalAdvance(part.text()) for part in row)
 
     for width in (1100, 700, 520):
-        person.window.resize(width, 700)
-        person.bot.waitUntil(lambda width=width: person.window.width() == width and all_fits(), timeout=10_000)
+        user.window.resize(width, 700)
+        user.bot.waitUntil(lambda width=width: user.window.width() == width and all_fits(), timeout=10_000)
     # How much of it fits is the font's to say.
     assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.12… ▾", "T 0.1… ▾", "T 0.… ▾", "T 0… ▾"}
-    person.window.resize(1100, 760)
+    user.window.resize(1100, 760)
 
 
 @pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
-def test_every_control_of_a_panel_has_a_name_and_room(person: Person, action: str) -> None:
-    person.controller.preparation.ask_so(
+def test_every_control_of_a_panel_has_a_name_and_room(user: User, action: str) -> None:
+    user.controller.preparation.ask_so(
         Asking(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
     )
-    panel = _opened(person, action, Popover)
+    panel = _opened(user, action, Popover)
     if isinstance(panel, SamplingPanel):
-        person.bot.waitUntil(lambda: _can_be_switched(panel, "gone"), timeout=PATIENCE_MS)
+        user.bot.waitUntil(lambda: _can_be_switched(panel, "gone"), timeout=PATIENCE_MS)
     for widget in panel.findChildren(QWidget):
         if not widget.isVisible() or not isinstance(widget, _CONTROLS) or isinstance(widget.parent(), QAbstractSpinBox):
             continue

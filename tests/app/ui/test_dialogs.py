@@ -34,59 +34,59 @@ from app.ui.parts.sheet import Sheet
 from tests.app.model.stores import trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import Planted, labels, plant
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 S = TypeVar("S", bound=QWidget)
 
 
-def _opened(person: Person, kind: type[S], action: str = "") -> S:
+def _opened(user: User, kind: type[S], action: str = "") -> S:
     """The window of a kind, opened by a menu's action."""
     if action:
-        person.window.action(action).trigger()
-    found = [sheet for sheet in person.window.findChildren(kind) if sheet.isVisible()]
+        user.window.action(action).trigger()
+    found = [sheet for sheet in user.window.findChildren(kind) if sheet.isVisible()]
     assert len(found) == 1
     return found[0]
 
 
-def _press(person: Person, sheet: QWidget, label: str) -> None:
-    person.bot.mouseClick(person.button(sheet, label), Qt.MouseButton.LeftButton)
+def _press(user: User, sheet: QWidget, label: str) -> None:
+    user.bot.mouseClick(user.button(sheet, label), Qt.MouseButton.LeftButton)
 
 
-def _wait(person: Person, holds: Callable[[], bool]) -> None:
-    person.bot.waitUntil(holds, timeout=PATIENCE_MS)
+def _wait(user: User, holds: Callable[[], bool]) -> None:
+    user.bot.waitUntil(holds, timeout=PATIENCE_MS)
 
 
-def _planted(person: Person, line: str) -> Planted:
-    planted = plant(person.application.store, line)
-    person.application.program.conversations.changed.emit()
-    person.controller.shown.open_conversation(planted.conversation_id)
+def _planted(user: User, line: str) -> Planted:
+    planted = plant(user.application.store, line)
+    user.application.program.conversations.changed.emit()
+    user.controller.shown.open_conversation(planted.conversation_id)
     return planted
 
 
 @pytest.fixture(autouse=True)
-def _nothing_stays_open(person: Person) -> Iterator[None]:
+def _nothing_stays_open(user: User) -> Iterator[None]:
     yield
-    for sheet in person.window.findChildren(Sheet):
-        _wait(person, lambda sheet=sheet: not sheet.is_working)
+    for sheet in user.window.findChildren(Sheet):
+        _wait(user, lambda sheet=sheet: not sheet.is_working)
         sheet.close()
-    person.window.dialogs.search.setVisible(False)
+    user.window.dialogs.search.setVisible(False)
 
 
 # --- export ------------------------------------------------------------------------------------------------
 
 
 def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads_to_it(
-    person: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _planted(person, "u1-a1 | u2-a2")
-    sheet = _opened(person, ExportWindow, "export")
+    _planted(user, "u1-a1 | u2-a2")
+    sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path)
     assert sheet.formats.currentData() == "md"
-    _wait(person, lambda: "a2" in sheet.preview.text.toPlainText())
+    _wait(user, lambda: "a2" in sheet.preview.text.toPlainText())
     assert "a1" not in sheet.preview.text.toPlainText()
     shown = sheet.preview.text.toPlainText()
-    person.bot.keyClick(sheet, Qt.Key.Key_Return)
-    _wait(person, person.window.banner.isVisible)
+    user.bot.keyClick(sheet, Qt.Key.Key_Return)
+    _wait(user, user.window.banner.isVisible)
     assert shown == (tmp_path / "planted.md").read_text(encoding="utf-8")
     opened: list[QUrl] = []
 
@@ -95,49 +95,49 @@ def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
-    _press(person, person.window.banner, "Show in folder")
+    _press(user, user.window.banner, "Show in folder")
     assert [Path(url.toLocalFile()) for url in opened] == [tmp_path]
 
 
-def test_messages_that_are_selected_are_what_is_exported(person: Person) -> None:
-    planted = _planted(person, "u1-a1-u2-a2")
-    person.window.transcript.focus(planted.ids["a1"])
-    person.window.action("select_below").trigger()
-    sheet = _opened(person, ExportWindow, "export")
-    _wait(person, lambda: "u2" in sheet.preview.text.toPlainText())
+def test_messages_that_are_selected_are_what_is_exported(user: User) -> None:
+    planted = _planted(user, "u1-a1-u2-a2")
+    user.window.transcript.focus(planted.ids["a1"])
+    user.window.action("select_below").trigger()
+    sheet = _opened(user, ExportWindow, "export")
+    _wait(user, lambda: "u2" in sheet.preview.text.toPlainText())
     assert "u1" not in sheet.preview.text.toPlainText()
     assert "a2" not in sheet.preview.text.toPlainText()
 
 
-def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(person: Person, tmp_path: Path) -> None:
-    _planted(person, "u1-a1 | u2-a2")
-    sheet = _opened(person, ExportWindow, "export")
+def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1 | u2-a2")
+    sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path)
     sheet.scopes.choose([button.text() for button in sheet.scopes.buttons].index("The whole tree"))
-    _wait(person, lambda: "a1" in sheet.preview.text.toPlainText())
+    _wait(user, lambda: "a1" in sheet.preview.text.toPlainText())
     sheet.formats.setCurrentIndex(sheet.formats.findData("openai-jsonl"))
-    _wait(person, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
+    _wait(user, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
     assert sheet.path == tmp_path / "planted.openai.jsonl"
     assert not sheet.statistics.isEnabled()
     sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
-    _wait(person, lambda: sheet.preview.page.isVisible())
+    _wait(user, lambda: sheet.preview.page.isVisible())
     sheet.scopes.choose(len(sheet.scopes.buttons) - 1)
     assert sheet.path == tmp_path / "Conversations"
     (tmp_path / "mine.pdf").write_text("")
     sheet.scopes.choose(0)
     sheet.name_field.selectAll()
-    person.bot.keyClick(sheet.name_field, Qt.Key.Key_Delete)
+    user.bot.keyClick(sheet.name_field, Qt.Key.Key_Delete)
     assert not sheet.export_button.isEnabled()
-    person.bot.keyClicks(sheet.name_field, "mine")
+    user.bot.keyClicks(sheet.name_field, "mine")
     assert "replaced" in sheet.note.text()
 
 
-def test_an_export_that_fails_says_why_and_stays_open(person: Person, tmp_path: Path) -> None:
-    _planted(person, "u1-a1")
-    sheet = _opened(person, ExportWindow, "export")
+def test_an_export_that_fails_says_why_and_stays_open(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1")
+    sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path / "nowhere")
-    _press(person, sheet, "Export")
-    _wait(person, lambda: not sheet.is_working)
+    _press(user, sheet, "Export")
+    _wait(user, lambda: not sheet.is_working)
     assert "nowhere" in sheet.note.text()
     assert sheet.isVisible()
     assert sheet.export_button.isEnabled()
@@ -155,13 +155,13 @@ def _chats(path: Path, *questions: str) -> Path:
     return path
 
 
-def _drag(person: Person, *files: Path) -> QMimeData:
+def _drag(user: User, *files: Path) -> QMimeData:
     dragged = QMimeData()
     dragged.setUrls([QUrl.fromLocalFile(str(file)) for file in files])
-    place, actions = person.window.rect().center(), Qt.DropAction.CopyAction
+    place, actions = user.window.rect().center(), Qt.DropAction.CopyAction
     buttons, modifiers = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     event = QDragEnterEvent(place, actions, dragged, buttons, modifiers)
-    _send(person.window, event)
+    _send(user.window, event)
     return dragged
 
 
@@ -170,69 +170,69 @@ def _send(widget: QWidget, event: QDragEnterEvent | QDropEvent) -> None:
 
 
 def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_is_opened(
-    person: Person, tmp_path: Path
+    user: User, tmp_path: Path
 ) -> None:
-    page = person.window.dialogs.drop_page
+    page = user.window.dialogs.drop_page
     chats, picture = _chats(tmp_path / "chats.jsonl", "q1", "q2", "q1"), tmp_path / "picture.png"
-    dragged = _drag(person, chats, picture)
+    dragged = _drag(user, chats, picture)
     assert page.isVisible()
     assert "picture.png" in page.details.text()
     drop = QDropEvent(
         QPointF(9, 9), Qt.DropAction.CopyAction, dragged, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )
-    before = len(person.application.program.conversations.all)
+    before = len(user.application.program.conversations.all)
     _send(page, drop)
     assert not page.isVisible()
-    sheet = _opened(person, ImportWindow)
-    _wait(person, lambda: not sheet.is_working)
+    sheet = _opened(user, ImportWindow)
+    _wait(user, lambda: not sheet.is_working)
     assert sheet.headline.text().startswith("2 conversation")
     assert "q1" in sheet.twins.lines.text()
-    assert len(person.application.program.conversations.all) == before
-    _press(person, sheet, "Import")
-    _wait(person, person.window.banner.isVisible)
-    assert len(person.application.program.conversations.all) == before + 2
-    _press(person, person.window.banner, "Show")
-    assert labels(person.controller.shown.path) == "q1-an answer"
+    assert len(user.application.program.conversations.all) == before
+    _press(user, sheet, "Import")
+    _wait(user, user.window.banner.isVisible)
+    assert len(user.application.program.conversations.all) == before + 2
+    _press(user, user.window.banner, "Show")
+    assert labels(user.controller.shown.path) == "q1-an answer"
 
 
-def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(person: Person, tmp_path: Path) -> None:
+def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(user: User, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('[{"mapping": ')
-    before = len(person.application.program.conversations.all)
-    sheet = person.window.dialogs.show_import([broken, tmp_path / "missing.bough"])
-    _wait(person, lambda: not sheet.is_working)
+    before = len(user.application.program.conversations.all)
+    sheet = user.window.dialogs.show_import([broken, tmp_path / "missing.bough"])
+    _wait(user, lambda: not sheet.is_working)
     assert not sheet.import_button.isEnabled()
     assert "broken.json: " in sheet.problems.lines.text()
     assert "missing.bough: " in sheet.problems.lines.text()
-    person.bot.keyClick(sheet, Qt.Key.Key_Escape)
-    assert len(person.application.program.conversations.all) == before
+    user.bot.keyClick(sheet, Qt.Key.Key_Escape)
+    assert len(user.application.program.conversations.all) == before
 
 
-def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(person: Person, tmp_path: Path) -> None:
-    before = len(person.application.program.conversations.all)
-    sheet = person.window.dialogs.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
-    _wait(person, lambda: not sheet.is_working)
-    _press(person, sheet, "Import")
-    _wait(person, lambda: "conversations" in sheet.progress_text.text())
-    person.bot.keyClick(sheet, Qt.Key.Key_Escape)
-    _wait(person, lambda: not sheet.is_working)
+def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(user: User, tmp_path: Path) -> None:
+    before = len(user.application.program.conversations.all)
+    sheet = user.window.dialogs.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
+    _wait(user, lambda: not sheet.is_working)
+    _press(user, sheet, "Import")
+    _wait(user, lambda: "conversations" in sheet.progress_text.text())
+    user.bot.keyClick(sheet, Qt.Key.Key_Escape)
+    _wait(user, lambda: not sheet.is_working)
     assert "taken back" in sheet.note.text()
     assert sheet.isVisible()
     assert sheet.import_button.isEnabled()
-    assert len(person.application.program.conversations.all) == before
+    assert len(user.application.program.conversations.all) == before
 
 
 # --- search ------------------------------------------------------------------------------------------------
 
 
-def _search(person: Person, text: str) -> SearchPanel:
-    person.window.action("search_all").trigger()
-    panel = person.window.dialogs.search
+def _search(user: User, text: str) -> SearchPanel:
+    user.window.action("search_all").trigger()
+    panel = user.window.dialogs.search
     panel.field.clear()
-    with person.bot.waitSignal(
-        person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of(text)
+    with user.bot.waitSignal(
+        user.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of(text)
     ):
-        person.bot.keyClicks(panel.field, text)
+        user.bot.keyClicks(panel.field, text)
     return panel
 
 
@@ -240,72 +240,72 @@ def _is_of(text: str) -> Callable[[object], bool]:
     return lambda found: getattr(found, "query", None) == text
 
 
-def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(person: Person) -> None:
-    planted = _planted(person, "u1-a1 zebra-u3 | u2-a2 zebra")
-    person.controller.shown.new_conversation()
-    panel = _search(person, "a1 zeb")
+def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(user: User) -> None:
+    planted = _planted(user, "u1-a1 zebra-u3 | u2-a2 zebra")
+    user.controller.shown.new_conversation()
+    panel = _search(user, "a1 zeb")
     chosen = panel.list.chosen
     assert chosen is not None
     assert chosen.message.id == planted.ids["a1 zebra"]
-    person.bot.keyClick(panel.field, Qt.Key.Key_Return)
+    user.bot.keyClick(panel.field, Qt.Key.Key_Return)
     assert not panel.isVisible()
-    assert labels(person.controller.shown.path) == "u1-a1 zebra-u3"
-    assert person.window.transcript.focused_message_id == planted.ids["a1 zebra"]
+    assert labels(user.controller.shown.path) == "u1-a1 zebra-u3"
+    assert user.window.transcript.focused_message_id == planted.ids["a1 zebra"]
 
 
-def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_was(person: Person) -> None:
-    _planted(person, "u1-a1 zebra | u2-a2 zebra")
-    person.window.composer.text.setFocus()
-    panel = _search(person, "zebra is:starred")
+def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_was(user: User) -> None:
+    _planted(user, "u1-a1 zebra | u2-a2 zebra")
+    user.window.composer.text.setFocus()
+    panel = _search(user, "zebra is:starred")
     assert panel.hint.isVisible()
     assert "filter" in panel.hint.text()
-    panel = _search(person, "zebra")
-    person.bot.keyClick(panel.field, Qt.Key.Key_Down)
+    panel = _search(user, "zebra")
+    user.bot.keyClick(panel.field, Qt.Key.Key_Down)
     assert panel.list.currentIndex().row() == 1
-    assert person.window.focusWidget() is panel.list
-    person.bot.keyClick(panel.list, Qt.Key.Key_Up)
-    person.bot.keyClick(panel.list, Qt.Key.Key_Up)
-    assert person.window.focusWidget() is panel.field
-    person.bot.keyClick(panel.field, Qt.Key.Key_Down)
-    person.bot.keyClicks(panel.list, "s")
-    assert person.window.focusWidget() is panel.field
+    assert user.window.focusWidget() is panel.list
+    user.bot.keyClick(panel.list, Qt.Key.Key_Up)
+    user.bot.keyClick(panel.list, Qt.Key.Key_Up)
+    assert user.window.focusWidget() is panel.field
+    user.bot.keyClick(panel.field, Qt.Key.Key_Down)
+    user.bot.keyClicks(panel.list, "s")
+    assert user.window.focusWidget() is panel.field
     assert panel.field.text() == "zebras"
-    person.bot.keyClick(panel.field, Qt.Key.Key_Escape)
+    user.bot.keyClick(panel.field, Qt.Key.Key_Escape)
     assert not panel.isVisible()
-    assert person.window.focusWidget() is person.window.composer.text
+    assert user.window.focusWidget() is user.window.composer.text
 
 
-def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(person: Person) -> None:
-    planted = _planted(person, "u1 giraffe-a1 giraffe")
-    person.application.store.messages.star(planted.ids["a1 giraffe"])
-    panel = _search(person, "giraffe")
-    found = person.application.program.archive.searcher.found
-    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
-        person.bot.mouseClick(panel.chips.starred, Qt.MouseButton.LeftButton)
+def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(user: User) -> None:
+    planted = _planted(user, "u1 giraffe-a1 giraffe")
+    user.application.store.messages.star(planted.ids["a1 giraffe"])
+    panel = _search(user, "giraffe")
+    found = user.application.program.archive.searcher.found
+    with user.bot.waitSignal(found, timeout=PATIENCE_MS):
+        user.bot.mouseClick(panel.chips.starred, Qt.MouseButton.LeftButton)
     assert panel.field.text() == "giraffe is:starred"
-    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+    with user.bot.waitSignal(found, timeout=PATIENCE_MS):
         next(one for one in panel.chips.role.menu().actions() if one.text() == "Answers").trigger()
     assert panel.field.text() == "giraffe is:starred from:answer"
     assert panel.list.model().rowCount() == 1
-    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
-        person.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
+    with user.bot.waitSignal(found, timeout=PATIENCE_MS):
+        user.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
     assert panel.field.text() == "giraffe is:starred from:answer is:pinned"
     assert panel.chips.starred.isChecked()
     assert panel.list.model().rowCount() == 0
-    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
-        person.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
+    with user.bot.waitSignal(found, timeout=PATIENCE_MS):
+        user.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
     assert panel.field.text() == "giraffe is:starred from:answer"
-    with person.bot.waitSignal(found, timeout=PATIENCE_MS):
+    with user.bot.waitSignal(found, timeout=PATIENCE_MS):
         panel.field.setText(f"giraffe after:{day(0)}")
     assert panel.chips.date.text() == "Today"
     assert not panel.chips.starred.isChecked()
 
 
-def test_an_empty_search_says_what_is_searched(person: Person) -> None:
-    person.window.action("search_all").trigger()
-    panel = person.window.dialogs.search
-    with person.bot.waitSignal(
-        person.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of("")
+def test_an_empty_search_says_what_is_searched(user: User) -> None:
+    user.window.action("search_all").trigger()
+    panel = user.window.dialogs.search
+    with user.bot.waitSignal(
+        user.application.program.archive.searcher.found, timeout=PATIENCE_MS, check_params_cb=_is_of("")
     ):
         panel.field.setText("x")
         panel.field.clear()
@@ -316,111 +316,111 @@ def test_an_empty_search_says_what_is_searched(person: Person) -> None:
 # --- trash and backups -------------------------------------------------------------------------------------
 
 
-def _answer(person: Person, sheet: QWidget, label: str) -> None:
-    _wait(person, lambda: bool(sheet.findChildren(QMessageBox)))
+def _answer(user: User, sheet: QWidget, label: str) -> None:
+    _wait(user, lambda: bool(sheet.findChildren(QMessageBox)))
     (box,) = sheet.findChildren(QMessageBox)
-    _press(person, box, label)
+    _press(user, box, label)
 
 
-def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(person: Person) -> None:
-    store, conversations = person.application.store, person.application.program.conversations
-    kept, gone = _planted(person, "u1-a1"), _planted(person, "u2-a2")
+def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(user: User) -> None:
+    store, conversations = user.application.store, user.application.program.conversations
+    kept, gone = _planted(user, "u1-a1"), _planted(user, "u2-a2")
     for planted in (kept, gone):
         conversations.delete(planted.conversation_id)
-    sheet = _opened(person, TrashWindow, "trash")
-    _wait(person, lambda: sheet.list.count() == 2)
+    sheet = _opened(user, TrashWindow, "trash")
+    _wait(user, lambda: sheet.list.count() == 2)
 
     sheet.choose(kept.conversation_id)
-    _press(person, sheet, "Restore")
-    _wait(person, lambda: sheet.list.count() == 1)
+    _press(user, sheet, "Restore")
+    _wait(user, lambda: sheet.list.count() == 1)
     sheet.choose(gone.conversation_id)
-    _press(person, sheet, "Delete for good…")
-    _answer(person, sheet, "Delete for good")
-    _wait(person, sheet.empty.isVisible)
+    _press(user, sheet, "Delete for good…")
+    _answer(user, sheet, "Delete for good")
+    _wait(user, sheet.empty.isVisible)
     assert kept.conversation_id in {one.id for one in conversations.all}
     assert trashed_ids(store) == []
     assert store.messages.shown_by(gone.conversation_id) == []
 
 
-def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(person: Person) -> None:
-    planted = _planted(person, "u1-a1-u2")
-    person.controller.prune(planted.ids["u2"])
-    assert labels(person.controller.shown.path) == "u1-a1"
-    sheet = _opened(person, TrashWindow, "trash")
-    _wait(person, lambda: sheet.list.count() == 1)
-    _press(person, sheet, "Restore")
-    _wait(person, sheet.empty.isVisible)
-    assert labels(person.controller.shown.path) == "u1-a1-u2"
+def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(user: User) -> None:
+    planted = _planted(user, "u1-a1-u2")
+    user.controller.prune(planted.ids["u2"])
+    assert labels(user.controller.shown.path) == "u1-a1"
+    sheet = _opened(user, TrashWindow, "trash")
+    _wait(user, lambda: sheet.list.count() == 1)
+    _press(user, sheet, "Restore")
+    _wait(user, sheet.empty.isVisible)
+    assert labels(user.controller.shown.path) == "u1-a1-u2"
 
 
-def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(person: Person, tmp_path: Path) -> None:
-    _planted(person, "u1-a1")
-    upkeep = WatchedUpkeep(person.application.store.path, person.application.program.kept_files)
+def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1")
+    upkeep = WatchedUpkeep(user.application.store.path, user.application.program.kept_files)
     try:
         assert upkeep.wait_for_round(PATIENCE_MS / 1000)
     finally:
         upkeep.close()
-    sheet = _opened(person, BackupsWindow, "backups")
-    _wait(person, sheet.restore_button.isEnabled)
+    sheet = _opened(user, BackupsWindow, "backups")
+    _wait(user, sheet.restore_button.isEnabled)
     chosen = sheet.chosen
     assert chosen is not None
-    _press(person, sheet, "Restore…")
+    _press(user, sheet, "Restore…")
     # The window itself would close.
     sheet.restore_requested.disconnect()
-    with person.bot.waitSignal(sheet.restore_requested, timeout=PATIENCE_MS) as asked:
-        _answer(person, sheet, "Restore")
+    with user.bot.waitSignal(sheet.restore_requested, timeout=PATIENCE_MS) as asked:
+        _answer(user, sheet, "Restore")
     assert asked.args == [chosen.file]
 
 
 # --- running again -----------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_is_run_again_matches_and_says_so(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    sheet = _opened(person, ReplayWindow, "replay")
-    _wait(person, lambda: sheet.close_button.text() == "Close")
+def test_an_answer_that_is_run_again_matches_and_says_so(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    sheet = _opened(user, ReplayWindow, "replay")
+    _wait(user, lambda: sheet.close_button.text() == "Close")
     assert sheet.outcome.text().startswith("✓ It matched")
     assert answer.record is not None
     assert f"{len(answer.record.token_ids):,} tokens" in sheet.outcome.text()
-    assert [message.id for message in person.controller.shown.path][-1] == answer.id
+    assert [message.id for message in user.controller.shown.path][-1] == answer.id
 
 
-def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(person: Person) -> None:
-    _planted(person, "u1-a1")
-    person.window.action("replay").trigger()
-    assert person.window.banner.isVisible()
-    assert not [one for one in person.window.findChildren(ReplayWindow) if one.isVisible()]
+def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(user: User) -> None:
+    _planted(user, "u1-a1")
+    user.window.action("replay").trigger()
+    assert user.window.banner.isVisible()
+    assert not [one for one in user.window.findChildren(ReplayWindow) if one.isVisible()]
 
 
 # --- notes -------------------------------------------------------------------------------------------------
 
 
-def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(person: Person) -> None:
-    store = person.application.store
+def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(user: User) -> None:
+    store = user.application.store
     conversation, question = store.create_conversation("Notes", "", "Look at this")
     call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
     file = store.add(conversation.id, call.id, "note", blocks.file("data.csv", b"a,b", Counter()))
-    person.controller.shown.open_conversation(conversation.id)
-    view = person.view(call.id).findChild(NoteView)
+    user.controller.shown.open_conversation(conversation.id)
+    view = user.view(call.id).findChild(NoteView)
     assert isinstance(view, NoteView)
     assert view.text is None
-    _press(person, view, "What it holds")
+    _press(user, view, "What it holds")
     assert view.text is not None
     assert '"query": "leaves"' in view.text.toPlainText()
-    _press(person, view, "What it holds")
+    _press(user, view, "What it holds")
     assert not view.text.isVisible()
-    attached = person.view(file.id).findChild(NoteView)
+    attached = user.view(file.id).findChild(NoteView)
     assert isinstance(attached, NoteView)
-    _press(person, attached, "What it holds")
-    assert person.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
+    _press(user, attached, "What it holds")
+    assert user.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
 
 
 # --- all of them -------------------------------------------------------------------------------------------
 
 
-def test_every_control_has_a_name_and_no_text_is_cut_off(person: Person, tmp_path: Path) -> None:
-    _planted(person, "u1-a1")
-    dialogs = person.window.dialogs
+def test_every_control_has_a_name_and_no_text_is_cut_off(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1")
+    dialogs = user.window.dialogs
     sheets = (
         dialogs.show_export(),
         dialogs.show_import([_chats(tmp_path / "chats.jsonl", "q3")]),
@@ -431,7 +431,7 @@ def test_every_control_has_a_name_and_no_text_is_cut_off(person: Person, tmp_pat
     for sheet in (*sheets, dialogs.search):
         assert sheet is not None
         if isinstance(sheet, Sheet):
-            _wait(person, lambda sheet=sheet: not sheet.is_working)
+            _wait(user, lambda sheet=sheet: not sheet.is_working)
         for control in sheet.findChildren(QWidget):
             if isinstance(control, QAbstractButton | QComboBox | QLineEdit | QAbstractSpinBox) and control.isVisible():
                 name = control.accessibleName() or (control.text() if isinstance(control, QAbstractButton) else "")

@@ -17,7 +17,7 @@ from app.model.message import Figures, Message, Sampling
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.asking import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.models import write_random_llama
 
 
@@ -32,22 +32,22 @@ def models(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer, sent
 
 
 @pytest.fixture
-def large(person: Person, models: Path) -> Iterator[str]:
+def large(user: User, models: Path) -> Iterator[str]:
     """The model that is loaded; none guesses for it yet."""
     name = str(models / "large")
-    set_sampling(person.controller.program, Sampling(temperature=0.0, max_tokens=30))
-    person.controller.program.load_model(name)
-    _wait_until_loaded(person)
+    set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=30))
+    user.controller.program.load_model(name)
+    _wait_until_loaded(user)
     yield name
-    person.controller.program.set_draft_model("")
-    _wait_until_loaded(person)
+    user.controller.program.set_draft_model("")
+    _wait_until_loaded(user)
 
 
-def _wait_until_loaded(person: Person) -> None:
-    person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
+def _wait_until_loaded(user: User) -> None:
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
 
 
-def _choose_folder(person: Person, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _choose_folder(user: User, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Press the action's key, and take a folder."""
 
     def chosen(*_: object) -> str:
@@ -55,14 +55,14 @@ def _choose_folder(person: Person, folder: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", chosen)
     modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    person.bot.keyClick(person.window, Qt.Key.Key_O, modifiers)
-    _wait_until_loaded(person)
+    user.bot.keyClick(user.window, Qt.Key.Key_O, modifiers)
+    _wait_until_loaded(user)
 
 
-def _entries(person: Person) -> dict[str, bool]:
+def _entries(user: User) -> dict[str, bool]:
     """The entries of the menu by their texts, and whether each is checked."""
-    person.window.menus.menu("Models").aboutToShow.emit()
-    menu = person.window.menus.menu("Draft model")
+    user.window.menus.menu("Models").aboutToShow.emit()
+    menu = user.window.menus.menu("Draft model")
     return {action.text(): action.isChecked() for action in menu.actions() if not action.isSeparator()}
 
 
@@ -75,33 +75,33 @@ def _figures(answer: Message) -> Figures:
     return answer.record.figures
 
 
-def _says(person: Person, message_id: int) -> str:
-    said = " ".join(label.text() for label in person.view(message_id).findChildren(QLabel))
+def _says(user: User, message_id: int) -> str:
+    said = " ".join(label.text() for label in user.view(message_id).findChildren(QLabel))
     return said.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again(
-    person: Person, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
+    user: User, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    session, settings = person.application.session, person.controller.program.preferences
-    assert _entries(person) == {"No draft model": True, "Choose draft model…": False}
-    before = person.ask("Hello there")
+    session, settings = user.application.session, user.controller.program.preferences
+    assert _entries(user) == {"No draft model": True, "Choose draft model…": False}
+    before = user.ask("Hello there")
     heard: set[str] = set()
-    session.changed.connect(lambda: heard.add(person.window.header.model_button.text()))
-    _choose_folder(person, models / "small", monkeypatch)
+    session.changed.connect(lambda: heard.add(user.window.header.model_button.text()))
+    _choose_folder(user, models / "small", monkeypatch)
     assert any("draft model: reading the weights" in text for text in heard)
-    assert "small guesses ahead" in person.window.header.model_button.toolTip()
-    assert _entries(person) == {"No draft model": False, "small": True, "Choose draft model…": False}
+    assert "small guesses ahead" in user.window.header.model_button.toolTip()
+    assert _entries(user) == {"No draft model": False, "small": True, "Choose draft model…": False}
     assert settings.settings.draft_models == {large: str(models / "small")}
     # What the model had read is kept, and what it says is the same.
-    person.press(before.id, "r")
-    answer = person.answer()
+    user.press(before.id, "r")
+    answer = user.answer()
     assert answer.text == before.text
     figures = _figures(answer)
     assert figures.read_tokens == 1
     assert figures.draft_tokens == figures.accepted_tokens > 20
-    assert f"{figures.accepted_tokens} of {figures.draft_tokens} guesses right" in _says(person, answer.id)
-    person.window.action("sampling").trigger()
+    assert f"{figures.accepted_tokens} of {figures.draft_tokens} guesses right" in _says(user, answer.id)
+    user.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)
     assert panel.draft.currentText() == "Draft model"
@@ -109,58 +109,58 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     panel.close()
     # A fresh worker has it, too.
     worker = session.info
-    pid = person.application.link.pid
+    pid = user.application.link.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    person.bot.waitUntil(lambda: session.info is not None and session.info is not worker, timeout=PATIENCE_MS)
-    person.press(answer.id, "r")
-    answer = person.answer()
+    user.bot.waitUntil(lambda: session.info is not None and session.info is not worker, timeout=PATIENCE_MS)
+    user.press(answer.id, "r")
+    answer = user.answer()
     assert _figures(answer).accepted_tokens > 20
-    _press(person.window.menus.menu("Draft model"), "No draft model")
-    _wait_until_loaded(person)
-    person.press(answer.id, "r")
-    assert _figures(person.answer()).draft_tokens == 0
+    _press(user.window.menus.menu("Draft model"), "No draft model")
+    _wait_until_loaded(user)
+    user.press(answer.id, "r")
+    assert _figures(user.answer()).draft_tokens == 0
     assert settings.settings.draft_models == {}
-    assert _entries(person) == {"No draft model": True, "small": False, "Choose draft model…": False}
+    assert _entries(user) == {"No draft model": True, "small": False, "Choose draft model…": False}
 
 
 def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
-    person: Person, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
+    user: User, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer = person.ask("Hello there")
-    _choose_folder(person, models / "small", monkeypatch)
-    info = person.application.session.info
-    _choose_folder(person, models / "unfit", monkeypatch)
-    assert person.window.banner.label.text() == (
+    answer = user.ask("Hello there")
+    _choose_folder(user, models / "small", monkeypatch)
+    info = user.application.session.info
+    _choose_folder(user, models / "unfit", monkeypatch)
+    assert user.window.banner.label.text() == (
         f"The draft model '{models / 'unfit'}' has other tokens than '{large}'. Choose a smaller model of the same "
         "family, or none. The previous model is still loaded."
     )
-    assert person.application.session.info is info
-    assert _entries(person) == {"No draft model": False, "small": True, "Choose draft model…": False}
-    person.press(answer.id, "r")
-    figures = _figures(person.answer())
+    assert user.application.session.info is info
+    assert _entries(user) == {"No draft model": False, "small": True, "Choose draft model…": False}
+    user.press(answer.id, "r")
+    figures = _figures(user.answer())
     assert figures.read_tokens == 1
     assert figures.accepted_tokens > 20
 
 
-def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(person: Person, large: str, models: Path) -> None:
+def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(user: User, large: str, models: Path) -> None:
     shutil.copytree(models / "large", models / "moved away")
     names = tuple(str(models / name) for name in ("small", "unfit", "moved away"))
-    program = person.controller.program
+    program = user.controller.program
     program.preferences.change(recent_drafts=names, recent_models=(large,))
     shutil.rmtree(models / "moved away")
-    person.window.menus.menu("Models").aboutToShow.emit()
-    menu = person.window.menus.menu("Draft model")
+    user.window.menus.menu("Models").aboutToShow.emit()
+    menu = user.window.menus.menu("Draft model")
     told = {"small": True, "unfit (other tokens than large)": False, "moved away (not there any more)": False}
 
     def offered() -> dict[str, bool]:
         return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}
 
-    person.bot.waitUntil(lambda: offered() == told, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: offered() == told, timeout=PATIENCE_MS)
     # It stays so when the menu is opened again, and the settings say the same.
-    assert not _entries(person)["unfit (other tokens than large)"]
-    person.window.action("settings").trigger()
-    settings = person.window.findChild(SettingsWindow)
+    assert not _entries(user)["unfit (other tokens than large)"]
+    user.window.action("settings").trigger()
+    settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     settings.show_page(settings.models)
     buttons = settings.models.drafts.choices.buttons
@@ -169,40 +169,40 @@ def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(person: Pe
     # What may guess for one model may not for another, and what comes back may again.
     shutil.copytree(models / "large", models / "moved away")
     program.load_model(names[1])
-    _wait_until_loaded(person)
+    _wait_until_loaded(user)
     settings.models.refresh()
     small, large_one = "small (other tokens than unfit)", "large (other tokens than unfit)"
-    person.bot.waitUntil(lambda: {small, large_one} < _entries(person).keys(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: {small, large_one} < _entries(user).keys(), timeout=PATIENCE_MS)
     settings.close()
     program.load_model(large)
-    _wait_until_loaded(person)
-    person.window.menus.menu("Models").aboutToShow.emit()
-    person.bot.waitUntil(lambda: offered().get("moved away") is True, timeout=PATIENCE_MS)
+    _wait_until_loaded(user)
+    user.window.menus.menu("Models").aboutToShow.emit()
+    user.bot.waitUntil(lambda: offered().get("moved away") is True, timeout=PATIENCE_MS)
     program.preferences.change(recent_drafts=(), recent_models=(large,))
 
 
-def test_the_settings_offer_what_guessed_before_and_show_what_does(person: Person, large: str, models: Path) -> None:
+def test_the_settings_offer_what_guessed_before_and_show_what_does(user: User, large: str, models: Path) -> None:
     assert large
-    program = person.controller.program
+    program = user.controller.program
     program.set_draft_model(str(models / "small"))
-    _wait_until_loaded(person)
-    person.window.action("settings").trigger()
-    settings = person.window.findChild(SettingsWindow)
+    _wait_until_loaded(user)
+    user.window.action("settings").trigger()
+    settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     choices = settings.models.drafts.choices
     assert [button.text() for button in choices.buttons] == ["None", "small"]
     assert choices.chosen == 1
-    person.bot.mouseClick(choices.buttons[0], Qt.MouseButton.LeftButton)
-    _wait_until_loaded(person)
+    user.bot.mouseClick(choices.buttons[0], Qt.MouseButton.LeftButton)
+    _wait_until_loaded(user)
     assert program.session.draft == ""
-    person.bot.mouseClick(choices.buttons[1], Qt.MouseButton.LeftButton)
-    _wait_until_loaded(person)
+    user.bot.mouseClick(choices.buttons[1], Qt.MouseButton.LeftButton)
+    _wait_until_loaded(user)
     assert program.session.info is not None
     assert program.session.info.draft_model == str(models / "small")
     # What is refused is not shown as chosen.
     program.set_draft_model(str(models / "unfit"))
     assert settings.models.drafts.choices.chosen == 2
-    _wait_until_loaded(person)
+    _wait_until_loaded(user)
     assert [button.text() for button in settings.models.drafts.choices.buttons] == ["None", "small"]
     assert settings.models.drafts.choices.chosen == 1
     settings.close()

@@ -12,7 +12,7 @@ from app.model.message import MessageId
 from app.ui.theme import theme
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.hits import occurrences
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.app.ui.waiting import is_at_rest
 
 _NUM_TURNS = 60
@@ -25,10 +25,10 @@ def planted() -> list[int]:
 
 
 @pytest.fixture
-def bar(person: Person, planted: list[int]) -> FindBar:
+def bar(user: User, planted: list[int]) -> FindBar:
     """The bar, opened by its key over a long conversation with another branch."""
     if not planted:
-        store = person.application.store
+        store = user.application.store
         conversation, question = store.create_conversation("Long", "", "Needle 0")
         other = store.add(conversation.id, question.id, "assistant", "Here, too: a needle and another **needle**.")
         first, question = question, store.add(conversation.id, question.id, "assistant", "An answer.")
@@ -36,167 +36,163 @@ def bar(person: Person, planted: list[int]) -> FindBar:
             question = store.add(conversation.id, question.id, "user", f"Question {number} 😀 NEEDLE number {number}")
             question = store.add(conversation.id, question.id, "assistant", "An *answer*.\n\n" * 6)
         planted += [conversation.id, first.id, other.id]
-    person.controller.shown.open_conversation(planted[0])
-    _settle(person)
-    person.window.find_bar.field.clear()
-    person.window.composer.text.setFocus()
-    person.window.action("find").trigger()
-    assert person.window.focusWidget() is person.window.find_bar.field
-    return person.window.find_bar
+    user.controller.shown.open_conversation(planted[0])
+    _settle(user)
+    user.window.find_bar.field.clear()
+    user.window.composer.text.setFocus()
+    user.window.action("find").trigger()
+    assert user.window.focusWidget() is user.window.find_bar.field
+    return user.window.find_bar
 
 
-def _settle(person: Person) -> None:
-    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript), timeout=PATIENCE_MS)
+def _settle(user: User) -> None:
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript), timeout=PATIENCE_MS)
 
 
-def _lit(person: Person, message_id: MessageId) -> list[tuple[str, bool]]:
+def _lit(user: User, message_id: MessageId) -> list[tuple[str, bool]]:
     """What is lit in a message, and whether as the hit at hand."""
     accents = {QColor(theme(scheme).accent).name() for scheme in ("light", "dark")}
     return [
         (selection.cursor.selectedText(), selection.format.background().color().name() in accents)  # pyright: ignore[reportAttributeAccessIssue]
-        for selection in person.view(message_id).text.extraSelections()
+        for selection in user.view(message_id).text.extraSelections()
     ]
 
 
-def _all_lit(person: Person) -> list[tuple[MessageId, str]]:
+def _all_lit(user: User) -> list[tuple[MessageId, str]]:
     """The hits at hand, wherever one is lit: there is one at most."""
-    views = person.window.transcript.views
-    return [
-        (view.message.id, text) for view in views for text, is_current in _lit(person, view.message.id) if is_current
-    ]
+    views = user.window.transcript.views
+    return [(view.message.id, text) for view in views for text, is_current in _lit(user, view.message.id) if is_current]
 
 
-def test_hits_are_counted_as_one_types_and_walked_by_enter(person: Person, bar: FindBar) -> None:
-    path = person.controller.shown.path
-    person.bot.keyClicks(bar.field, "nee")
-    _settle(person)
+def test_hits_are_counted_as_one_types_and_walked_by_enter(user: User, bar: FindBar) -> None:
+    path = user.controller.shown.path
+    user.bot.keyClicks(bar.field, "nee")
+    _settle(user)
     # The end was in sight, so its hit is at hand: the last one.
     assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
-    assert _all_lit(person) == [(path[-2].id, "NEE")]
-    person.bot.keyClick(bar.field, Qt.Key.Key_Return)
-    _settle(person)
+    assert _all_lit(user) == [(path[-2].id, "NEE")]
+    user.bot.keyClick(bar.field, Qt.Key.Key_Return)
+    _settle(user)
     # Behind the last hit comes the first, of which there was no view.
     assert bar.count.text() == f"1 of {_NUM_TURNS}"
-    assert _all_lit(person) == [(path[1].id, "Nee")]
-    view = person.view(path[1].id)
-    assert person.window.transcript.viewport().rect().contains(view.geometry())
-    person.bot.keyClick(bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
-    person.window.action("find_previous").trigger()
-    person.window.action("find_next").trigger()
-    _settle(person)
+    assert _all_lit(user) == [(path[1].id, "Nee")]
+    view = user.view(path[1].id)
+    assert user.window.transcript.viewport().rect().contains(view.geometry())
+    user.bot.keyClick(bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    user.window.action("find_previous").trigger()
+    user.window.action("find_next").trigger()
+    _settle(user)
     assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
-    person.bot.keyClicks(bar.field, "dles")
+    user.bot.keyClicks(bar.field, "dles")
     assert bar.count.text() == "Not found"
-    assert _all_lit(person) == []
+    assert _all_lit(user) == []
 
 
-def test_every_hit_in_sight_is_lit_behind_characters_that_qt_counts_twice(person: Person, bar: FindBar) -> None:
+def test_every_hit_in_sight_is_lit_behind_characters_that_qt_counts_twice(user: User, bar: FindBar) -> None:
     bar.field.setText("needle NUMBER")
-    _settle(person)
-    questions = [view for view in person.window.transcript.views if "number" in view.message.text]
+    _settle(user)
+    questions = [view for view in user.window.transcript.views if "number" in view.message.text]
     assert questions
     for view in questions:
-        assert [text for text, _ in _lit(person, view.message.id)] == ["NEEDLE number"]
+        assert [text for text, _ in _lit(user, view.message.id)] == ["NEEDLE number"]
 
 
-def test_views_that_are_made_while_one_scrolls_are_lit(person: Person, bar: FindBar) -> None:
+def test_views_that_are_made_while_one_scrolls_are_lit(user: User, bar: FindBar) -> None:
     bar.field.setText("needle")
-    scroll_bar = person.window.transcript.verticalScrollBar()
+    scroll_bar = user.window.transcript.verticalScrollBar()
     scroll_bar.setValue(scroll_bar.maximum() // 2)
-    _settle(person)
-    questions = [view for view in person.window.transcript.views if view.message.role == "user"]
+    _settle(user)
+    questions = [view for view in user.window.transcript.views if view.message.role == "user"]
     assert questions
-    assert all(_lit(person, view.message.id) == [("NEEDLE", False)] for view in questions)
+    assert all(_lit(user, view.message.id) == [("NEEDLE", False)] for view in questions)
 
 
-def test_hits_on_other_branches_are_counted_and_one_goes_there(
-    person: Person, bar: FindBar, planted: list[int]
-) -> None:
+def test_hits_on_other_branches_are_counted_and_one_goes_there(user: User, bar: FindBar, planted: list[int]) -> None:
     bar.field.setText("needle")
-    _settle(person)
+    _settle(user)
     assert bar.elsewhere.isVisible()
     assert bar.elsewhere.text() == "2 on other branches ›"
-    person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
-    _settle(person)
-    assert [message.id for message in person.controller.shown.path[1:]] == planted[1:]
+    user.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
+    _settle(user)
+    assert [message.id for message in user.controller.shown.path[1:]] == planted[1:]
     assert bar.count.text() == "2 of 3"
     # The signs of Markdown are gone where it is shown.
-    assert _lit(person, planted[2]) == [("needle", True), ("needle", False)]
+    assert _lit(user, planted[2]) == [("needle", True), ("needle", False)]
     assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches ›"
-    person.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
-    _settle(person)
-    assert person.controller.shown.path[-1].id not in planted
+    user.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
+    _settle(user)
+    assert user.controller.shown.path[-1].id not in planted
 
 
-def test_a_hit_in_a_thought_unfolds_it(person: Person, bar: FindBar) -> None:
-    store = person.application.store
+def test_a_hit_in_a_thought_unfolds_it(user: User, bar: FindBar) -> None:
+    store = user.application.store
     conversation, question = store.create_conversation("Thought", "", "And?")
     text = "<think>\nA needle in a haystack.\n</think>\n\nNo needle here."
     answer = store.add(conversation.id, question.id, "assistant", text)
-    person.controller.shown.open_conversation(conversation.id)
-    _settle(person)
-    thought = person.view(answer.id).thought
+    user.controller.shown.open_conversation(conversation.id)
+    _settle(user)
+    thought = user.view(answer.id).thought
     assert thought is not None
     assert not thought.is_open
     bar.field.setText("needle here")
     assert not thought.is_open
-    assert _lit(person, answer.id) == [("needle here", True)]
+    assert _lit(user, answer.id) == [("needle here", True)]
     bar.field.setText("needle")
     assert thought.is_open
     assert thought.text is not None
     assert [selection.cursor.selectedText() for selection in thought.text.extraSelections()] == ["needle"]  # pyright: ignore[reportAttributeAccessIssue]
-    assert _lit(person, answer.id) == [("needle", False)]
-    person.bot.keyClick(bar.field, Qt.Key.Key_Return)
-    assert _lit(person, answer.id) == [("needle", True)]
-    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    assert _lit(user, answer.id) == [("needle", False)]
+    user.bot.keyClick(bar.field, Qt.Key.Key_Return)
+    assert _lit(user, answer.id) == [("needle", True)]
+    user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert thought.text.extraSelections() == []
 
 
-def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(person: Person, bar: FindBar) -> None:
+def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(user: User, bar: FindBar) -> None:
     bar.field.setText("needle")
-    _settle(person)
-    lit = person.controller.shown.path[-2].id
-    assert _lit(person, lit)
-    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    _settle(user)
+    lit = user.controller.shown.path[-2].id
+    assert _lit(user, lit)
+    user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert not bar.isVisible()
-    assert _lit(person, lit) == []
-    assert person.window.focusWidget() is person.window.composer.text
+    assert _lit(user, lit) == []
+    assert user.window.focusWidget() is user.window.composer.text
 
 
-def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(person: Person, bar: FindBar) -> None:
-    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
-    person.window.transcript.walk(-1)
-    person.window.action("find").trigger()
+def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(user: User, bar: FindBar) -> None:
+    user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    user.window.transcript.walk(-1)
+    user.window.action("find").trigger()
     bar.field.setText("number 30")
-    _settle(person)
-    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
-    focused = person.window.transcript.focused_message_id
+    _settle(user)
+    user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    focused = user.window.transcript.focused_message_id
     assert focused is not None
-    assert person.controller.shown.message(focused).text.endswith("number 30")
+    assert user.controller.shown.message(focused).text.endswith("number 30")
 
 
-def test_what_is_selected_in_a_message_is_looked_for(person: Person, bar: FindBar) -> None:
-    person.bot.keyClick(bar.field, Qt.Key.Key_Escape)
-    question = person.controller.shown.path[1].id
-    assert person.window.transcript.focus(question)
-    text = person.view(question).text
+def test_what_is_selected_in_a_message_is_looked_for(user: User, bar: FindBar) -> None:
+    user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
+    question = user.controller.shown.path[1].id
+    assert user.window.transcript.focus(question)
+    text = user.view(question).text
     cursor = text.textCursor()
     cursor.setPosition(0)
     cursor.movePosition(cursor.MoveOperation.EndOfWord, cursor.MoveMode.KeepAnchor)
     text.setTextCursor(cursor)
-    person.window.action("find").trigger()
+    user.window.action("find").trigger()
     assert bar.field.text() == cursor.selectedText() == "Needle"
     assert bar.count.text().startswith("1 of ")
 
 
-def test_what_comes_while_the_bar_is_open_is_found_too(person: Person, bar: FindBar) -> None:
-    person.controller.shown.new_conversation()
+def test_what_comes_while_the_bar_is_open_is_found_too(user: User, bar: FindBar) -> None:
+    user.controller.shown.new_conversation()
     assert not bar.isVisible()
-    person.ask("What is a branch?")
-    person.window.action("find").trigger()
+    user.ask("What is a branch?")
+    user.window.action("find").trigger()
     bar.field.setText("a branch?")
     assert bar.count.text() == "1 of 1"
-    person.ask("And is that a branch?")
+    user.ask("And is that a branch?")
     assert bar.count.text().endswith("of 2")
     bar.closed.emit()
 

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication, QDialog, QRadioButton, QWidget
 from app.ui.parts.overlay import Overlay
 from app.ui.parts.popover import Popover
 from app.ui.text.message_text import MessageText
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.app.ui.waiting import is_at_rest
 
 
-def _focus(person: Person) -> QWidget:
+def _focus(user: User) -> QWidget:
     """What keys go to, once it is seen: a window where nothing in it takes them."""
 
     def target() -> QWidget | None:
@@ -27,127 +27,127 @@ def _focus(person: Person) -> QWidget:
         found = target()
         return found is not None and found.isVisible()
 
-    person.bot.waitUntil(is_seen, timeout=PATIENCE_MS)
+    user.bot.waitUntil(is_seen, timeout=PATIENCE_MS)
     found = target()
     assert found is not None
     return found
 
 
-def _keys(person: Person, *keys: str) -> None:
+def _keys(user: User, *keys: str) -> None:
     for key in keys:
-        person.window.activateWindow()
-        person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
-        QTest.keySequence(_focus(person), QKeySequence(key))
+        user.window.activateWindow()
+        user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+        QTest.keySequence(_focus(user), QKeySequence(key))
 
 
-def test_who_regenerates_reads_on_in_the_new_answer(person: Person) -> None:
-    person.ask("What is a branch?")
-    _keys(person, "Alt+Up", "R")
-    second = person.answer()
-    assert _focus(person) is person.view(second.id).text
-    _keys(person, "R")
-    third = person.answer()
-    assert len(person.controller.shown.siblings(third.id)) == 3
-    _keys(person, "Alt+Left")
-    assert _focus(person) is person.view(second.id).text
-    _keys(person, "Del")
-    assert _focus(person) is person.view(person.controller.shown.path[-1].id).text
-    _keys(person, "Ctrl+Z")
-    assert len(person.controller.shown.siblings(third.id)) == 3
-    _keys(person, "Alt+Down")
-    assert _focus(person) is person.window.composer.text
+def test_who_regenerates_reads_on_in_the_new_answer(user: User) -> None:
+    user.ask("What is a branch?")
+    _keys(user, "Alt+Up", "R")
+    second = user.answer()
+    assert _focus(user) is user.view(second.id).text
+    _keys(user, "R")
+    third = user.answer()
+    assert len(user.controller.shown.siblings(third.id)) == 3
+    _keys(user, "Alt+Left")
+    assert _focus(user) is user.view(second.id).text
+    _keys(user, "Del")
+    assert _focus(user) is user.view(user.controller.shown.path[-1].id).text
+    _keys(user, "Ctrl+Z")
+    assert len(user.controller.shown.siblings(third.id)) == 3
+    _keys(user, "Alt+Down")
+    assert _focus(user) is user.window.composer.text
 
 
-def test_a_fork_and_an_edited_question_are_followed_by_writing(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    _keys(person, "Alt+Up", "Alt+Up", "E")
-    QTest.keyClicks(_focus(person), " ")
-    QTest.keyClick(_focus(person), Qt.Key.Key_Return)
-    person.answer()
-    assert _focus(person) is person.window.composer.text
-    _keys(person, "Alt+Up", "F")
-    assert person.controller.shown.path[-1].id != answer.id
-    assert _focus(person) is person.window.composer.text
+def test_a_fork_and_an_edited_question_are_followed_by_writing(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    _keys(user, "Alt+Up", "Alt+Up", "E")
+    QTest.keyClicks(_focus(user), " ")
+    QTest.keyClick(_focus(user), Qt.Key.Key_Return)
+    user.answer()
+    assert _focus(user) is user.window.composer.text
+    _keys(user, "Alt+Up", "F")
+    assert user.controller.shown.path[-1].id != answer.id
+    assert _focus(user) is user.window.composer.text
 
 
-def test_the_tree_is_walked_and_left(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    _keys(person, "F6")
-    view = person.window.tree_dock.view
-    assert _focus(person) is view
-    _keys(person, "Up", "Return")
+def test_the_tree_is_walked_and_left(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    _keys(user, "F6")
+    view = user.window.tree_dock.view
+    assert _focus(user) is view
+    _keys(user, "Up", "Return")
     assert view.hasFocus()
-    _keys(person, "F6")
-    assert _focus(person) is person.window.composer.text
-    _keys(person, "F6", "Ctrl+T")
-    assert _focus(person) is person.window.composer.text
-    assert person.controller.shown.path[-1].id == answer.id
+    _keys(user, "F6")
+    assert _focus(user) is user.window.composer.text
+    _keys(user, "F6", "Ctrl+T")
+    assert _focus(user) is user.window.composer.text
+    assert user.controller.shown.path[-1].id == answer.id
 
 
 @pytest.mark.parametrize("action", ["export", "settings", "backups", "trash", "find", "search_all", "palette"])
-def test_what_is_closed_by_escape_gives_the_focus_back(person: Person, action: str) -> None:
-    person.ask("What is a branch?")
-    _keys(person, "Alt+Up")
-    before = _focus(person)
-    QTest.keySequence(_focus(person), person.window.action(action).shortcut())
-    person.bot.waitUntil(lambda: _focus(person) is not before, timeout=PATIENCE_MS)
-    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
-    assert not any(opened.isVisible() for kind in (QDialog, Overlay) for opened in person.window.findChildren(kind))
-    person.window.activateWindow()
-    person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
-    assert _focus(person) is before
+def test_what_is_closed_by_escape_gives_the_focus_back(user: User, action: str) -> None:
+    user.ask("What is a branch?")
+    _keys(user, "Alt+Up")
+    before = _focus(user)
+    QTest.keySequence(_focus(user), user.window.action(action).shortcut())
+    user.bot.waitUntil(lambda: _focus(user) is not before, timeout=PATIENCE_MS)
+    QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
+    assert not any(opened.isVisible() for kind in (QDialog, Overlay) for opened in user.window.findChildren(kind))
+    user.window.activateWindow()
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+    assert _focus(user) is before
 
 
 @pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
-def test_a_panel_is_walked_by_tab_and_closed_by_escape(person: Person, action: str) -> None:
-    person.ask("What is a branch?")
-    QTest.keySequence(_focus(person), person.window.action(action).shortcut())
-    person.bot.waitUntil(lambda: QApplication.activePopupWidget() is not None, timeout=PATIENCE_MS)
+def test_a_panel_is_walked_by_tab_and_closed_by_escape(user: User, action: str) -> None:
+    user.ask("What is a branch?")
+    QTest.keySequence(_focus(user), user.window.action(action).shortcut())
+    user.bot.waitUntil(lambda: QApplication.activePopupWidget() is not None, timeout=PATIENCE_MS)
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, Popover)
-    first, seen = _focus(person), set[QWidget]()
-    while _focus(person) not in seen:
-        seen.add(_focus(person))
-        assert panel.isAncestorOf(_focus(person))
-        QTest.keyClick(_focus(person), Qt.Key.Key_Tab)
+    first, seen = _focus(user), set[QWidget]()
+    while _focus(user) not in seen:
+        seen.add(_focus(user))
+        assert panel.isAncestorOf(_focus(user))
+        QTest.keyClick(_focus(user), Qt.Key.Key_Tab)
     assert first in seen
-    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
-    person.window.activateWindow()
-    person.bot.waitUntil(person.window.isActiveWindow, timeout=PATIENCE_MS)
-    assert _focus(person) is person.window.composer.text
+    QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
+    user.window.activateWindow()
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+    assert _focus(user) is user.window.composer.text
 
 
-def test_side_by_side_and_compared_versions_are_left_by_escape(person: Person) -> None:
-    person.ask("What is a branch?")
-    _keys(person, "Alt+Up", "R")
-    answer = person.answer()
-    _keys(person, "D")
-    person.bot.waitUntil(lambda: QApplication.activeWindow() is not person.window, timeout=PATIENCE_MS)
-    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
-    _keys(person, "V")
-    page = person.window.side_by_side
+def test_side_by_side_and_compared_versions_are_left_by_escape(user: User) -> None:
+    user.ask("What is a branch?")
+    _keys(user, "Alt+Up", "R")
+    answer = user.answer()
+    _keys(user, "D")
+    user.bot.waitUntil(lambda: QApplication.activeWindow() is not user.window, timeout=PATIENCE_MS)
+    QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
+    _keys(user, "V")
+    page = user.window.side_by_side
     assert page.isVisible()
-    assert page.isAncestorOf(_focus(person))
+    assert page.isAncestorOf(_focus(user))
     # From its buttons, and from the texts.
-    _keys(person, "Tab")
-    assert isinstance(_focus(person), MessageText)
-    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
+    _keys(user, "Tab")
+    assert isinstance(_focus(user), MessageText)
+    QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
     assert not page.isVisible()
-    assert _focus(person).isVisible()
-    assert person.controller.shown.path[-1].id == answer.id
+    assert _focus(user).isVisible()
+    assert user.controller.shown.path[-1].id == answer.id
 
 
-def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_panel(person: Person) -> None:
+def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_panel(user: User) -> None:
     # A search that was closed takes no key any more.
-    person.window.action("search_all").trigger()
-    QTest.keyClick(_focus(person), Qt.Key.Key_Escape)
-    answer = person.ask("What is a branch?")
-    regenerate = person.button(person.view(answer.id), "Regenerate")
-    person.bot.waitUntil(regenerate.isVisible, timeout=PATIENCE_MS)
+    user.window.action("search_all").trigger()
+    QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
+    answer = user.ask("What is a branch?")
+    regenerate = user.button(user.view(answer.id), "Regenerate")
+    user.bot.waitUntil(regenerate.isVisible, timeout=PATIENCE_MS)
     regenerate.setFocus(Qt.FocusReason.TabFocusReason)
-    QTest.keyClick(_focus(person), Qt.Key.Key_Return)
-    assert len(person.controller.shown.siblings(person.answer().id)) == 2
-    _keys(person, "Ctrl+J")
+    QTest.keyClick(_focus(user), Qt.Key.Key_Return)
+    assert len(user.controller.shown.siblings(user.answer().id)) == 2
+    _keys(user, "Ctrl+J")
     panel = QApplication.activePopupWidget()
     assert panel is not None
     choice = panel.findChildren(QRadioButton)[1]
@@ -157,32 +157,32 @@ def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_pane
     panel.close()
 
 
-def test_who_writes_turns_the_pages_of_the_conversation(person: Person) -> None:
-    person.ask("What is a branch?")
-    answer = person.controller.shown.path[-1]
-    person.controller.replace(answer.id, "A paragraph.\n\n" * 200)
-    bar = person.window.transcript.verticalScrollBar()
+def test_who_writes_turns_the_pages_of_the_conversation(user: User) -> None:
+    user.ask("What is a branch?")
+    answer = user.controller.shown.path[-1]
+    user.controller.replace(answer.id, "A paragraph.\n\n" * 200)
+    bar = user.window.transcript.verticalScrollBar()
     bar.setValue(bar.maximum())
-    _keys(person, "Ctrl+L")
+    _keys(user, "Ctrl+L")
     end = bar.value()
-    _keys(person, "PgUp")
-    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript) and bar.value() < end, timeout=PATIENCE_MS)
-    _keys(person, "PgDown")
-    person.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
-    assert _focus(person) is person.window.composer.text
+    _keys(user, "PgUp")
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript) and bar.value() < end, timeout=PATIENCE_MS)
+    _keys(user, "PgDown")
+    user.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
+    assert _focus(user) is user.window.composer.text
     # In a text that is longer than its field they turn that one's pages.
-    person.window.composer.text.setPlainText("line\n" * 100)
-    _keys(person, "Ctrl+End", "PgUp")
+    user.window.composer.text.setPlainText("line\n" * 100)
+    _keys(user, "Ctrl+End", "PgUp")
     assert bar.value() == bar.maximum()
-    assert person.window.composer.text.textCursor().blockNumber() < 99
+    assert user.window.composer.text.textCursor().blockNumber() < 99
 
 
-def test_who_opens_a_conversation_with_the_pointer_writes_in_it(person: Person) -> None:
-    person.ask("What is a branch?")
-    person.controller.shown.new_conversation()
-    rows = person.window.sidebar.list
+def test_who_opens_a_conversation_with_the_pointer_writes_in_it(user: User) -> None:
+    user.ask("What is a branch?")
+    user.controller.shown.new_conversation()
+    rows = user.window.sidebar.list
     rows.setFocus()
     opened = rows.rows.index(0, 0, rows.rows.index(0, 0))
     QTest.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=rows.visualRect(opened).center())
-    assert person.controller.shown.conversation is not None
-    assert _focus(person) is person.window.composer.text
+    assert user.controller.shown.conversation is not None
+    assert _focus(user) is user.window.composer.text

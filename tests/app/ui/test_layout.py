@@ -13,22 +13,22 @@ from app.ui.message.action_row import ActionRow
 from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from worker.sentence import verbatim
 
 _LONG = "The model was not loaded. What was read with the one before it is kept, and it answers as it did. " * 4
 
 
-def _left(person: Person, widget: QWidget) -> int:
-    return widget.mapTo(person.window, QPoint(0, 0)).x()
+def _left(user: User, widget: QWidget) -> int:
+    return widget.mapTo(user.window, QPoint(0, 0)).x()
 
 
-def _popover(person: Person) -> SamplingPanel:
-    person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(SamplingPanel)
+def _popover(user: User) -> SamplingPanel:
+    user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
+    popover = user.window.findChild(SamplingPanel)
     assert popover is not None
     # The list of hooks comes from the worker, and the panel grows with it.
-    person.bot.waitUntil(lambda: "Looking for hooks …" not in _words(popover), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "Looking for hooks …" not in _words(popover), timeout=PATIENCE_MS)
     return popover
 
 
@@ -36,44 +36,44 @@ def _words(widget: QWidget) -> set[str]:
     return {label.text() for label in widget.findChildren(QLabel)}
 
 
-def test_what_a_field_says_while_it_is_empty_can_be_read(person: Person) -> None:
-    popover = _popover(person)
+def test_what_a_field_says_while_it_is_empty_can_be_read(user: User) -> None:
+    popover = _popover(user)
     quiet = QGuiApplication.palette().placeholderText().color()
     assert quiet.alpha() == 255
-    for field in (person.window.composer.text, popover.seed, popover.stop.field):
+    for field in (user.window.composer.text, popover.seed, popover.stop.field):
         assert field.palette().placeholderText().color() == quiet
     popover.close()
 
 
-def test_many_lines_in_a_low_window_cover_nothing(person: Person) -> None:
-    window, composer = person.window, person.window.composer
+def test_many_lines_in_a_low_window_cover_nothing(user: User) -> None:
+    window, composer = user.window, user.window.composer
     window.resize(520, 420)
-    person.bot.waitUntil(lambda: window.height() == 420, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: window.height() == 420, timeout=PATIENCE_MS)
     composer.text.setPlainText("line\n" * 40)
-    person.bot.waitUntil(lambda: composer.text.height() > 60, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: composer.text.height() > 60, timeout=PATIENCE_MS)
 
     def nothing_is_covered() -> bool:
         below = composer.sampling_button.mapTo(composer, QPoint(0, 0)).y()
         return composer.text.mapTo(composer, QPoint(0, composer.text.height())).y() <= below
 
-    person.bot.waitUntil(nothing_is_covered, timeout=PATIENCE_MS)
+    user.bot.waitUntil(nothing_is_covered, timeout=PATIENCE_MS)
     tall = composer.text.height()
     window.resize(1100, 760)
-    person.bot.waitUntil(lambda: composer.text.height() > tall, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: composer.text.height() > tall, timeout=PATIENCE_MS)
 
 
-def test_a_wrong_seed_squeezes_nothing(person: Person) -> None:
-    popover = _popover(person)
+def test_a_wrong_seed_squeezes_nothing(user: User) -> None:
+    popover = _popover(user)
     fields = (popover.stop, popover.seed, popover.temperature)
     before, height = [field.height() for field in fields], popover.height()
     popover.seed.setText("x")
-    person.bot.waitUntil(lambda: popover.height() > height, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: popover.height() > height, timeout=PATIENCE_MS)
     assert [field.height() for field in fields] == before
     popover.close()
 
 
-def test_numbers_in_the_popover_are_in_sight(person: Person) -> None:
-    popover = _popover(person)
+def test_numbers_in_the_popover_are_in_sight(user: User) -> None:
+    popover = _popover(user)
     for spin in (popover.temperature, popover.top_p, popover.max_tokens):
         assert isinstance(spin, QAbstractSpinBox)
         edit = spin.findChild(QLineEdit)
@@ -83,23 +83,23 @@ def test_numbers_in_the_popover_are_in_sight(person: Person) -> None:
     popover.close()
 
 
-def test_the_actions_icons_stand_under_the_edge_of_the_text(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    view = person.view(answer.id)
-    button = person.button(view, "Edit")
-    reach = _left(person, view.text) - _left(person, button)
+def test_the_actions_icons_stand_under_the_edge_of_the_text(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    view = user.view(answer.id)
+    button = user.button(view, "Edit")
+    reach = _left(user, view.text) - _left(user, button)
     # A button's padding and border, and the room that every icon has around its lines.
     assert 6 <= reach <= 10
 
 
-def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_on(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    row = person.view(answer.id).findChild(ActionRow)
+def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_on(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    row = user.view(answer.id).findChild(ActionRow)
     assert row is not None
     layout = row.layout()
     assert layout is not None
     names = ("Edit", "Regenerate", "Fork", "Copy")
-    buttons = [button for name in names if isinstance(button := person.button(row, name), QToolButton)]
+    buttons = [button for name in names if isinstance(button := user.button(row, name), QToolButton)]
     enough = layout.sizeHint().width()
     for width, num_icons in ((enough, 0), (enough - 1, 1), (enough - buttons[-1].width(), 2), (enough + 1, 0)):
         row.resize(width, row.height())
@@ -129,24 +129,24 @@ class _Heights(QObject):
         return False
 
 
-def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(person: Person) -> None:
-    person.bot.mouseClick(person.window.composer.sampling_button, Qt.MouseButton.LeftButton)
-    popover = person.window.findChild(SamplingPanel)
+def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(user: User) -> None:
+    user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
+    popover = user.window.findChild(SamplingPanel)
     assert popover is not None
     heights = _Heights(popover)
-    person.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)
     heights.end()
     assert all(height >= needed for height, needed in heights.seen)
     popover.close()
 
 
-def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeezed(person: Person) -> None:
-    window, banner = person.window, person.window.banner
-    person.controller.program.preferences.change(text_percent=150)
+def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeezed(user: User) -> None:
+    window, banner = user.window, user.window.banner
+    user.controller.program.preferences.change(text_percent=150)
     # Its page is made, as it is once somebody has compared versions.
     assert window.side_by_side.isHidden()
     window.resize(640, 420)
-    person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
     banner.show_notice(Notice(verbatim(_LONG), "warning"))
     words = banner.label.parentWidget()
     assert words is not None
@@ -154,20 +154,20 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
     def is_settled() -> bool:
         return banner.isVisible() and banner.label.height() >= banner.label.heightForWidth(banner.label.width())
 
-    person.bot.waitUntil(is_settled, timeout=PATIENCE_MS)
+    user.bot.waitUntil(is_settled, timeout=PATIENCE_MS)
     assert words.height() < banner.label.height()
     assert window.composer.height() >= window.composer.minimumSizeHint().height()
     below = window.composer.mapTo(window, QPoint(0, 0)).y()
     assert banner.mapTo(window, QPoint(0, banner.height())).y() <= below
     # With more room all of it is in sight at once.
     window.resize(1100, 760)
-    person.bot.waitUntil(lambda: is_settled() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: is_settled() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
     banner.dismiss()
-    person.controller.program.preferences.change(text_percent=100)
+    user.controller.program.preferences.change(text_percent=100)
 
 
-def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(person: Person) -> None:
-    window, banner = person.window, person.window.banner
+def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(user: User) -> None:
+    window, banner = user.window, user.window.banner
     notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=LoadGuide())
     banner.show_notice(notice)
     label, button = banner.label, banner.button
@@ -179,67 +179,67 @@ def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_t
     def is_beside() -> bool:
         return button.mapTo(banner, QPoint(0, 0)).x() > label.mapTo(banner, QPoint(label.width(), 0)).x()
 
-    person.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
     window.resize(520, 500)
     if window.sidebar.isHidden():
         window.action("sidebar").trigger()
-    person.bot.waitUntil(lambda: window.width() == 520 and banner.width() < 300, timeout=PATIENCE_MS)
-    person.bot.waitUntil(lambda: is_whole() and not is_beside(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: window.width() == 520 and banner.width() < 300, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: is_whole() and not is_beside(), timeout=PATIENCE_MS)
     assert button.mapTo(banner, QPoint(0, 0)).y() > label.mapTo(banner, QPoint(0, label.height())).y()
     window.resize(1100, 760)
-    person.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
     banner.dismiss()
 
 
-def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(person: Person) -> None:
-    window = person.window
-    person.ask("What is a branch?")
-    person.controller.program.preferences.change(text_percent=150)
+def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(user: User) -> None:
+    window = user.window
+    user.ask("What is a branch?")
+    user.controller.program.preferences.change(text_percent=150)
     window.resize(640, 420)
-    person.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
-    question = person.controller.shown.path[-2]
+    user.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
+    question = user.controller.shown.path[-2]
     window.transcript.reveal(question.id)
-    person.press(question.id, "e")
-    editor = person.view(question.id).findChild(MessageEditor)
+    user.press(question.id, "e")
+    editor = user.view(question.id).findChild(MessageEditor)
     assert editor is not None
-    person.bot.waitUntil(
+    user.bot.waitUntil(
         lambda: editor.text.visibleRegion().boundingRect().height() == editor.text.height(), timeout=PATIENCE_MS
     )
     hint = editor.findChild(ElidedLabel)
     assert hint is not None
     before = editor.hint
     editor.text.setPlainText("What is a branch of a tree?")
-    person.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
-    person.bot.waitUntil(lambda: hint.text() == editor.hint, timeout=PATIENCE_MS)
-    person.bot.keyClick(editor.text, Qt.Key.Key_Escape)
-    person.controller.program.preferences.change(text_percent=100)
+    user.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: hint.text() == editor.hint, timeout=PATIENCE_MS)
+    user.bot.keyClick(editor.text, Qt.Key.Key_Escape)
+    user.controller.program.preferences.change(text_percent=100)
 
 
-def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_again(person: Person) -> None:
-    labels = [label for label in person.window.welcome.findChildren(QLabel) if label.wordWrap()]
+def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_again(user: User) -> None:
+    labels = [label for label in user.window.welcome.findChildren(QLabel) if label.wordWrap()]
     assert len(labels) == 2
     before = [label.size() for label in labels]
     for width, height in ((560, 500), (1100, 760)):
-        person.window.resize(width, height)
-        person.bot.waitUntil(lambda w=width: person.window.width() == w, timeout=PATIENCE_MS)
+        user.window.resize(width, height)
+        user.bot.waitUntil(lambda w=width: user.window.width() == w, timeout=PATIENCE_MS)
         if width < 600:
             # No word is left alone on the last line: with less room there would be one line more.
-            person.bot.waitUntil(lambda: any(label.height() > 20 for label in labels), timeout=PATIENCE_MS)
+            user.bot.waitUntil(lambda: any(label.height() > 20 for label in labels), timeout=PATIENCE_MS)
             for label in labels:
                 tall, room = label.height(), label.width()
                 label.setMinimumSize(0, 0)
                 assert label.heightForWidth(room) == tall
                 assert label.heightForWidth(room - 8) > tall
-    person.bot.waitUntil(lambda: [label.size() for label in labels] == before, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: [label.size() for label in labels] == before, timeout=PATIENCE_MS)
 
 
-def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(person: Person) -> None:
-    window, sidebar, field = person.window, person.window.sidebar, person.window.composer.text
+def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(user: User) -> None:
+    window, sidebar, field = user.window, user.window.sidebar, user.window.composer.text
     said = field.placeholderText()
     for percent in (150, 100):
-        person.controller.program.preferences.change(text_percent=percent)
+        user.controller.program.preferences.change(text_percent=percent)
         for button in (sidebar.search_button, sidebar.new_button, sidebar.settings_button):
-            person.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
+            user.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
     # Where there is no room for what the field says while it is empty, that ends with dots, on one line.
     field.show_hint(said * 20)
     assert field.placeholderText().startswith(said)
@@ -249,13 +249,13 @@ def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(person: P
     assert window.isVisible()
 
 
-def test_the_heads_of_columns_stand_over_their_columns(person: Person) -> None:
-    person.window.action("settings").trigger()
-    settings = person.window.findChild(SettingsWindow)
+def test_the_heads_of_columns_stand_over_their_columns(user: User) -> None:
+    user.window.action("settings").trigger()
+    settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     settings.show_page(settings.keys)
     keys = settings.keys.list
-    person.bot.waitUntil(keys.isVisible, timeout=PATIENCE_MS)
+    user.bot.waitUntil(keys.isVisible, timeout=PATIENCE_MS)
     # The same word in both: another letter may begin a pixel further to the right.
     item = keys.topLevelItem(1)
     assert item is not None

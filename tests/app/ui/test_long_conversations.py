@@ -14,15 +14,15 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_view import MessageView
 from app.ui.theme import system_scheme, theme
 from app.ui.transcript.transcript import Transcript
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.app.ui.waiting import is_at_rest
 from tests.app.ui.wheel import turn_wheel
 
 _NUM_TURNS = 90
 
 
-def _plant(person: Person) -> Conversation:
-    store = person.application.store
+def _plant(user: User) -> Conversation:
+    store = user.application.store
     conversation, question = store.create_conversation("Long", "", "Question 0")
     for number in range(1, _NUM_TURNS):
         # As high as an estimate does not foresee.
@@ -40,19 +40,19 @@ def planted() -> list[Conversation]:
 
 
 @pytest.fixture
-def transcript(person: Person, planted: list[Conversation]) -> Transcript:
+def transcript(user: User, planted: list[Conversation]) -> Transcript:
     """A page with the end of a long conversation."""
     if not planted:
-        planted.append(_plant(person))
-    person.controller.shown.open_conversation(planted[0].id)
-    _settle(person)
-    return person.window.transcript
+        planted.append(_plant(user))
+    user.controller.shown.open_conversation(planted[0].id)
+    _settle(user)
+    return user.window.transcript
 
 
-def _settle(person: Person) -> None:
+def _settle(user: User) -> None:
     """Wait until nothing moves and no view is made any more."""
-    transcript = person.window.transcript
-    person.bot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
+    transcript = user.window.transcript
+    user.bot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
 
 
 def _places(transcript: Transcript) -> dict[MessageId, int]:
@@ -70,19 +70,19 @@ def _stands_in_order(transcript: Transcript) -> bool:
 
 
 def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sight_has_no_views(
-    person: Person, transcript: Transcript
+    user: User, transcript: Transcript
 ) -> None:
     bar = transcript.verticalScrollBar()
     assert bar.value() == bar.maximum() > 5000
     assert len(transcript.views) < 30
     assert transcript.views[-1].message.text == f"Question {_NUM_TURNS - 1}"
     assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
-    assert list(transcript.message_ids) == [message.id for message in person.controller.shown.path]
+    assert list(transcript.message_ids) == [message.id for message in user.controller.shown.path]
     assert _stands_in_order(transcript)
 
 
 def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
-    person: Person, transcript: Transcript
+    user: User, transcript: Transcript
 ) -> None:
     seen: list[MessageId] = []
     while transcript.verticalScrollBar().value() > 0:
@@ -95,8 +95,8 @@ def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
         } or transcript.verticalScrollBar().value() == 0
         assert _stands_in_order(transcript)
         seen += [message_id for message_id in reversed(list(after)) if message_id not in seen]
-    first_said = person.controller.shown.path[1].id
-    assert seen[-2:] == [first_said, person.controller.shown.path[0].id]
+    first_said = user.controller.shown.path[1].id
+    assert seen[-2:] == [first_said, user.controller.shown.path[0].id]
     assert seen == list(reversed(transcript.message_ids[: len(seen)]))
     assert len(seen) > 2 * _NUM_TURNS - 12
 
@@ -122,75 +122,73 @@ def _is_two_lines_up(bar: QScrollBar) -> bool:
     ],
 )
 def test_keys_scroll_there_and_end_leads_back(
-    person: Person, transcript: Transcript, key: Qt.Key, is_there: Callable[[QScrollBar], bool]
+    user: User, transcript: Transcript, key: Qt.Key, is_there: Callable[[QScrollBar], bool]
 ) -> None:
     bar = transcript.verticalScrollBar()
     transcript.views[-1].text.setFocus(Qt.FocusReason.MouseFocusReason)
     text = transcript.views[-1].text
-    person.bot.keyClick(text, key)
-    person.bot.waitUntil(lambda: is_there(bar), timeout=PATIENCE_MS)
-    _settle(person)
+    user.bot.keyClick(text, key)
+    user.bot.waitUntil(lambda: is_there(bar), timeout=PATIENCE_MS)
+    _settle(user)
     # Whoever scrolls away does not lose the focus by it.
-    assert person.window.focusWidget() is text
-    person.bot.keyClick(text, Qt.Key.Key_End)
-    person.bot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=PATIENCE_MS)
+    assert user.window.focusWidget() is text
+    user.bot.keyClick(text, Qt.Key.Key_End)
+    user.bot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=PATIENCE_MS)
 
 
-def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(person: Person, transcript: Transcript) -> None:
+def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     end, values = bar.maximum(), list[int]()
     bar.valueChanged.connect(values.append)
     turn_wheel(transcript, transcript.viewport().rect().center(), notches=QPoint(0, 240))
-    person.bot.waitUntil(lambda: bar.value() == end - 132, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: bar.value() == end - 132, timeout=PATIENCE_MS)
     assert values == sorted(values, reverse=True)
     bar.valueChanged.disconnect(values.append)
 
 
-def test_a_message_that_was_never_in_sight_is_revealed(person: Person, transcript: Transcript) -> None:
+def test_a_message_that_was_never_in_sight_is_revealed(user: User, transcript: Transcript) -> None:
     wanted = transcript.message_ids[40]
     assert transcript.view(wanted) is None
     view = transcript.reveal(wanted)
     assert view is not None
-    _settle(person)
+    _settle(user)
     assert transcript.viewport().rect().contains(view.geometry())
     assert _stands_in_order(transcript)
     assert transcript.reveal(10**9) is None
 
 
-def test_alt_up_leads_through_messages_that_have_no_views_yet(person: Person, transcript: Transcript) -> None:
-    person.window.composer.text.setFocus()
+def test_alt_up_leads_through_messages_that_have_no_views_yet(user: User, transcript: Transcript) -> None:
+    user.window.composer.text.setFocus()
     walked: list[MessageId | None] = []
     for _ in range(40):
-        person.window.action("previous_message").trigger()
+        user.window.action("previous_message").trigger()
         walked.append(transcript.focused_message_id)
     assert walked == list(reversed(transcript.message_ids[-40:]))
-    _settle(person)
+    _settle(user)
     view = transcript.view(transcript.message_ids[-40])
     assert view is not None
     assert transcript.viewport().rect().contains(view.geometry())
 
 
-def test_a_screen_reader_finds_the_views_from_top_to_bottom(person: Person, transcript: Transcript) -> None:
+def test_a_screen_reader_finds_the_views_from_top_to_bottom(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     for value in (bar.maximum() // 2, 0, bar.maximum() // 2 - 400, bar.maximum()):
         bar.setValue(value)
-        _settle(person)
+        _settle(user)
         children = [view for view in transcript.viewport().children() if isinstance(view, MessageView)]
         assert [view for view in children if view.isVisible()] == transcript.views
         numbers = [transcript.message_ids.index(view.message.id) + 1 for view in transcript.views]
         assert [view.text.accessibleDescription() for view in transcript.views] == [f"Message {n}" for n in numbers]
 
 
-def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(
-    person: Person, transcript: Transcript
-) -> None:
+def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
-    _settle(person)
+    _settle(user)
     (first, place), *_ = _places(transcript).items()
-    person.window.resize(560, 760)
-    person.bot.waitUntil(lambda: person.window.width() == 560, timeout=PATIENCE_MS)
-    _settle(person)
+    user.window.resize(560, 760)
+    user.bot.waitUntil(lambda: user.window.width() == 560, timeout=PATIENCE_MS)
+    _settle(user)
     view = transcript.view(first)
     assert view is not None
     # Its first line in sight is the one that was; the lines of longer ones wrap elsewhere.
@@ -198,41 +196,39 @@ def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(
     assert _stands_in_order(transcript)
 
 
-def test_larger_text_moves_the_message_that_is_read_nowhere(person: Person, transcript: Transcript) -> None:
+def test_larger_text_moves_the_message_that_is_read_nowhere(user: User, transcript: Transcript) -> None:
     transcript.reveal(transcript.message_ids[80])
-    _settle(person)
+    _settle(user)
     (first, place), *_ = _places(transcript).items()
-    height = person.view(first).height()
-    person.window.action("larger_text").trigger()
-    _settle(person)
-    assert person.view(first).height() > height
-    assert person.view(first).y() == place
+    height = user.view(first).height()
+    user.window.action("larger_text").trigger()
+    _settle(user)
+    assert user.view(first).height() > height
+    assert user.view(first).y() == place
     assert _stands_in_order(transcript)
-    person.window.action("usual_text").trigger()
-    _settle(person)
-    assert (person.view(first).height(), person.view(first).y()) == (height, place)
+    user.window.action("usual_text").trigger()
+    _settle(user)
+    assert (user.view(first).height(), user.view(first).y()) == (height, place)
 
 
-def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(person: Person, transcript: Transcript) -> None:
+def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(user: User, transcript: Transcript) -> None:
     question = transcript.message_ids[-1]
-    person.press(question, "e")
-    editor = person.window.focusWidget()
+    user.press(question, "e")
+    editor = user.window.focusWidget()
     assert isinstance(editor, WritingField)
     editor.setPlainText("another question")
-    person.window.composer.text.setFocus()
+    user.window.composer.text.setFocus()
     transcript.verticalScrollBar().setValue(0)
-    _settle(person)
+    _settle(user)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum())
-    assert person.view(question).draft == "another question"
+    assert user.view(question).draft == "another question"
     assert editor.isVisible()
-    person.bot.keyClick(editor, Qt.Key.Key_Escape)
+    user.bot.keyClick(editor, Qt.Key.Key_Escape)
 
 
-def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(
-    person: Person, transcript: Transcript
-) -> None:
-    person.controller.program.set_overflow("drop_oldest")
+def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(user: User, transcript: Transcript) -> None:
+    user.controller.program.set_overflow("drop_oldest")
     bar = transcript.verticalScrollBar()
     places: list[dict[MessageId, int]] = []
 
@@ -242,80 +238,80 @@ def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(
             places.append(_places(transcript))
             assert transcript.view(message_id) is None
 
-    person.controller.shown.text_appended.connect(scroll_away)
-    person.controller.send("What is a branch?")
-    person.bot.waitUntil(lambda: person.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
-    person.controller.shown.text_appended.disconnect(scroll_away)
-    _settle(person)
+    user.controller.shown.text_appended.connect(scroll_away)
+    user.controller.send("What is a branch?")
+    user.bot.waitUntil(lambda: user.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
+    user.controller.shown.text_appended.disconnect(scroll_away)
+    _settle(user)
     assert [_places(transcript)] == places
-    person.controller.program.set_overflow("fail")
+    user.controller.program.set_overflow("fail")
 
 
-def test_who_is_at_the_end_sees_every_word_as_it_comes(person: Person, transcript: Transcript) -> None:
-    person.controller.program.set_overflow("drop_oldest")
+def test_who_is_at_the_end_sees_every_word_as_it_comes(user: User, transcript: Transcript) -> None:
+    user.controller.program.set_overflow("drop_oldest")
     bar = transcript.verticalScrollBar()
     is_at_end: list[bool] = []
 
     def look(message_id: MessageId) -> None:
-        bottom = person.view(message_id).geometry().bottom()
+        bottom = user.view(message_id).geometry().bottom()
         is_at_end.append(bar.value() == bar.maximum() and bottom < transcript.viewport().height())
 
     transcript.text_changed.connect(look)
-    person.controller.send("What is a branch?")
-    person.answer()
+    user.controller.send("What is a branch?")
+    user.answer()
     transcript.text_changed.disconnect(look)
-    person.controller.program.set_overflow("fail")
+    user.controller.program.set_overflow("fail")
     assert is_at_end
     assert all(is_at_end)
 
 
-def test_an_answer_asked_for_again_begins_where_the_old_one_did(person: Person, transcript: Transcript) -> None:
-    person.controller.program.set_overflow("drop_oldest")
+def test_an_answer_asked_for_again_begins_where_the_old_one_did(user: User, transcript: Transcript) -> None:
+    user.controller.program.set_overflow("drop_oldest")
     old = transcript.message_ids[100]
-    assert person.controller.shown.message(old).role == "assistant"
+    assert user.controller.shown.message(old).role == "assistant"
     view = transcript.reveal(old)
     assert view is not None
-    _settle(person)
+    _settle(user)
     place = view.y()
-    person.controller.regenerate(old)
-    new = person.answer()
-    _settle(person)
-    person.controller.program.set_overflow("fail")
+    user.controller.regenerate(old)
+    new = user.answer()
+    _settle(user)
+    user.controller.program.set_overflow("fail")
     assert transcript.message_ids[100] == new.id
-    assert person.view(new.id).y() == place
-    assert transcript.views[-1] is person.view(new.id)
+    assert user.view(new.id).y() == place
+    assert transcript.views[-1] is user.view(new.id)
     # And so does the old one, when one looks at it again, though there is so much more below it.
     transcript.step_sibling(new.id, -1)
-    assert person.view(old).y() == place
+    assert user.view(old).y() == place
 
 
-def test_a_fork_that_ends_with_what_is_read_shows_it_at_the_lower_edge(person: Person, transcript: Transcript) -> None:
+def test_a_fork_that_ends_with_what_is_read_shows_it_at_the_lower_edge(user: User, transcript: Transcript) -> None:
     end = transcript.message_ids[50]
     assert transcript.reveal(end) is not None
-    _settle(person)
+    _settle(user)
     assert end in _places(transcript)
-    person.press(end, "f")
-    _settle(person)
+    user.press(end, "f")
+    _settle(user)
     assert transcript.message_ids[-1] == end
-    assert transcript.viewport().rect().contains(person.view(end).geometry())
+    assert transcript.viewport().rect().contains(user.view(end).geometry())
     bar = transcript.verticalScrollBar()
     assert bar.value() == bar.maximum()
     # There is nothing below it but the space that is below every last message.
-    assert 0 < transcript.viewport().height() - person.view(end).geometry().bottom() < 40
+    assert 0 < transcript.viewport().height() - user.view(end).geometry().bottom() < 40
 
 
 def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
-    person: Person, transcript: Transcript
+    user: User, transcript: Transcript
 ) -> None:
     bar = transcript.verticalScrollBar()
     message_id = transcript.message_ids[60]
     view = transcript.reveal(message_id)
     assert view is not None
-    _settle(person)
+    _settle(user)
     for value in range(0, bar.maximum(), 1500):
         bar.setValue(value)
     used = transcript.reveal(message_id)
-    _settle(person)
+    _settle(user)
     assert used is not None
     fresh = MessageView(used.shown, theme(system_scheme()), transcript.viewport())
     fresh.show()
@@ -326,24 +322,22 @@ def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
     fresh.deleteLater()
 
 
-def test_a_question_is_asked_at_the_end_wherever_the_page_was(person: Person, transcript: Transcript) -> None:
+def test_a_question_is_asked_at_the_end_wherever_the_page_was(user: User, transcript: Transcript) -> None:
     transcript.verticalScrollBar().setValue(0)
-    _settle(person)
-    person.controller.send("One more")
-    person.answer()
+    _settle(user)
+    user.controller.send("One more")
+    user.answer()
     assert [view.message.text for view in transcript.views][-2] == "One more"
     assert transcript.views[-1].geometry().bottom() < transcript.viewport().height()
-    person.controller.shown.new_conversation()
+    user.controller.shown.new_conversation()
     assert transcript.views == []
 
 
-def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(
-    person: Person, planted: list[Conversation]
-) -> None:
-    first = person.ask("What is a branch?")
-    person.press(first.id, "r")
-    second = person.answer()
-    person.window.transcript.step_sibling(second.id, -1)
-    person.controller.shown.open_conversation(planted[0].id)
-    bar = person.window.transcript.verticalScrollBar()
+def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(user: User, planted: list[Conversation]) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    second = user.answer()
+    user.window.transcript.step_sibling(second.id, -1)
+    user.controller.shown.open_conversation(planted[0].id)
+    bar = user.window.transcript.verticalScrollBar()
     assert bar.value() == bar.maximum() > 5000

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 from app.model.message import MessageId
 from app.ui.message.message_view import MessageView
 from app.ui.parts.qt_workarounds import leave_plain_text_on_clipboard
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.app.ui.waiting import is_at_rest
 
 _NUM_TURNS = 40
@@ -30,23 +30,23 @@ def planted() -> Iterator[list[int]]:
 
 
 @pytest.fixture
-def ids(person: Person, planted: list[int]) -> list[MessageId]:
+def ids(user: User, planted: list[int]) -> list[MessageId]:
     """The messages of a long conversation, of which the end is in sight."""
     if not planted:
-        store = person.application.store
+        store = user.application.store
         conversation, message = store.create_conversation("Long", "", "Question 0")
         for number in range(1, _NUM_TURNS):
             message = store.add(conversation.id, message.id, "assistant", f"**Answer** {number}\n\nwith two parts")
             message = store.add(conversation.id, message.id, "user", f"Question {number}")
         planted.append(conversation.id)
-    person.controller.shown.open_conversation(planted[0])
-    person.window.transcript.selection.clear()
-    _settle(person)
-    return list(person.window.transcript.message_ids)
+    user.controller.shown.open_conversation(planted[0])
+    user.window.transcript.selection.clear()
+    _settle(user)
+    return list(user.window.transcript.message_ids)
 
 
-def _settle(person: Person) -> None:
-    person.bot.waitUntil(lambda: is_at_rest(person.window.transcript), timeout=PATIENCE_MS)
+def _settle(user: User) -> None:
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript), timeout=PATIENCE_MS)
 
 
 def _mouse(kind: QEvent.Type, view: MessageView, over: MessageView) -> None:
@@ -59,8 +59,8 @@ def _mouse(kind: QEvent.Type, view: MessageView, over: MessageView) -> None:
     QApplication.sendEvent(view.text.viewport(), event)
 
 
-def _looks_selected(person: Person) -> list[MessageId]:
-    views = person.window.transcript.views
+def _looks_selected(user: User) -> list[MessageId]:
+    views = user.window.transcript.views
     return [
         view.message.id
         for view in views
@@ -70,17 +70,17 @@ def _looks_selected(person: Person) -> list[MessageId]:
     ]
 
 
-def test_a_drag_into_another_message_selects_both_and_all_between(person: Person, ids: list[MessageId]) -> None:
-    first, last = person.view(ids[-3]), person.view(ids[-1])
+def test_a_drag_into_another_message_selects_both_and_all_between(user: User, ids: list[MessageId]) -> None:
+    first, last = user.view(ids[-3]), user.view(ids[-1])
     _mouse(QEvent.Type.MouseButtonPress, first, first)
     _mouse(QEvent.Type.MouseMove, first, last)
-    assert list(person.window.transcript.selection.ids) == ids[-3:]
-    assert _looks_selected(person) == ids[-3:]
-    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
-    assert list(person.window.transcript.selection.ids) == ids[-3:-1]
-    assert _looks_selected(person) == ids[-3:-1]
+    assert list(user.window.transcript.selection.ids) == ids[-3:]
+    assert _looks_selected(user) == ids[-3:]
+    _mouse(QEvent.Type.MouseMove, first, user.view(ids[-2]))
+    assert list(user.window.transcript.selection.ids) == ids[-3:-1]
+    assert _looks_selected(user) == ids[-3:-1]
     _mouse(QEvent.Type.MouseButtonRelease, first, first)
-    person.bot.keyClick(first.text, Qt.Key.Key_C, _COMMAND)
+    user.bot.keyClick(first.text, Qt.Key.Key_C, _COMMAND)
     number = _NUM_TURNS - 2
     assert QGuiApplication.clipboard().text() == (
         f"You\n\nQuestion {number}\n\nAnswer\n\n**Answer** {number + 1}\n\nwith two parts"
@@ -89,23 +89,23 @@ def test_a_drag_into_another_message_selects_both_and_all_between(person: Person
     assert markdown == f"## You\n\nQuestion {number}\n\n## Answer\n\n**Answer** {number + 1}\n\nwith two parts\n"
 
 
-def test_a_drag_that_comes_back_selects_within_the_message_as_before(person: Person, ids: list[MessageId]) -> None:
-    first = person.view(ids[-4])
+def test_a_drag_that_comes_back_selects_within_the_message_as_before(user: User, ids: list[MessageId]) -> None:
+    first = user.view(ids[-4])
     _mouse(QEvent.Type.MouseButtonPress, first, first)
     start = first.text.textCursor().position()
-    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
+    _mouse(QEvent.Type.MouseMove, first, user.view(ids[-2]))
     _mouse(QEvent.Type.MouseMove, first, first)
-    assert person.window.transcript.selection.ids == ()
+    assert user.window.transcript.selection.ids == ()
     assert first.text.textCursor().anchor() == start
     _mouse(QEvent.Type.MouseButtonRelease, first, first)
-    _mouse(QEvent.Type.MouseMove, first, person.view(ids[-2]))
-    assert person.window.transcript.selection.ids == ()
+    _mouse(QEvent.Type.MouseMove, first, user.view(ids[-2]))
+    assert user.window.transcript.selection.ids == ()
 
 
-def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(person: Person, ids: list[MessageId]) -> None:
-    transcript = person.window.transcript
+def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(user: User, ids: list[MessageId]) -> None:
+    transcript = user.window.transcript
     start = transcript.reveal(ids[20])
-    _settle(person)
+    _settle(user)
     assert start is not None
     before = transcript.verticalScrollBar().value()
     _mouse(QEvent.Type.MouseButtonPress, start, start)
@@ -115,73 +115,71 @@ def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(person: Person
         QEvent.Type.MouseMove, local, QPointF(at), Qt.MouseButton.NoButton, Qt.MouseButton.LeftButton, _NONE
     )
     QApplication.sendEvent(start.text.viewport(), move)
-    person.bot.waitUntil(lambda: len(transcript.selection.ids) >= 18, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: len(transcript.selection.ids) >= 18, timeout=PATIENCE_MS)
     _mouse(QEvent.Type.MouseButtonRelease, start, start)
     assert transcript.verticalScrollBar().value() > before
     assert transcript.selection.ids[0] == ids[20]
 
 
-def test_alt_shift_up_selects_message_after_message_and_down_takes_them_back(
-    person: Person, ids: list[MessageId]
-) -> None:
-    transcript = person.window.transcript
-    person.window.composer.text.setFocus()
+def test_alt_shift_up_selects_message_after_message_and_down_takes_them_back(user: User, ids: list[MessageId]) -> None:
+    transcript = user.window.transcript
+    user.window.composer.text.setFocus()
     for number in range(1, 25):
-        person.window.action("select_above").trigger()
+        user.window.action("select_above").trigger()
         assert list(transcript.selection.ids) == ids[-number:]
     assert transcript.focused_message_id == ids[-24]
-    person.window.action("select_below").trigger()
+    user.window.action("select_below").trigger()
     assert list(transcript.selection.ids) == ids[-23:]
-    _settle(person)
-    assert set(_looks_selected(person)) <= set(ids[-23:])
-    text = person.view(ids[-23]).text
-    person.bot.keyClick(text, Qt.Key.Key_Escape)
+    _settle(user)
+    assert set(_looks_selected(user)) <= set(ids[-23:])
+    text = user.view(ids[-23]).text
+    user.bot.keyClick(text, Qt.Key.Key_Escape)
     assert transcript.selection.ids == ()
-    assert _looks_selected(person) == []
+    assert _looks_selected(user) == []
 
 
 def test_control_a_selects_a_message_and_then_all_of_them_also_those_without_views(
-    person: Person, ids: list[MessageId]
+    user: User, ids: list[MessageId]
 ) -> None:
-    transcript = person.window.transcript
-    text = person.view(ids[-1]).text
+    transcript = user.window.transcript
+    text = user.view(ids[-1]).text
     text.setFocus()
-    person.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
+    user.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
     assert transcript.selection.ids == ()
-    assert _looks_selected(person) == [ids[-1]]
-    person.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
+    assert _looks_selected(user) == [ids[-1]]
+    user.bot.keyClick(text, Qt.Key.Key_A, _COMMAND)
     assert list(transcript.selection.ids) == ids
     transcript.verticalScrollBar().setValue(0)
-    _settle(person)
+    _settle(user)
     # What comes into sight looks selected, too.
-    assert ids[2] in _looks_selected(person)
-    person.window.action("copy_messages").trigger()
+    assert ids[2] in _looks_selected(user)
+    user.window.action("copy_messages").trigger()
     copied = QGuiApplication.clipboard().text()
     assert all(f"Question {number}" in copied for number in range(_NUM_TURNS))
     assert copied.startswith("You\n\nQuestion 0\n\nAnswer\n\n**Answer** 1")
 
 
-def test_a_click_or_another_branch_ends_the_selection(person: Person, ids: list[MessageId]) -> None:
-    transcript = person.window.transcript
+def test_a_click_or_another_branch_ends_the_selection(user: User, ids: list[MessageId]) -> None:
+    transcript = user.window.transcript
     transcript.selection.select_all()
-    view = person.view(ids[-2])
+    view = user.view(ids[-2])
     _mouse(QEvent.Type.MouseButtonPress, view, view)
     _mouse(QEvent.Type.MouseButtonRelease, view, view)
     assert transcript.selection.ids == ()
-    assert _looks_selected(person) == []
+    assert _looks_selected(user) == []
     transcript.selection.select_all()
-    person.controller.shown.new_conversation()
+    user.controller.shown.new_conversation()
     assert transcript.selection.ids == ()
 
 
-def test_without_a_selection_the_branch_is_copied_and_the_menu_says_so(person: Person, ids: list[MessageId]) -> None:
-    copy = person.window.action("copy_messages")
+def test_without_a_selection_the_branch_is_copied_and_the_menu_says_so(user: User, ids: list[MessageId]) -> None:
+    copy = user.window.action("copy_messages")
     assert copy.text() == "Copy all messages"
     copy.trigger()
     assert QGuiApplication.clipboard().text().count("Question") == _NUM_TURNS
-    person.window.transcript.selection.extend(-1)
+    user.window.transcript.selection.extend(-1)
     assert copy.text() == "Copy selected messages"
-    person.window.transcript.selection.clear()
+    user.window.transcript.selection.clear()
     assert copy.text() == "Copy all messages"
 
 

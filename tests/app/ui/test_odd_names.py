@@ -10,33 +10,33 @@ from PySide6.QtWidgets import QLabel
 
 from app.notices import Notice
 from app.ui.parts.labels import as_label, as_tool_tip
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from worker.sentence import verbatim
 
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
 
 
-def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(person: Person) -> None:
-    person.window.composer.text.setPlainText(_HTML)
-    person.window.composer.send()
-    person.answer()
-    title = person.window.header.title
+def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(user: User) -> None:
+    user.window.composer.text.setPlainText(_HTML)
+    user.window.composer.send()
+    user.answer()
+    title = user.window.header.title
     assert title.text() == _HTML
     assert title.textFormat() == Qt.TextFormat.PlainText
-    assert person.controller.shown.conversation is not None
-    rows = person.window.sidebar.list.rows
-    place = rows.index_of(person.controller.shown.conversation.id)
+    assert user.controller.shown.conversation is not None
+    rows = user.window.sidebar.list.rows
+    place = rows.index_of(user.controller.shown.conversation.id)
     assert place.data() == _HTML
     assert place.data(Qt.ItemDataRole.ToolTipRole) == as_tool_tip(_HTML)
 
 
-def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(person: Person) -> None:
-    person.ask("What is a branch?")
-    person.controller.program.notices.posted.emit(Notice(verbatim(_HTML)))
+def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(user: User) -> None:
+    user.ask("What is a branch?")
+    user.controller.program.notices.posted.emit(Notice(verbatim(_HTML)))
     # `title` and the notice above all; no label of a message, either.
-    for label in (person.window.banner.label, person.window.header.title):
+    for label in (user.window.banner.label, user.window.header.title):
         assert label.textFormat() == Qt.TextFormat.PlainText
-    for view in person.window.transcript.views:
+    for view in user.window.transcript.views:
         for label in view.findChildren(QLabel):
             assert label.wordWrap() is False or label.textFormat() == Qt.TextFormat.PlainText
 
@@ -47,41 +47,41 @@ def test_markup_and_mnemonics_are_shown_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["A name that never ends " * 20, "n" * 500, "שם ארוך " * 60])
-def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(person: Person, name: str) -> None:
-    person.ask("What is a branch?")
-    conversation = person.controller.shown.conversation
+def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(user: User, name: str) -> None:
+    user.ask("What is a branch?")
+    conversation = user.controller.shown.conversation
     assert conversation is not None
-    window, title = person.window, person.window.header.title
+    window, title = user.window, user.window.header.title
     for width in (1100, 560):
         window.resize(width, 640)
-        person.bot.waitUntil(lambda width=width: window.width() == width, timeout=PATIENCE_MS)
-        person.controller.program.conversations.rename(conversation.id, "short")
+        user.bot.waitUntil(lambda width=width: window.width() == width, timeout=PATIENCE_MS)
+        user.controller.program.conversations.rename(conversation.id, "short")
         before = window.minimumSizeHint().width()
-        person.controller.program.conversations.rename(conversation.id, name)
+        user.controller.program.conversations.rename(conversation.id, name)
         assert window.minimumSizeHint().width() == before
         assert title.text().endswith("…")
         assert title.fontMetrics().horizontalAdvance(title.text()) <= title.width()
         assert as_tool_tip(" ".join(name.split())) == title.toolTip()
-        assert person.window.header.model_button.geometry().right() < person.window.header.width()
+        assert user.window.header.model_button.geometry().right() < user.window.header.width()
 
 
-def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(person: Person) -> None:
-    preferences = person.controller.program.settings.recent_models
+def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(user: User) -> None:
+    preferences = user.controller.program.settings.recent_models
     assert preferences == ()
-    person.application.session.name = "/models/R&D"
-    person.application.session.changed.emit()
+    user.application.session.name = "/models/R&D"
+    user.application.session.changed.emit()
     try:
-        assert "R&&D" in person.window.header.model_button.text()
+        assert "R&&D" in user.window.header.model_button.text()
     finally:
-        person.application.session.name = "guide"
-        person.application.session.changed.emit()
+        user.application.session.name = "guide"
+        user.application.session.changed.emit()
 
 
-def test_a_data_folder_that_nothing_can_show_is_named(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_folder_that_nothing_can_show_is_named(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     def cannot(_url: object) -> bool:
         return False
 
     monkeypatch.setattr("app.ui.sidebar.conversation_commands.QDesktopServices.openUrl", cannot)
-    person.window.action("data").trigger()
-    assert person.window.banner.isVisible()
-    assert str(Path(person.application.store.path).parent) in person.window.banner.label.text()
+    user.window.action("data").trigger()
+    assert user.window.banner.isVisible()
+    assert str(Path(user.application.store.path).parent) in user.window.banner.label.text()

@@ -15,37 +15,37 @@ from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_dock import TreeDock
 from tests.app.trees import plant
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 
 @pytest.fixture
-def dock(person: Person) -> Iterator[TreeDock]:
+def dock(user: User) -> Iterator[TreeDock]:
     """The tree's dock, shown, of a question that was answered twice and then asked once more."""
-    planted = plant(person.application.store, "u1-a1 | u1-a2-u2-a3")
-    person.controller.shown.open_conversation(planted.conversation_id)
-    person.window.action("tree").trigger()
-    dock = person.window.tree_dock
-    person.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
+    planted = plant(user.application.store, "u1-a1 | u1-a2-u2-a3")
+    user.controller.shown.open_conversation(planted.conversation_id)
+    user.window.action("tree").trigger()
+    dock = user.window.tree_dock
+    user.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
     yield dock
-    person.window.resize(1280, 800)
+    user.window.resize(1280, 800)
     if dock.isVisible():
-        person.window.action("tree").trigger()
+        user.window.action("tree").trigger()
 
 
-def _pin(person: Person, dock: TreeDock, *message_ids: MessageId) -> PinnedBranches:
+def _pin(user: User, dock: TreeDock, *message_ids: MessageId) -> PinnedBranches:
     """Pin branches at these messages."""
     for message_id in message_ids:
-        person.controller.pin_branch(message_id)
+        user.controller.pin_branch(message_id)
     pinned, num = dock.pinned, len(message_ids)
-    person.bot.waitUntil(lambda: pinned.rows.ids[-num:] == list(message_ids), timeout=PATIENCE_MS)
-    person.bot.waitUntil(lambda: pinned.height() == pinned.sizeHint().height(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: pinned.rows.ids[-num:] == list(message_ids), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: pinned.height() == pinned.sizeHint().height(), timeout=PATIENCE_MS)
     return pinned
 
 
-def _others(person: Person) -> tuple[MessageId, MessageId]:
+def _others(user: User) -> tuple[MessageId, MessageId]:
     """The first answer, which is not visible, and the visible one beside it."""
-    second = person.controller.shown.path[2].id
-    return next(one for one in person.controller.shown.siblings(second) if one != second), second
+    second = user.controller.shown.path[2].id
+    return next(one for one in user.controller.shown.siblings(second) if one != second), second
 
 
 def _middle(pinned: PinnedBranches, row: int) -> QPoint:
@@ -61,86 +61,84 @@ def _said(dock: TreeDock) -> str:
 
 
 def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in_which_they_were_set(
-    person: Person, dock: TreeDock
+    user: User, dock: TreeDock
 ) -> None:
     assert not dock.pinned.isVisible()
-    first, second = _others(person)
-    question = person.controller.shown.path[1].id
-    pinned = _pin(person, dock, second, question, first)
+    first, second = _others(user)
+    question = user.controller.shown.path[1].id
+    pinned = _pin(user, dock, second, question, first)
     assert pinned.isVisible()
-    person.controller.name_branch(question, "The good way")
+    user.controller.name_branch(question, "The good way")
     rows = pinned.rows
-    person.bot.waitUntil(lambda: rows.index(1, 0).data() == "The good way", timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: rows.index(1, 0).data() == "The good way", timeout=PATIENCE_MS)
     # Whoever has no name is called by the first words.
     assert [rows.index(row, 0).data() for row in (0, 2)] == ["a2", "a1"]
     for _ in range(2):
-        person.window.action("undo").trigger()
-    person.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
+        user.window.action("undo").trigger()
+    user.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
     # What is pruned is out of sight with its pins, and back with them.
-    person.controller.prune(second)
-    person.bot.waitUntil(lambda: rows.ids == [question], timeout=PATIENCE_MS)
-    person.window.action("undo").trigger()
-    person.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
+    user.controller.prune(second)
+    user.bot.waitUntil(lambda: rows.ids == [question], timeout=PATIENCE_MS)
+    user.window.action("undo").trigger()
+    user.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
     # They are this conversation's alone.
-    opened = person.controller.shown.conversation
+    opened = user.controller.shown.conversation
     assert opened is not None
-    person.window.action("new").trigger()
-    person.bot.waitUntil(lambda: not pinned.isVisible(), timeout=PATIENCE_MS)
-    person.controller.shown.open_conversation(opened.id)
-    person.bot.waitUntil(lambda: pinned.isVisible() and rows.ids == [second, question], timeout=PATIENCE_MS)
+    user.window.action("new").trigger()
+    user.bot.waitUntil(lambda: not pinned.isVisible(), timeout=PATIENCE_MS)
+    user.controller.shown.open_conversation(opened.id)
+    user.bot.waitUntil(lambda: pinned.isVisible() and rows.ids == [second, question], timeout=PATIENCE_MS)
 
 
-def test_at_most_four_rows_are_in_sight_and_the_others_are_scrolled_to(person: Person, dock: TreeDock) -> None:
-    pinned = _pin(person, dock, person.controller.shown.path[1].id)
+def test_at_most_four_rows_are_in_sight_and_the_others_are_scrolled_to(user: User, dock: TreeDock) -> None:
+    pinned = _pin(user, dock, user.controller.shown.path[1].id)
     one_row = pinned.height()
-    _pin(person, dock, *(message.id for message in person.controller.shown.path[2:5]))
+    _pin(user, dock, *(message.id for message in user.controller.shown.path[2:5]))
     high = pinned.height()
     assert high > 3 * one_row
     assert pinned.verticalScrollBar().maximum() == 0
-    _pin(person, dock, _others(person)[0])
-    person.bot.waitUntil(lambda: pinned.verticalScrollBar().maximum() > 0, timeout=PATIENCE_MS)
+    _pin(user, dock, _others(user)[0])
+    user.bot.waitUntil(lambda: pinned.verticalScrollBar().maximum() > 0, timeout=PATIENCE_MS)
     assert pinned.height() == high
     assert pinned.visualRect(pinned.rows.index(0, 0)).height() >= 28
     pinned.setFocus()
-    person.bot.keyClick(pinned, Qt.Key.Key_End)
+    user.bot.keyClick(pinned, Qt.Key.Key_End)
     assert pinned.in_sight() == pinned.rows.ids[-4:]
 
 
-def test_a_click_and_enter_go_there_and_the_tree_goes_along(person: Person, dock: TreeDock) -> None:
-    first, second = _others(person)
-    pinned = _pin(person, dock, first, second)
-    person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
-    assert person.controller.shown.path[-1].id == first
+def test_a_click_and_enter_go_there_and_the_tree_goes_along(user: User, dock: TreeDock) -> None:
+    first, second = _others(user)
+    pinned = _pin(user, dock, first, second)
+    user.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
+    assert user.controller.shown.path[-1].id == first
     assert dock.view.current is not None
     assert dock.view.current.id == first
-    person.bot.waitUntil(lambda: person.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: user.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
     pinned.setFocus()
-    person.bot.keyClick(pinned, Qt.Key.Key_Down)
-    person.bot.keyClick(pinned, Qt.Key.Key_Return)
-    assert person.controller.shown.path[2].id == second
+    user.bot.keyClick(pinned, Qt.Key.Key_Down)
+    user.bot.keyClick(pinned, Qt.Key.Key_Return)
+    assert user.controller.shown.path[2].id == second
     assert dock.view.current.id == second
 
 
-def test_in_a_narrow_window_the_tree_goes_from_over_the_page_when_a_pin_was_gone_to(
-    person: Person, dock: TreeDock
-) -> None:
-    first, _ = _others(person)
-    _pin(person, dock, first)
-    person.window.resize(820, 700)
-    person.bot.waitUntil(dock.isHidden, timeout=PATIENCE_MS)
-    person.window.action("tree").trigger()
+def test_in_a_narrow_window_the_tree_goes_from_over_the_page_when_a_pin_was_gone_to(user: User, dock: TreeDock) -> None:
+    first, _ = _others(user)
+    _pin(user, dock, first)
+    user.window.resize(820, 700)
+    user.bot.waitUntil(dock.isHidden, timeout=PATIENCE_MS)
+    user.window.action("tree").trigger()
     pinned = dock.pinned
-    person.bot.waitUntil(pinned.isVisible, timeout=PATIENCE_MS)
-    person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
-    assert person.controller.shown.path[-1].id == first
+    user.bot.waitUntil(pinned.isVisible, timeout=PATIENCE_MS)
+    user.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
+    assert user.controller.shown.path[-1].id == first
     assert dock.isHidden()
 
 
-def test_what_going_there_would_cost_is_said_before(person: Person, dock: TreeDock) -> None:
-    first, _ = _others(person)
-    pinned = _pin(person, dock, first)
-    costs = person.controller.costs
-    person.bot.waitUntil(lambda: costs.get(first) is not None, timeout=PATIENCE_MS)
+def test_what_going_there_would_cost_is_said_before(user: User, dock: TreeDock) -> None:
+    first, _ = _others(user)
+    pinned = _pin(user, dock, first)
+    costs = user.controller.costs
+    user.bot.waitUntil(lambda: costs.get(first) is not None, timeout=PATIENCE_MS)
     index = pinned.rows.index(0, 0)
     cost = f"{tier_text(costs.get(first))} · {cost_text(costs.get(first))}"
     assert "would read" in cost
@@ -148,42 +146,42 @@ def test_what_going_there_would_cost_is_said_before(person: Person, dock: TreeDo
     assert index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == cost
     # The card tells of the row that is pointed at, too.
     assert "version 1 of 2" not in _said(dock)
-    person.bot.mouseMove(pinned.viewport(), _middle(pinned, 0))
-    person.bot.waitUntil(lambda: "version 1 of 2" in _said(dock), timeout=PATIENCE_MS)
+    user.bot.mouseMove(pinned.viewport(), _middle(pinned, 0))
+    user.bot.waitUntil(lambda: "version 1 of 2" in _said(dock), timeout=PATIENCE_MS)
     assert cost_text(costs.get(first)) in _said(dock)
-    person.bot.mouseMove(dock.view.viewport(), QPoint(dock.view.viewport().width() - 2, 2))
-    person.bot.waitUntil(lambda: "version 1 of 2" not in _said(dock), timeout=PATIENCE_MS)
+    user.bot.mouseMove(dock.view.viewport(), QPoint(dock.view.viewport().width() - 2, 2))
+    user.bot.waitUntil(lambda: "version 1 of 2" not in _said(dock), timeout=PATIENCE_MS)
 
 
-def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(person: Person, dock: TreeDock) -> None:
-    first, second = _others(person)
-    question = person.controller.shown.path[1].id
-    pinned = _pin(person, dock, first, second, question, person.controller.shown.path[-1].id)
-    leaf = person.controller.shown.path[-1].id
-    person.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_cross(pinned, 1))
-    assert person.controller.shown.message(second).pinned_ms is None
-    person.bot.waitUntil(lambda: pinned.rows.ids == [first, question, leaf], timeout=PATIENCE_MS)
+def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(user: User, dock: TreeDock) -> None:
+    first, second = _others(user)
+    question = user.controller.shown.path[1].id
+    pinned = _pin(user, dock, first, second, question, user.controller.shown.path[-1].id)
+    leaf = user.controller.shown.path[-1].id
+    user.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_cross(pinned, 1))
+    assert user.controller.shown.message(second).pinned_ms is None
+    user.bot.waitUntil(lambda: pinned.rows.ids == [first, question, leaf], timeout=PATIENCE_MS)
     # Nobody went anywhere.
-    assert person.controller.shown.path[-1].id == leaf
+    assert user.controller.shown.path[-1].id == leaf
     pinned.setFocus()
     pinned.setCurrentIndex(pinned.rows.index(1, 0))
-    person.bot.keyClick(pinned, Qt.Key.Key_Delete)
-    person.bot.waitUntil(lambda: pinned.rows.ids == [first, leaf], timeout=PATIENCE_MS)
-    assert person.controller.shown.has(question)
+    user.bot.keyClick(pinned, Qt.Key.Key_Delete)
+    user.bot.waitUntil(lambda: pinned.rows.ids == [first, leaf], timeout=PATIENCE_MS)
+    assert user.controller.shown.has(question)
     assert pinned.hasFocus()
     assert pinned.currentIndex().row() == 1
-    person.bot.keyClick(pinned, Qt.Key.Key_P)
-    person.bot.waitUntil(lambda: pinned.rows.ids == [first], timeout=PATIENCE_MS)
-    person.bot.keyClick(pinned, Qt.Key.Key_Delete)
-    person.bot.waitUntil(lambda: not pinned.isVisible(), timeout=PATIENCE_MS)
+    user.bot.keyClick(pinned, Qt.Key.Key_P)
+    user.bot.waitUntil(lambda: pinned.rows.ids == [first], timeout=PATIENCE_MS)
+    user.bot.keyClick(pinned, Qt.Key.Key_Delete)
+    user.bot.waitUntil(lambda: not pinned.isVisible(), timeout=PATIENCE_MS)
     assert QApplication.focusWidget() is dock.view
-    person.window.action("undo").trigger()
-    person.bot.waitUntil(lambda: pinned.rows.ids == [first], timeout=PATIENCE_MS)
+    user.window.action("undo").trigger()
+    user.bot.waitUntil(lambda: pinned.rows.ids == [first], timeout=PATIENCE_MS)
 
 
-def test_a_row_has_its_messages_menu_by_mouse_and_by_key(person: Person, dock: TreeDock) -> None:
-    first, second = _others(person)
-    pinned = _pin(person, dock, first, second)
+def test_a_row_has_its_messages_menu_by_mouse_and_by_key(user: User, dock: TreeDock) -> None:
+    first, second = _others(user)
+    pinned = _pin(user, dock, first, second)
     pinned.setFocus()
     pinned.setCurrentIndex(pinned.rows.index(0, 0))
     for reason, place in (
@@ -200,27 +198,27 @@ def test_a_row_has_its_messages_menu_by_mouse_and_by_key(person: Person, dock: T
         else:
             pin.trigger()
             menu.close()
-    person.bot.waitUntil(lambda: pinned.rows.ids == [second], timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: pinned.rows.ids == [second], timeout=PATIENCE_MS)
 
 
-def test_tab_leads_from_the_head_to_the_pins_and_on_to_the_tree_and_escape_out(person: Person, dock: TreeDock) -> None:
-    pinned = _pin(person, dock, _others(person)[0])
-    close = person.button(dock, "Close the tree")
+def test_tab_leads_from_the_head_to_the_pins_and_on_to_the_tree_and_escape_out(user: User, dock: TreeDock) -> None:
+    pinned = _pin(user, dock, _others(user)[0])
+    close = user.button(dock, "Close the tree")
     close.setFocus(Qt.FocusReason.TabFocusReason)
-    person.bot.keyClick(close, Qt.Key.Key_Tab)
+    user.bot.keyClick(close, Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is pinned
     assert pinned.selectionModel().hasSelection()
-    person.bot.keyClick(pinned, Qt.Key.Key_Tab)
+    user.bot.keyClick(pinned, Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is dock.view
     assert not pinned.selectionModel().hasSelection()
     pinned.setFocus()
-    person.bot.keyClick(pinned, Qt.Key.Key_Escape)
-    assert QApplication.focusWidget() is person.window.composer.text
+    user.bot.keyClick(pinned, Qt.Key.Key_Escape)
+    assert QApplication.focusWidget() is user.window.composer.text
 
 
-def test_a_screen_reader_hears_what_is_pinned(person: Person, dock: TreeDock) -> None:
-    first, _ = _others(person)
-    pinned = _pin(person, dock, first)
+def test_a_screen_reader_hears_what_is_pinned(user: User, dock: TreeDock) -> None:
+    first, _ = _others(user)
+    pinned = _pin(user, dock, first)
     QAccessible.setActive(True)
     rows = QAccessible.queryAccessibleInterface(pinned)
     assert rows.text(QAccessible.Text.Name) == "Pinned branches"
@@ -234,15 +232,15 @@ def test_a_screen_reader_hears_what_is_pinned(person: Person, dock: TreeDock) ->
     assert dock.view.name_of(layout[first]) == name
 
 
-def test_the_palette_goes_to_a_pinned_branch(person: Person, dock: TreeDock) -> None:
-    first, _ = _others(person)
-    _pin(person, dock, first)
-    person.controller.name_branch(first, "Zebra way")
-    person.window.composer.text.setFocus()
-    person.bot.keyClick(person.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
-    palette = person.window.findChild(Palette)
+def test_the_palette_goes_to_a_pinned_branch(user: User, dock: TreeDock) -> None:
+    first, _ = _others(user)
+    _pin(user, dock, first)
+    user.controller.name_branch(first, "Zebra way")
+    user.window.composer.text.setFocus()
+    user.bot.keyClick(user.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    palette = user.window.findChild(Palette)
     assert isinstance(palette, Palette)
-    person.bot.keyClicks(palette.field, "zebra")
+    user.bot.keyClicks(palette.field, "zebra")
     assert [(choice.text, choice.aside) for choice in palette.shown][:1] == [("Zebra way", "Pinned branch")]
-    person.bot.keyClick(palette.field, Qt.Key.Key_Return)
-    assert person.controller.shown.path[-1].id == first
+    user.bot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert user.controller.shown.path[-1].id == first

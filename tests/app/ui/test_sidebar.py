@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.model.message import Conversation
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, ConversationModel, Section, sections
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 _TODAY = date(2026, 3, 31)
 
@@ -101,20 +101,20 @@ def test_a_list_that_changes_anyhow_is_shown_as_it_is(qtbot: QtBot) -> None:
         assert _rows(model) == _shown(sections(listed, _TODAY))
 
 
-def _three(person: Person) -> list[int]:
+def _three(user: User) -> list[int]:
     """Three conversations of today, the last one first in the list, which has the focus."""
-    store = person.application.store
+    store = user.application.store
     for conversation in store.conversations.all():
         store.conversations.trash(conversation.id)
     ids = [store.create_conversation(name, "", "Hello")[0].id for name in ("Apples", "Bread", "Cheese")]
-    person.controller.program.conversations.changed.emit()
-    person.controller.shown.open_conversation(ids[2])
-    person.window.sidebar.list.setFocus(Qt.FocusReason.TabFocusReason)
+    user.controller.program.conversations.changed.emit()
+    user.controller.shown.open_conversation(ids[2])
+    user.window.sidebar.list.setFocus(Qt.FocusReason.TabFocusReason)
     return ids[::-1]
 
 
-def _names(person: Person) -> list[str]:
-    return [conversation.name for conversation in person.controller.program.conversations.all]
+def _names(user: User) -> list[str]:
+    return [conversation.name for conversation in user.controller.program.conversations.all]
 
 
 def _row_texts(rows: ConversationList) -> list[str]:
@@ -127,83 +127,83 @@ def _row_texts(rows: ConversationList) -> list[str]:
     return texts
 
 
-def _opened(person: Person) -> int | None:
-    return None if person.controller.shown.conversation is None else person.controller.shown.conversation.id
+def _opened(user: User) -> int | None:
+    return None if user.controller.shown.conversation is None else user.controller.shown.conversation.id
 
 
-def test_arrows_walk_and_enter_opens(person: Person) -> None:
-    cheese, bread, apples = _three(person)
-    rows = person.window.sidebar.list
+def test_arrows_walk_and_enter_opens(user: User) -> None:
+    cheese, bread, apples = _three(user)
+    rows = user.window.sidebar.list
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
     assert rows.current_id == cheese
-    person.bot.keyClick(rows, Qt.Key.Key_Down)
-    assert (rows.current_id, _opened(person)) == (bread, cheese)
-    person.bot.keyClick(rows, Qt.Key.Key_Return)
-    assert _opened(person) == bread
+    user.bot.keyClick(rows, Qt.Key.Key_Down)
+    assert (rows.current_id, _opened(user)) == (bread, cheese)
+    user.bot.keyClick(rows, Qt.Key.Key_Return)
+    assert _opened(user) == bread
     # What is typed leads there.
-    person.bot.keyClicks(rows, "app")
+    user.bot.keyClicks(rows, "app")
     assert rows.current_id == apples
 
 
-def test_what_is_marked_is_what_is_open_once_the_focus_is_elsewhere(person: Person) -> None:
-    cheese, bread, _ = _three(person)
-    rows = person.window.sidebar.list
-    person.bot.keyClick(rows, Qt.Key.Key_Down)
+def test_what_is_marked_is_what_is_open_once_the_focus_is_elsewhere(user: User) -> None:
+    cheese, bread, _ = _three(user)
+    rows = user.window.sidebar.list
+    user.bot.keyClick(rows, Qt.Key.Key_Down)
     assert rows.current_id == bread
-    person.window.composer.text.setFocus()
+    user.window.composer.text.setFocus()
     assert rows.current_id == cheese
 
 
-def test_a_conversation_is_renamed_in_its_place(person: Person) -> None:
-    _three(person)
-    rows = person.window.sidebar.list
-    person.bot.keyClick(rows, Qt.Key.Key_F2)
+def test_a_conversation_is_renamed_in_its_place(user: User) -> None:
+    _three(user)
+    rows = user.window.sidebar.list
+    user.bot.keyClick(rows, Qt.Key.Key_F2)
     editor = rows.findChild(QLineEdit)
     assert isinstance(editor, QLineEdit)
     editor.selectAll()
-    person.bot.keyClicks(editor, "Cheddar")
-    person.bot.keyClick(editor, Qt.Key.Key_Return)
-    person.bot.waitUntil(lambda: _names(person)[0] == "Cheddar", timeout=PATIENCE_MS)
-    assert person.window.header.title.text() == "Cheddar"
+    user.bot.keyClicks(editor, "Cheddar")
+    user.bot.keyClick(editor, Qt.Key.Key_Return)
+    user.bot.waitUntil(lambda: _names(user)[0] == "Cheddar", timeout=PATIENCE_MS)
+    assert user.window.header.title.text() == "Cheddar"
 
 
-def test_the_delete_key_deletes_and_undo_brings_it_back(person: Person) -> None:
-    _three(person)
-    rows = person.window.sidebar.list
-    person.bot.keyClick(rows, Qt.Key.Key_Delete)
-    assert _names(person) == ["Bread", "Apples"]
-    person.bot.mouseClick(person.window.banner.button, Qt.MouseButton.LeftButton)
-    assert _names(person) == ["Cheese", "Bread", "Apples"]
+def test_the_delete_key_deletes_and_undo_brings_it_back(user: User) -> None:
+    _three(user)
+    rows = user.window.sidebar.list
+    user.bot.keyClick(rows, Qt.Key.Key_Delete)
+    assert _names(user) == ["Bread", "Apples"]
+    user.bot.mouseClick(user.window.banner.button, Qt.MouseButton.LeftButton)
+    assert _names(user) == ["Cheese", "Bread", "Apples"]
 
 
-def _drop(person: Person, dragged: int, section: str) -> None:
-    rows = person.window.sidebar.list.rows
+def _drop(user: User, dragged: int, section: str) -> None:
+    rows = user.window.sidebar.list.rows
     target = next(index for row in range(rows.rowCount()) if (index := rows.index(row, 0)).data() == section)
     data = rows.mimeData([rows.index_of(dragged)])
     assert rows.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
 
 
-def test_what_is_dropped_on_a_section_goes_there(person: Person) -> None:
-    cheese, bread, apples = _three(person)
-    conversations = person.controller.program.conversations
+def test_what_is_dropped_on_a_section_goes_there(user: User) -> None:
+    cheese, bread, apples = _three(user)
+    conversations = user.controller.program.conversations
     conversations.put_into_folder(apples, "Fruit")
     conversations.pin(bread)
-    rows = person.window.sidebar.list
+    rows = user.window.sidebar.list
     assert _row_texts(rows) == ["Pinned", "Bread", "Fruit", "Apples", "Today", "Cheese"]
-    _drop(person, cheese, "Fruit")
-    _drop(person, bread, "Fruit")
+    _drop(user, cheese, "Fruit")
+    _drop(user, bread, "Fruit")
     assert _row_texts(rows) == ["Fruit", "Cheese", "Bread", "Apples"]
     conversations.put_into_folder(cheese, "")
-    _drop(person, apples, "Today")
+    _drop(user, apples, "Today")
     assert _row_texts(rows) == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
 
 
-def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
+def test_what_is_dropped_below_the_list_is_in_no_folder(user: User) -> None:
     # Where all are in folders there is no other place for that.
-    three = _three(person)
+    three = _three(user)
     for one in three:
-        person.controller.program.conversations.put_into_folder(one, "Fruit")
-    view = person.window.sidebar.list
+        user.controller.program.conversations.put_into_folder(one, "Fruit")
+    view = user.window.sidebar.list
     assert _row_texts(view) == ["Fruit", "Cheese", "Bread", "Apples"]
     data = view.rows.mimeData([view.rows.index_of(three[1])])
     place = QPoint(20, view.viewport().height() - 4)
@@ -214,45 +214,45 @@ def test_what_is_dropped_below_the_list_is_in_no_folder(person: Person) -> None:
     assert _row_texts(view) == ["Fruit", "Cheese", "Apples", "Today", "Bread"]
 
 
-def test_a_section_that_is_folded_stays_folded(person: Person) -> None:
-    _three(person)
-    rows = person.window.sidebar.list
-    person.bot.keyClick(rows, Qt.Key.Key_Home)
-    person.bot.keyClick(rows, Qt.Key.Key_Left)
+def test_a_section_that_is_folded_stays_folded(user: User) -> None:
+    _three(user)
+    rows = user.window.sidebar.list
+    user.bot.keyClick(rows, Qt.Key.Key_Home)
+    user.bot.keyClick(rows, Qt.Key.Key_Left)
     assert _row_texts(rows) == ["Today"]
-    person.ask("What is a branch?")
+    user.ask("What is a branch?")
     assert _row_texts(rows) == ["Today"]
     rows.setFocus(Qt.FocusReason.TabFocusReason)
-    person.bot.keyClick(rows, Qt.Key.Key_Home)
-    person.bot.keyClick(rows, Qt.Key.Key_Return)
+    user.bot.keyClick(rows, Qt.Key.Key_Home)
+    user.bot.keyClick(rows, Qt.Key.Key_Return)
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_the_archive_is_at_the_end_and_folded_at_first(person: Person) -> None:
-    cheese, _, _ = _three(person)
-    rows = person.window.sidebar.list
-    person.window.action("archive").trigger()
+def test_the_archive_is_at_the_end_and_folded_at_first(user: User) -> None:
+    cheese, _, _ = _three(user)
+    rows = user.window.sidebar.list
+    user.window.action("archive").trigger()
     assert _row_texts(rows) == ["Today", "Bread", "Apples", "Archive"]
-    person.controller.program.conversations.archive(cheese, is_archived=False)
+    user.controller.program.conversations.archive(cheese, is_archived=False)
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> None:
-    cheese, bread, _ = _three(person)
-    rows, banner = person.window.sidebar.list, person.window.banner
-    conversations = person.controller.program.conversations
+def test_what_is_archived_comes_back_by_undo_to_where_it_was(user: User) -> None:
+    cheese, bread, _ = _three(user)
+    rows, banner = user.window.sidebar.list, user.window.banner
+    conversations = user.controller.program.conversations
     conversations.put_into_folder(bread, "Baking")
     before = _row_texts(rows)
-    person.controller.shown.open_conversation(bread)
-    person.window.action("archive").trigger()
+    user.controller.shown.open_conversation(bread)
+    user.window.action("archive").trigger()
     assert "Bread" not in _row_texts(rows)
     assert (banner.label.text(), banner.button.text()) == ("“Bread” was archived.", "Undo")
-    person.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
     assert _row_texts(rows) == before
     assert not banner.isVisible()
     # By dragging, too, and who fetches it from there otherwise is offered no more.
     conversations.archive(cheese)
-    _drop(person, bread, "Archive")
+    _drop(user, bread, "Archive")
     assert banner.label.text() == "“Bread” was archived."
     conversations.archive(cheese, is_archived=False)
     assert banner.isVisible()
@@ -261,9 +261,9 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(person: Person) -> 
     assert _row_texts(rows) == before
 
 
-def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(person: Person) -> None:
-    _three(person)
-    rows = person.window.sidebar.list
+def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(user: User) -> None:
+    _three(user)
+    rows = user.window.sidebar.list
     interface = QAccessible.queryAccessibleInterface(rows)
     assert interface.text(QAccessible.Text.Name) == "Conversations"
     found = {
@@ -276,29 +276,29 @@ def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_o
     assert not found["Cheese"].state().expandable
 
 
-def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(person: Person) -> None:
-    _three(person)
-    rows = person.window.sidebar.list.rows
+def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(user: User) -> None:
+    _three(user)
+    rows = user.window.sidebar.list.rows
     many = [_conversation(number + 10_000, number / 100) for number in range(5_000)]
     rows.show_sections(sections(many, _TODAY))
     assert rows.index_of(14_999).isValid()
-    person.window.sidebar.list.setCurrentIndex(rows.index_of(14_999))
-    person.bot.waitUntil(lambda: person.window.sidebar.list.current_id == 14_999, timeout=PATIENCE_MS)
-    person.window.sidebar.list.refresh()
+    user.window.sidebar.list.setCurrentIndex(rows.index_of(14_999))
+    user.bot.waitUntil(lambda: user.window.sidebar.list.current_id == 14_999, timeout=PATIENCE_MS)
+    user.window.sidebar.list.refresh()
     assert rows.parent(QModelIndex()) == QModelIndex()
-    assert _row_texts(person.window.sidebar.list) == ["Today", "Cheese", "Bread", "Apples"]
+    assert _row_texts(user.window.sidebar.list) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_a_conversation_says_that_it_answers_while_another_one_is_read(person: Person) -> None:
-    rows = person.window.sidebar.list.rows
-    person.type("What is a branch?")
-    person.bot.keyClick(person.window.composer.text, Qt.Key.Key_Return)
-    asked = person.controller.shown.conversation
+def test_a_conversation_says_that_it_answers_while_another_one_is_read(user: User) -> None:
+    rows = user.window.sidebar.list.rows
+    user.type("What is a branch?")
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    asked = user.controller.shown.conversation
     assert asked is not None
-    person.controller.shown.new_conversation()
+    user.controller.shown.new_conversation()
     place = rows.index_of(asked.id)
     assert place.data(IS_ANSWERING)
     assert place.data() == "What is a branch?"
     assert place.data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch? · answering"
-    person.bot.waitUntil(lambda: not rows.index_of(asked.id).data(IS_ANSWERING), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: not rows.index_of(asked.id).data(IS_ANSWERING), timeout=PATIENCE_MS)
     assert rows.index_of(asked.id).data(Qt.ItemDataRole.AccessibleTextRole) == "What is a branch?"

@@ -12,26 +12,26 @@ from PySide6.QtCore import Qt
 from app.model.message import ORIGINS, Message
 from app.model.token_pieces import TokenPiece, token_pieces
 from app.ui.text.token_tint import TokenLegend
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 
 @pytest.fixture
-def tokens(person: Person) -> Iterator[Person]:
-    person.window.action("tokens").trigger()
-    yield person
-    if person.window.action("tokens").isChecked():
-        person.window.action("tokens").trigger()
+def tokens(user: User) -> Iterator[User]:
+    user.window.action("tokens").trigger()
+    yield user
+    if user.window.action("tokens").isChecked():
+        user.window.action("tokens").trigger()
 
 
-def _fork_of(person: Person, answer: Message) -> Message:
+def _fork_of(user: User, answer: Message) -> Message:
     """The sibling that was made last, once it has ended."""
-    fork = person.answer()
+    fork = user.answer()
     assert fork.id != answer.id
-    assert person.controller.shown.siblings(answer.id)[-1] == fork.id
+    assert user.controller.shown.siblings(answer.id)[-1] == fork.id
     return fork
 
 
-def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_they_come(tokens: Person) -> None:
+def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_they_come(tokens: User) -> None:
     assert tokens.application.controller.program.settings.tokens_visible
     growing: list[list[TokenPiece]] = []
 
@@ -74,7 +74,7 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     assert not tokens.application.controller.program.settings.tokens_visible
 
 
-def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: Person) -> None:
+def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: User) -> None:
     answer = tokens.ask("How do I fork a message?")
     assert answer.record is not None
     view = tokens.view(answer.id)
@@ -104,7 +104,7 @@ def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: Person) 
     tokens.bot.waitUntil(lambda: tokens.controller.shown.path[-1].id == answer.id, timeout=PATIENCE_MS)
 
 
-def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: Person) -> None:
+def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: User) -> None:
     # Among so many the end is one somewhere.
     tokens.controller.preparation.ask_so(msgspec.structs.replace(tokens.controller.preparation.asking, top_logprobs=20))
     answer = tokens.ask("What is a branch?")
@@ -122,9 +122,9 @@ def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: Person) -> None
     assert fork.text == answer.text[: token_pieces(answer)[index].start]
 
 
-def test_going_on_from_the_cursor_keeps_what_stands_before_it(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    view = person.view(answer.id)
+def test_going_on_from_the_cursor_keeps_what_stands_before_it(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    view = user.view(answer.id)
     words = answer.text.split()
     found = view.text.document().find(words[4])
     cursor = view.text.textCursor()
@@ -134,16 +134,16 @@ def test_going_on_from_the_cursor_keeps_what_stands_before_it(person: Person) ->
     view.text.setFocus()
     kept = answer.text[: view.text.source_position]
     assert kept.endswith(words[4][:2])
-    person.bot.keyClick(view.text, Qt.Key.Key_G)
-    fork = _fork_of(person, answer)
+    user.bot.keyClick(view.text, Qt.Key.Key_G)
+    fork = _fork_of(user, answer)
     assert fork.text.startswith(kept)
     # It is greedy and says what it said before.
     assert fork.text == answer.text
-    assert person.controller.shown.message(answer.id).text == answer.text
+    assert user.controller.shown.message(answer.id).text == answer.text
 
 
-def test_going_on_without_a_cursor_says_what_to_do(person: Person) -> None:
-    answer = person.ask("What is a branch?")
-    person.view(answer.id).go_on_from_here()
-    assert "cursor" in person.window.banner.label.text()
-    assert len(person.controller.shown.siblings(answer.id)) == 1
+def test_going_on_without_a_cursor_says_what_to_do(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    user.view(answer.id).go_on_from_here()
+    assert "cursor" in user.window.banner.label.text()
+    assert len(user.controller.shown.siblings(answer.id)) == 1

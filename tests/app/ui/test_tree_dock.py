@@ -16,28 +16,28 @@ from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_dock import TreeDock
 from app.ui.tree.tree_text import going_cost_text
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 
 
 @pytest.fixture
-def dock(person: Person) -> Iterator[TreeDock]:
+def dock(user: User) -> Iterator[TreeDock]:
     """The tree's dock, shown, of a question that was answered twice and then asked once more."""
-    person.ask("What is a branch?")
-    person.press(person.controller.shown.path[-1].id, "r")
-    person.answer()
-    person.ask("How do I fork a message?")
-    dock = person.window.tree_dock
-    _show(person)
+    user.ask("What is a branch?")
+    user.press(user.controller.shown.path[-1].id, "r")
+    user.answer()
+    user.ask("How do I fork a message?")
+    dock = user.window.tree_dock
+    _show(user)
     yield dock
     if dock.isVisible():
-        person.window.action("tree").trigger()
+        user.window.action("tree").trigger()
 
 
-def _show(person: Person) -> None:
-    dock = person.window.tree_dock
+def _show(user: User) -> None:
+    dock = user.window.tree_dock
     if dock.isHidden():
-        person.window.action("tree").trigger()
-    person.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
+        user.window.action("tree").trigger()
+    user.bot.waitUntil(lambda: dock.isVisible() and dock.view.layout_shown is not None, timeout=PATIENCE_MS)
 
 
 def _place(dock: TreeDock, message_id: MessageId) -> QPoint:
@@ -50,75 +50,75 @@ def _texts(dock: TreeDock) -> str:
     return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
-def test_key_menu_and_buttons_show_it_and_put_it_away(person: Person):
-    dock, window = person.window.tree_dock, person.window
+def test_key_menu_and_buttons_show_it_and_put_it_away(user: User):
+    dock, window = user.window.tree_dock, user.window
     window.composer.text.setFocus()
-    person.bot.keyClick(window.composer.text, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    user.bot.keyClick(window.composer.text, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
     assert dock.isVisible()
     assert window.action("tree").isChecked()
-    assert person.controller.program.settings.tree_visible
-    person.bot.mouseClick(person.button(dock, "Close the tree"), Qt.MouseButton.LeftButton)
+    assert user.controller.program.settings.tree_visible
+    user.bot.mouseClick(user.button(dock, "Close the tree"), Qt.MouseButton.LeftButton)
     assert dock.isHidden()
     assert not window.action("tree").isChecked()
-    person.bot.mouseClick(person.button(window.header, "Show or hide the tree"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(window.header, "Show or hide the tree"), Qt.MouseButton.LeftButton)
     assert dock.isVisible()
     window.action("tree").trigger()
     assert dock.isHidden()
-    assert not person.controller.program.settings.tree_visible
+    assert not user.controller.program.settings.tree_visible
 
 
-def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(person: Person):
-    window = person.window
+def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(user: User):
+    window = user.window
     window.action("tree").trigger()
     words = [label.text() for label in window.tree_dock.findChildren(QLabel) if label.isVisible()]
     assert any("Every message is a dot" in text for text in words)
-    person.ask("What is a branch?")
-    person.bot.waitUntil(lambda: window.tree_dock.view.isVisible(), timeout=PATIENCE_MS)
+    user.ask("What is a branch?")
+    user.bot.waitUntil(lambda: window.tree_dock.view.isVisible(), timeout=PATIENCE_MS)
     layout = window.tree_dock.view.layout_shown
     assert layout is not None
-    assert layout.path == [message.id for message in person.controller.shown.path]
+    assert layout.path == [message.id for message in user.controller.shown.path]
     window.action("tree").trigger()
 
 
-def test_a_double_click_and_enter_show_the_branch_and_the_message(person: Person, dock: TreeDock):
-    tree = person.controller.shown.opened
+def test_a_double_click_and_enter_show_the_branch_and_the_message(user: User, dock: TreeDock):
+    tree = user.controller.shown.opened
     assert tree is not None
-    second = person.controller.shown.path[2].id
-    first = next(sibling for sibling in person.controller.shown.siblings(second) if sibling != second)
-    person.bot.mouseDClick(dock.view.viewport(), Qt.MouseButton.LeftButton, pos=_place(dock, first))
-    assert person.controller.shown.path[-1].id == first
+    second = user.controller.shown.path[2].id
+    first = next(sibling for sibling in user.controller.shown.siblings(second) if sibling != second)
+    user.bot.mouseDClick(dock.view.viewport(), Qt.MouseButton.LeftButton, pos=_place(dock, first))
+    assert user.controller.shown.path[-1].id == first
     layout = dock.view.layout_shown
     assert layout is not None
-    person.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
-    person.bot.waitUntil(lambda: person.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
+    user.bot.waitUntil(lambda: user.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
     # Back again by keys alone: the tree goes on where it was left.
     dock.view.setFocus()
-    person.bot.keyClick(dock.view, Qt.Key.Key_Right)
-    person.bot.keyClick(dock.view, Qt.Key.Key_Return)
-    assert person.controller.shown.path[2].id == second
-    assert len(person.controller.shown.path) == 5
+    user.bot.keyClick(dock.view, Qt.Key.Key_Right)
+    user.bot.keyClick(dock.view, Qt.Key.Key_Return)
+    assert user.controller.shown.path[2].id == second
+    assert len(user.controller.shown.path) == 5
 
 
-def test_what_a_click_would_cost_is_said_before_it_is_made(person: Person, dock: TreeDock):
-    question, leaf = person.controller.shown.path[3].id, person.controller.shown.path[-1].id
-    costs = person.controller.costs
-    person.bot.waitUntil(lambda: costs.get(question) is not None and costs.get(leaf) is not None, timeout=PATIENCE_MS)
+def test_what_a_click_would_cost_is_said_before_it_is_made(user: User, dock: TreeDock):
+    question, leaf = user.controller.shown.path[3].id, user.controller.shown.path[-1].id
+    costs = user.controller.costs
+    user.bot.waitUntil(lambda: costs.get(question) is not None and costs.get(leaf) is not None, timeout=PATIENCE_MS)
     cost = costs.get(question)
     assert cost is not None
     # Its answer was written a moment ago: all of it is kept.
     assert (cost.tier, cost.num_read) == ("warm", 1)
-    person.bot.mouseMove(dock.view.viewport(), _place(dock, question) + QPoint(1, 1))
-    person.bot.waitUntil(lambda: "Kept in memory" in _texts(dock), timeout=PATIENCE_MS)
+    user.bot.mouseMove(dock.view.viewport(), _place(dock, question) + QPoint(1, 1))
+    user.bot.waitUntil(lambda: "Kept in memory" in _texts(dock), timeout=PATIENCE_MS)
     assert f"{cost.num_kept:,} kept" in _texts(dock)
     assert "You" in _texts(dock)
 
 
-def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, dock: TreeDock):
-    leaf = person.controller.shown.path[-1].id
+def test_letters_and_the_menu_work_on_the_message_in_the_tree(user: User, dock: TreeDock):
+    leaf = user.controller.shown.path[-1].id
     dock.view.set_current(leaf)
     dock.view.setFocus()
-    person.bot.keyClick(dock.view, Qt.Key.Key_S)
-    assert person.controller.shown.message(leaf).starred_ms is not None
+    user.bot.keyClick(dock.view, Qt.Key.Key_S)
+    assert user.controller.shown.message(leaf).starred_ms is not None
     dock.view.menu_requested.emit(leaf, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     entries = {action.text().partition("\t")[0].replace("&", ""): action for action in menu.actions()}
@@ -129,97 +129,97 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(person: Person, do
     assert entries["Star"].isChecked()
     assert entries["Star"].icon().cacheKey() == icon("check", theme(system_scheme()).accent).cacheKey()
     menu.close()
-    person.bot.keyClick(dock.view, Qt.Key.Key_R)
-    answer = person.answer()
-    assert answer.id in person.controller.shown.siblings(leaf)
-    assert len(person.controller.shown.siblings(leaf)) == 2
+    user.bot.keyClick(dock.view, Qt.Key.Key_R)
+    answer = user.answer()
+    assert answer.id in user.controller.shown.siblings(leaf)
+    assert len(user.controller.shown.siblings(leaf)) == 2
 
 
-def test_a_key_leads_into_the_tree_and_out_of_it_again(person: Person):
-    window, dock = person.window, person.window.tree_dock
-    person.ask("What is a branch?")
+def test_a_key_leads_into_the_tree_and_out_of_it_again(user: User):
+    window, dock = user.window, user.window.tree_dock
+    user.ask("What is a branch?")
     assert dock.isHidden()
     window.composer.text.setFocus()
-    person.bot.keyClick(window.composer.text, Qt.Key.Key_F6)
+    user.bot.keyClick(window.composer.text, Qt.Key.Key_F6)
     assert dock.isVisible()
     assert dock.view.hasFocus()
-    person.bot.keyClick(dock.view, Qt.Key.Key_F6)
+    user.bot.keyClick(dock.view, Qt.Key.Key_F6)
     assert window.composer.text.hasFocus()
     assert dock.isVisible()
     window.action("walk_tree").trigger()
-    person.bot.keyClick(dock.view, Qt.Key.Key_Escape)
+    user.bot.keyClick(dock.view, Qt.Key.Key_Escape)
     assert window.composer.text.hasFocus()
     window.action("tree").trigger()
 
 
-def test_what_find_finds_on_any_branch_is_lit(person: Person, dock: TreeDock):
-    person.window.action("find").trigger()
-    person.window.find_bar.field.setText("what is a branch")
-    assert set(dock.view.picture.hits) == {person.controller.shown.path[1].id}
-    person.window.find_bar.field.setText("branch")
+def test_what_find_finds_on_any_branch_is_lit(user: User, dock: TreeDock):
+    user.window.action("find").trigger()
+    user.window.find_bar.field.setText("what is a branch")
+    assert set(dock.view.picture.hits) == {user.controller.shown.path[1].id}
+    user.window.find_bar.field.setText("branch")
     assert len(dock.view.picture.hits) > 1
-    person.bot.keyClick(person.window.find_bar.field, Qt.Key.Key_Escape)
+    user.bot.keyClick(user.window.find_bar.field, Qt.Key.Key_Escape)
     assert not dock.view.picture.hits
 
 
-def test_versions_messages_and_branches_are_compared(person: Person, dock: TreeDock):
-    path = person.controller.shown.path
+def test_versions_messages_and_branches_are_compared(user: User, dock: TreeDock):
+    path = user.controller.shown.path
     second = path[2].id
-    first = next(sibling for sibling in person.controller.shown.siblings(second) if sibling != second)
+    first = next(sibling for sibling in user.controller.shown.siblings(second) if sibling != second)
     dock.view.set_current(second)
     dock.view.setFocus()
-    person.bot.keyClick(dock.view, Qt.Key.Key_D)
-    assert isinstance(person.window.findChild(CompareWindow), CompareWindow)
-    person.press(second, "d")
-    window = person.window.findChild(CompareWindow)
+    user.bot.keyClick(dock.view, Qt.Key.Key_D)
+    assert isinstance(user.window.findChild(CompareWindow), CompareWindow)
+    user.press(second, "d")
+    window = user.window.findChild(CompareWindow)
     assert isinstance(window, CompareWindow)
     assert window.left_choice.currentText().startswith("Version 1 of 2")
-    assert window.panes.left.toPlainText() == person.controller.shown.message(first).text
-    assert window.panes.right.toPlainText() == person.controller.shown.message(second).text
+    assert window.panes.left.toPlainText() == user.controller.shown.message(first).text
+    assert window.panes.right.toPlainText() == user.controller.shown.message(second).text
     ctrl = Qt.KeyboardModifier.ControlModifier
-    person.bot.mouseClick(dock.view.viewport(), Qt.MouseButton.LeftButton, ctrl, _place(dock, path[1].id))
-    assert window.panes.left.toPlainText() == person.controller.shown.message(second).text
+    user.bot.mouseClick(dock.view.viewport(), Qt.MouseButton.LeftButton, ctrl, _place(dock, path[1].id))
+    assert window.panes.left.toPlainText() == user.controller.shown.message(second).text
     assert window.panes.right.toPlainText() == path[1].text
     dock.view.menu_requested.emit(first, dock.mapToGlobal(QPoint(20, 100)))
     menu = next(menu for menu in dock.findChildren(QMenu) if menu.isVisible())
     next(action for action in menu.actions() if action.text() == "Compare with the visible branch").trigger()
     menu.close()
     branch = "\n\n".join(f"{'You' if message.role == 'user' else 'Answer'}\n{message.text}" for message in path[2:])
-    other = f"Answer\n{person.controller.shown.message(first).text}"
+    other = f"Answer\n{user.controller.shown.message(first).text}"
     assert window.panes.left.toPlainText() == branch
     assert window.panes.right.toPlainText() == other
     # Of a message on another branch that has no other version, the branch is what differs.
-    person.controller.shown.go_to(first)
+    user.controller.shown.go_to(first)
     dock.show_now()
     dock.view.set_current(path[-1].id)
     dock.view.setFocus()
-    person.bot.keyClick(dock.view, Qt.Key.Key_D)
+    user.bot.keyClick(dock.view, Qt.Key.Key_D)
     assert window.panes.left.toPlainText() == other
     assert window.panes.right.toPlainText() == branch
     window.close()
 
 
-def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(person: Person, dock: TreeDock):
-    window = person.window
+def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(user: User, dock: TreeDock):
+    window = user.window
     window.resize(820, 640)
-    person.bot.waitUntil(lambda: dock.isHidden() and window.transcript.width() == 820, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: dock.isHidden() and window.transcript.width() == 820, timeout=PATIENCE_MS)
     window.action("tree").trigger()
     assert dock.isVisible()
     QApplication.processEvents()
     assert window.transcript.width() == 820
-    leaf = person.controller.shown.path[-1].id
-    person.bot.waitUntil(lambda: dock.view.layout_shown is not None, timeout=PATIENCE_MS)
+    leaf = user.controller.shown.path[-1].id
+    user.bot.waitUntil(lambda: dock.view.layout_shown is not None, timeout=PATIENCE_MS)
     dock.view.set_current(leaf)
-    person.bot.keyClick(dock.view, Qt.Key.Key_Return)
+    user.bot.keyClick(dock.view, Qt.Key.Key_Return)
     assert dock.isHidden()
     # It was not put away for good.
-    assert person.controller.program.settings.tree_visible
+    assert user.controller.program.settings.tree_visible
     window.resize(1100, 760)
-    person.bot.waitUntil(dock.isVisible, timeout=PATIENCE_MS)
+    user.bot.waitUntil(dock.isVisible, timeout=PATIENCE_MS)
     assert window.transcript.width() < 1100 - dock.width()
 
 
-def test_every_control_of_it_has_a_name_and_is_large_enough(person: Person, dock: TreeDock):
+def test_every_control_of_it_has_a_name_and_is_large_enough(user: User, dock: TreeDock):
     buttons = [button for button in dock.findChildren(QToolButton) if button.isVisible()]
     assert len(buttons) == 2
     assert all(button.accessibleName() and button.toolTip() for button in buttons)
@@ -228,8 +228,8 @@ def test_every_control_of_it_has_a_name_and_is_large_enough(person: Person, dock
     reached: set[object] = set()
     dock.view.setFocus()
     for _ in range(4):
-        reached.add(person.window.focusWidget())
-        person.bot.keyClick(person.window.focusWidget(), Qt.Key.Key_Tab)
+        reached.add(user.window.focusWidget())
+        user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Tab)
     assert QApplication.focusWidget() is not dock.view
     assert {dock.view} <= reached
 

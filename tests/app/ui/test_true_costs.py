@@ -24,7 +24,7 @@ from app.model.unsent import Unsent
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_editor import MessageEditor
 from tests.app.asking import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, Person
+from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.chat_families import QWEN3
 from tests.models import write_random_llama, write_tokenizer
 
@@ -45,34 +45,34 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
 
 
 @pytest.fixture(params=["no thinking", "with a draft model"])
-def asker(person: Person, model: Path, request: pytest.FixtureRequest) -> Iterator[Person]:
+def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[User]:
     """Somebody in front of a conversation of two questions."""
-    program, preparation = person.controller.program, person.controller.preparation
+    program, preparation = user.controller.program, user.controller.preparation
     set_sampling(program, Sampling(temperature=0.0, max_tokens=12))
     program.load_model(str(model))
-    _wait_until_loaded(person)
+    _wait_until_loaded(user)
     if request.param == "with a draft model":
         program.set_draft_model(str(model.with_name("draft")))
-        _wait_until_loaded(person)
+        _wait_until_loaded(user)
     if request.param == "no thinking":
         preparation.ask_so(structs.replace(preparation.asking, thinking=False))
     preparation.keep(Unsent(system_prompt="Say little."))
-    person.ask(f"{request.param}, one question")
-    answer = person.ask(f"{request.param}, another question")
+    user.ask(f"{request.param}, one question")
+    answer = user.ask(f"{request.param}, another question")
     assert answer.record is not None
     assert answer.record.template_options == ({"enable_thinking": False} if request.param == "no thinking" else {})
     assert (answer.record.figures.draft_tokens > 0) == (request.param == "with a draft model")
-    yield person
-    if person.window.tree_dock.isVisible():
-        person.window.action("tree").trigger()
+    yield user
+    if user.window.tree_dock.isVisible():
+        user.window.action("tree").trigger()
     preparation.ask_as_others_do()
     preparation.put_back(Unsent())
     program.set_draft_model("")
-    _wait_until_loaded(person)
+    _wait_until_loaded(user)
 
 
-def _wait_until_loaded(person: Person) -> None:
-    person.bot.waitUntil(lambda: person.application.session.state == "ready", timeout=PATIENCE_MS)
+def _wait_until_loaded(user: User) -> None:
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
 
 
 def _paid(answer: Message) -> _Cost:
@@ -88,12 +88,12 @@ def _in_words(words: str) -> _Cost:
     return _Cost(int(num_read.replace(",", "")), int(kept[1].replace(",", "")) if kept else 0)
 
 
-def _cost_of_sending(person: Person, text: str) -> _Cost:
+def _cost_of_sending(user: User, text: str) -> _Cost:
     """Write a text; return what the gauge says once it says no more."""
-    composer = person.window.composer
+    composer = user.window.composer
     composer.text.setFocus()
     composer.text.insertPlainText(text)
-    meter = person.window.findChild(ContextMeter)
+    meter = user.window.findChild(ContextMeter)
     assert meter is not None
     timers, inquiries = meter.findChildren(QTimer), meter.findChildren(Inquiry)
 
@@ -101,15 +101,15 @@ def _cost_of_sending(person: Person, text: str) -> _Cost:
         is_asking = any(inquiry._request_id for inquiry in inquiries)  # pyright: ignore[reportPrivateUsage]
         return not is_asking and not any(timer.isActive() for timer in timers)
 
-    person.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
+    user.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
     return _in_words(composer.gauge.accessibleDescription())
 
 
-def _cost_in_tree(person: Person, message_id: int) -> _Cost:
+def _cost_in_tree(user: User, message_id: int) -> _Cost:
     """Open the tree, where it is not; return what it says once it says no more."""
-    dock, costs = person.window.tree_dock, person.controller.costs
+    dock, costs = user.window.tree_dock, user.controller.costs
     if dock.isHidden():
-        person.window.action("tree").trigger()
+        user.window.action("tree").trigger()
     dock.view.set_current(message_id)
     timers = [*dock.findChildren(QTimer), *costs.findChildren(QTimer)]
 
@@ -117,23 +117,23 @@ def _cost_in_tree(person: Person, message_id: int) -> _Cost:
         is_asking = bool(costs._request_id) or any(timer.isActive() for timer in timers)  # pyright: ignore[reportPrivateUsage]
         return costs.get(message_id) is not None and not is_asking
 
-    person.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
+    user.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
     cost = costs.get(message_id)
     assert cost is not None
     return _Cost(cost.num_read, cost.num_kept)
 
 
-def _edited(person: Person, message_id: int, text: str) -> tuple[MessageEditor, _Cost]:
-    person.press(message_id, "e")
-    editor = person.view(message_id).findChild(MessageEditor)
+def _edited(user: User, message_id: int, text: str) -> tuple[MessageEditor, _Cost]:
+    user.press(message_id, "e")
+    editor = user.view(message_id).findChild(MessageEditor)
     assert editor is not None
     before = editor.hint
     editor.text.setPlainText(text)
-    person.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
     return editor, _in_words(editor.hint)
 
 
-def test_sending_costs_what_the_gauge_says(asker: Person) -> None:
+def test_sending_costs_what_the_gauge_says(asker: User) -> None:
     cost = _cost_of_sending(asker, "And what is a leaf?")
     asker.bot.keyClick(asker.window.composer.text, Qt.Key.Key_Return)
     paid = _paid(asker.answer())
@@ -141,7 +141,7 @@ def test_sending_costs_what_the_gauge_says(asker: Person) -> None:
     assert paid.num_kept > 10
 
 
-def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(asker: Person) -> None:
+def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(asker: User) -> None:
     first = asker.controller.shown.path[-1]
     asker.press(first.id, "r")
     second = asker.answer()
@@ -153,7 +153,7 @@ def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(ask
     assert cost == _paid(asker.answer())
 
 
-def test_regenerating_costs_what_the_tree_says(asker: Person) -> None:
+def test_regenerating_costs_what_the_tree_says(asker: User) -> None:
     question, answer = asker.controller.shown.path[-2:]
     cost = _cost_in_tree(asker, question.id)
     asker.press(answer.id, "r")
@@ -161,7 +161,7 @@ def test_regenerating_costs_what_the_tree_says(asker: Person) -> None:
     assert cost.num_read == 1
 
 
-def test_an_edit_costs_what_its_editor_says(asker: Person) -> None:
+def test_an_edit_costs_what_its_editor_says(asker: User) -> None:
     question = asker.controller.shown.path[3]
     editor, cost = _edited(asker, question.id, f"{question.text} of mine")
     asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
@@ -170,7 +170,7 @@ def test_an_edit_costs_what_its_editor_says(asker: Person) -> None:
     assert paid.num_read < paid.num_kept
 
 
-def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: Person) -> None:
+def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: User) -> None:
     asker.window.action("system_prompt").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SystemPromptPopover)
@@ -185,7 +185,7 @@ def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: Pe
     assert cost == _paid(asker.answer())
 
 
-def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
+def test_whether_to_think_changes_what_the_tree_says(asker: User) -> None:
     preparation = asker.controller.preparation
     question, answer = asker.controller.shown.path[-2:]
     before = _cost_in_tree(asker, question.id)
@@ -196,25 +196,25 @@ def test_whether_to_think_changes_what_the_tree_says(asker: Person) -> None:
     assert _paid(asker.answer()) == after
 
 
-def _cost_in_menu(person: Person, message_id: int, num_chars: int) -> _Cost:
+def _cost_in_menu(user: User, message_id: int, num_chars: int) -> _Cost:
     """Put the cursor into an answer; return what the menu of messages says of going on from there."""
-    text = person.view(message_id).text
+    text = user.view(message_id).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
     cursor = text.textCursor()
     cursor.setPosition(num_chars)
     text.setTextCursor(cursor)
-    menu, action = person.window.menus.menu("Message"), person.window.action("go_on_from_here")
-    menu.popup(person.window.mapToGlobal(QPoint(0, 0)))
+    menu, action = user.window.menus.menu("Message"), user.window.action("go_on_from_here")
+    menu.popup(user.window.mapToGlobal(QPoint(0, 0)))
     width = menu.width()
     assert "kept" not in action.text()
-    person.bot.waitUntil(lambda: "kept" in action.text(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "kept" in action.text(), timeout=PATIENCE_MS)
     # It has not moved when the cost came.
     assert menu.width() == width
     menu.close()
     return _in_words(action.text())
 
 
-def test_going_on_from_here_costs_what_the_menu_says(asker: Person) -> None:
+def test_going_on_from_here_costs_what_the_menu_says(asker: User) -> None:
     question, answer = asker.controller.shown.path[-2:]
     told = _cost_in_tree(asker, question.id)
     half = len(asker.view(answer.id).text.document().toRawText()) // 2
