@@ -1,4 +1,4 @@
-"""Text files that go with a message: read, refused with a reason, and put below the words; it knows no window."""
+"""Text files that go with a message: read, or refused with a reason, and appended to its text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from app.model.unsent import Attachment
 from worker.sentence import Sentence, SentenceError
 
-MOST_BYTES = 2_000_000
-"""Of all files of one message."""
+MAX_BYTES = 2_000_000
+"""The limit for all files of one message together."""
 
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -24,8 +24,8 @@ class NotAttachedError(SentenceError):
 
 
 def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment:
-    """Read a text file that is to go with a message beside others. Raises `NotAttachedError`."""
-    room = MOST_BYTES - sum(len(other.text) for other in others)
+    """Read a text file for a message that has `others` already. Raises `NotAttachedError`."""
+    room = MAX_BYTES - sum(len(other.text) for other in others)
     try:
         if path.is_dir():
             raise NotAttachedError(Sentence("“{name}” is a folder. Attach files from it instead.", name=path.name))
@@ -36,7 +36,7 @@ def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment
                     "“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.",
                     name=path.name,
                     file_bytes=num_bytes,
-                    max_bytes=MOST_BYTES,
+                    max_bytes=MAX_BYTES,
                 )
             )
         data = path.read_bytes()
@@ -53,7 +53,7 @@ def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment
 
 
 def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
-    """Return a message: what was written, then each file under its name, in a fence that nothing in it ends."""
+    """Return the message's text followed by each file under its name, in a code fence longer than any inside it."""
     parts = [text.rstrip()] if text.strip() else []
     for attachment in attachments:
         inside = attachment.text.rstrip("\n")
@@ -64,12 +64,12 @@ def with_attachments(text: str, attachments: Sequence[Attachment]) -> str:
 
 
 def _decoded(data: bytes) -> str | None:
-    """The bytes as text, with plain line ends; None where they are none."""
+    """Decode the bytes, with plain line ends; None if they are not text."""
     encoding = next((name for bom, name in _BOMS if data.startswith(bom)), "utf-8")
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        # Before UTF-8 most of the West wrote so.
+        # The most common encoding in the West before UTF-8.
         text = data.decode("cp1252", "replace")
         if "\ufffd" in text:
             return None

@@ -1,4 +1,4 @@
-"""Forms to begin with, by kind; they hold no names, for those are the window's to say."""
+"""Example answer formats by kind. Their names are the window's."""
 
 from __future__ import annotations
 

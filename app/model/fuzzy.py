@@ -1,4 +1,4 @@
-"""How well what was typed fits a text: whole words, their beginnings, or letters in their order; no window."""
+"""Fuzzy matching of typed letters: whole words, beginnings of words, or letters in order. Independent of Qt."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _AT_WORD = 80.0
 _WITHIN = 50.0
 _INITIALS = 45.0
 _SCATTERED = 20.0
-_WIDEST = 3
-"""Scattered letters stand in at most so many times their own number of letters."""
+_MAX_SPREAD = 3
+"""Scattered letters must lie within this many times their number of characters."""
 _PER_CHAR = 0.05
-"""The shorter of two texts that fit alike is meant."""
+"""Subtracted for each character of the text, so that the shorter of two equal matches wins."""
 
 
 def folded(text: str) -> str:
-    """Return a text without what a person in a hurry leaves out: capitals and accents."""
+    """Return a text without capitals and accents."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return (
         plain if plain.isascii() else "".join(character for character in plain if not unicodedata.combining(character))
@@ -24,7 +24,10 @@ def folded(text: str) -> str:
 
 
 def fit(typed: str, text: str) -> float | None:
-    """Return how well all words of `typed` fit `text`, both `folded`; None where one does not. Higher is better."""
+    """Return how well all words of `typed` match `text`, both `folded`.
+
+    Higher is better; None if a word does not match.
+    """
     total = 0.0
     for word in typed.split():
         found = _fit_of_word(word, text)
@@ -43,7 +46,7 @@ def _fit_of_word(word: str, text: str) -> float | None:
         return _WITHIN
     if _is_within("".join(part[0] for part in text.split()), word):
         return _INITIALS
-    return _SCATTERED if _shortest_stretch(word, text) <= _WIDEST * len(word) else None
+    return _SCATTERED if _shortest_stretch(word, text) <= _MAX_SPREAD * len(word) else None
 
 
 def _is_within(initials: str, word: str) -> bool:
@@ -51,15 +54,15 @@ def _is_within(initials: str, word: str) -> bool:
 
 
 def _shortest_stretch(word: str, text: str) -> float:
-    """Of how many characters the stretch is that has the letters of `word` in their order, from its first letter on."""
+    """Return the length of the shortest part of `text` that contains the letters of `word` in order, or infinity."""
     shortest = float("inf")
     start = text.find(word[0])
     while start >= 0:
-        place = start
+        end = start
         for letter in word[1:]:
-            place = text.find(letter, place + 1)
-            if place < 0:
+            end = text.find(letter, end + 1)
+            if end < 0:
                 return shortest
-        shortest = min(shortest, place - start + 1)
+        shortest = min(shortest, end - start + 1)
         start = text.find(word[0], start + 1)
     return shortest

@@ -1,7 +1,7 @@
-"""Whole conversations from elsewhere, put into the store's tables and taken out again; it knows no file.
+"""Imported conversations: inserted into the store's tables as a whole, and removed again. Independent of files.
 
-A graft's ids are its own. In an empty store they stay what they are; else all of one file's are moved up by the same
-number, so that conversations that share messages go on sharing them.
+A graft has ids of its own. An empty store keeps them. Otherwise all ids of one file are moved up by the same number, so
+that conversations still share the same messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.model.words import indexed
 from worker.sentence import Sentence, SentenceError
 
 _MAX_ID = 2**53
-"""Ids are read by programs, too, whose integers end here."""
+"""The largest integer that all programs can read."""
 _MAX_MS = 253_402_300_799_000
 """The end of the year 9999."""
 MAX_CANDIDATES = 50
@@ -32,7 +32,7 @@ _INSERT = (
     "(id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms, pinned_ms) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# The first question of each conversation (of a fork: where it begins), and the first answer to it.
+# The first question of each conversation (or a fork's root message), and the first answer to it.
 _OPENINGS = """
 SELECT conversation.id, coalesce(question.text, root.text), answer.text
 FROM conversation
@@ -47,7 +47,7 @@ WHERE trashed_ms IS NULL
 
 
 class Graft(Struct, frozen=True, kw_only=True):
-    """A conversation from elsewhere. Parents stand before their children, siblings in the order of their making."""
+    """A conversation to import. Parents come before their children, siblings oldest first."""
 
     name: str
     messages: list[Message]
@@ -59,25 +59,25 @@ class Graft(Struct, frozen=True, kw_only=True):
     folder: str = ""
     archived_ms: int | None = None
     id: int | None = None
-    """Kept where it is free; None: any."""
+    """The wanted id, used if it is free; None means any id."""
 
 
 class Grafts:
-    """What is imported into one store. Methods raise `StoreError`."""
+    """Imports into one store. Methods raise `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._openings: dict[bytes, list[int]] | None = None
 
     def offset(self) -> int:
-        """Return what to add to the ids of a file that is begun now, so that all of them are free."""
+        """Return the number to add to the ids of a new file so that all of them are free."""
         rows = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'message'")
         if not self._database.rows("SELECT 1 FROM message LIMIT 1"):
             return 0
         return rows[0][0]
 
     def add(self, grafts: Sequence[Graft], offset: int | None = None) -> list[int]:
-        """Add conversations, all or none; return their ids. `offset` None: they share nothing with each other."""
+        """Add conversations, all or none. Return their ids. `offset` None means that they share no messages."""
         with self._database.durably():
             added = [self._add(graft, offset) for graft in grafts]
         for graft, conversation_id in zip(grafts, added, strict=True):
@@ -85,7 +85,7 @@ class Grafts:
         return added
 
     def twin(self, graft: Graft) -> Conversation | None:
-        """Return a conversation of the store that says all that this one says."""
+        """Return a conversation in the store that contains all messages of this one; None if there is none."""
         candidates = self._known_openings().get(opening(graft), [])
         if not candidates:
             return None
@@ -106,7 +106,7 @@ class Grafts:
         return None
 
     def take_out(self, conversation_ids: Sequence[int]) -> None:
-        """Take imported conversations out again, with every message that no other conversation reaches."""
+        """Remove imported conversations, with every message that no other conversation reaches."""
         given = json.dumps(list(conversation_ids))
         with self._database.durably():
             doomed = Trash(self._database).doomed(conversation_ids, ())
@@ -120,7 +120,7 @@ class Grafts:
         self._openings = None
 
     def throw_away(self, conversation_ids: Sequence[int]) -> None:
-        """Put imported conversations into the trash: a change for which there is room on a disk that is full."""
+        """Move imported conversations to the trash, which a full disk still has room for."""
         with self._database.durably():
             self._database.write(
                 "UPDATE conversation SET trashed_ms = ? WHERE id IN (SELECT value FROM json_each(?))",
@@ -203,19 +203,19 @@ class Grafts:
 
 
 def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
-    """Yield what tells each message by all that is said down to it, whatever its id; parents come first."""
+    """Yield a digest of each message and all messages above it, independent of ids. Parents must come first."""
     seen: dict[MessageId | None, bytes] = {None: b""}
     times: dict[bytes, int] = {}
     for message in messages:
         found = _digest(seen.get(message.parent_id, b"").hex(), message.role, message.text)
-        # Siblings may say the same.
+        # Siblings may have the same text.
         times[found] = times.get(found, 0) + 1
         seen[message.id] = _digest(found.hex(), str(times[found]))
         yield seen[message.id]
 
 
 def opening(graft: Graft) -> bytes:
-    """Return what tells how a conversation begins, as `_OPENINGS` has it."""
+    """Return a digest of a conversation's beginning, the same as for the rows of `_OPENINGS`."""
     uppers: set[MessageId] = set()
     root = question = answer = ""
     question_id: MessageId | None = None
@@ -233,7 +233,7 @@ def opening(graft: Graft) -> bytes:
 
 
 def _digest(*parts: str) -> bytes:
-    # OpenSSL is loaded with it, which the start has no use for.
+    # Imported here because it loads OpenSSL, which the start does not need.
     from hashlib import blake2b
 
     digest = blake2b(digest_size=16)
@@ -244,7 +244,7 @@ def _digest(*parts: str) -> bytes:
 
 
 def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, ...]:
-    # What streamed when it was exported has no end here.
+    # An answer that streamed when it was exported will not end here.
     state = "stopped" if message.state == "streaming" else message.state
     record = message.record
     return (

@@ -1,7 +1,7 @@
-"""What a person did to a tree, as what was there before each step: to be taken back, and done again.
+"""The undo history of a tree. Each step holds the state from before it.
 
-A step is undone by putting back what it remembers, and what that replaces is the step to redo it. Choosing another
-version to look at is no step: nothing was changed.
+Undoing a step restores that state; the state it replaces is the step to redo. Choosing another version to look at is
+not a step, because nothing changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MAX_STEPS = 1_000
 
 
 class Unset:
-    """Stands where nothing had been chosen."""
+    """The value of a choice that was never made."""
 
 
 UNSET = Unset()
@@ -26,17 +26,17 @@ Choice: TypeAlias = MessageId | Unset | None
 
 @dataclass
 class Step:
-    """What is to be put back to undo something."""
+    """The state to restore in order to undo something."""
 
     name: str
-    """What was done, as the action that does it is called."""
+    """The name of the action that was done."""
     root_id: MessageId
     hide: list[MessageId] = field(default_factory=list[MessageId])
     show: list[MessageId] = field(default_factory=list[MessageId])
     messages: list[Message] = field(default_factory=list[Message])
-    """Those that were changed, as they were."""
+    """The changed messages, as they were before."""
     choices: dict[MessageId, Choice] = field(default_factory=dict[MessageId, "Choice"])
-    """The chosen child of each message that has another one now."""
+    """The former chosen child of each message whose choice changed."""
 
     @property
     def is_empty(self) -> bool:
@@ -44,30 +44,30 @@ class Step:
 
     @property
     def message_ids(self) -> set[MessageId]:
-        """The messages that change when this is put back."""
+        """The messages that change when this state is restored."""
         return {*self.hide, *self.show, *(message.id for message in self.messages)}
 
 
 def chosen(choices: Mapping[MessageId, MessageId | None], parent_id: MessageId) -> Choice:
-    """Return what was chosen below a message, or that nothing was."""
+    """Return the chosen child of a message, or `UNSET` if none was ever chosen."""
     return choices.get(parent_id, UNSET)
 
 
 class History:
-    """Steps to undo and to redo, the last one last."""
+    """The steps to undo and to redo, the latest last."""
 
     def __init__(self) -> None:
         self._done: list[Step] = []
         self._undone: list[Step] = []
 
     def add(self, step: Step) -> None:
-        """Something new was done; what had been undone before can't come back."""
+        """Add a new step. Steps that were undone before can no longer be redone."""
         self._done.append(step)
         del self._done[:-_MAX_STEPS]
         self._undone.clear()
 
     def add_beside(self, message_id: MessageId, added_id: MessageId) -> None:
-        """Something came into being with a message that a step added: it comes and goes with it."""
+        """Make a message part of the step that added `message_id`, so that both are undone together."""
         for step in self._done:
             if message_id in step.hide:
                 step.hide.append(added_id)
@@ -84,11 +84,11 @@ class History:
         return self._undone[-1] if self._undone else None
 
     def undone(self, step: Step) -> None:
-        """The last step was undone; `step` does it again."""
+        """Record that the last step was undone; `step` redoes it."""
         self._done.pop()
         self._undone.append(step)
 
     def redone(self, step: Step) -> None:
-        """The step that was undone last was done again; `step` undoes it."""
+        """Record that the step undone last was redone; `step` undoes it."""
         self._undone.pop()
         self._done.append(step)

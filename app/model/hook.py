@@ -1,4 +1,4 @@
-"""A hook as its file describes itself, for whoever switches it on; values alone."""
+"""The description of a hook, as its file gives it. Values only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OptionKind: TypeAlias = Literal["bool", "int", "float", "str", "list", "any"]
 
 
 class HookOption(Struct, frozen=True, kw_only=True):
-    """What a hook can be given. `kind` "any" where its file says nothing that could be told."""
+    """An option of a hook. `kind` is "any" if its file does not name a type."""
 
     name: str
     kind: OptionKind
@@ -19,12 +19,12 @@ class HookOption(Struct, frozen=True, kw_only=True):
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """`problem`: why it can't be used; empty where nothing is known against it."""
+    """A hook. `problem` says why it can't be used; empty if no problem is known."""
 
     name: str
     summary: str = ""
     description: str = ""
     options: list[HookOption] = []
     is_own: bool = False
-    """It lies in the person's folder."""
+    """Whether it is in the user's folder."""
     problem: str = ""

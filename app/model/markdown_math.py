@@ -1,5 +1,4 @@
-r"""Formulas in Markdown, as chat models write them: $…$, $$…$$, \(…\), \[…\] and bare
-environments such as align; for markdown-it. It draws nothing."""
+r"""A markdown-it plugin for formulas as chat models write them: $…$, $$…$$, \(…\), \[…\] and bare environments."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from markdown_it.token import Token
 
 INLINE, DISPLAY = "formula_inline", "formula_display"
 
-_LONGEST = 4_000
-"""Characters; what is longer is no formula."""
-_MOST_LINES = 100
+_MAX_CHARS = 4_000
+"""Longer text between the marks is not a formula."""
+_MAX_LINES = 100
 _CLOSINGS = {"$$": "$$", r"\[": r"\]", r"\(": r"\)"}
 _ENVIRONMENT = re.compile(r"\\begin\{((?:equation|align|alignat|gather)\*?)\}")
 _ESCAPED = re.compile(r"(?:\\\\)*\\$")
@@ -22,13 +21,13 @@ _AFTER = re.compile(r"[ \t]*[.,;:]?[ \t]*")
 
 
 def formula_plugin(parser: MarkdownIt) -> None:
-    """Have formulas found before backslashes and dollars mean anything else."""
+    """Find formulas before backslashes and dollars are parsed as anything else."""
     parser.inline.ruler.before("escape", "formula", _inline)
     parser.block.ruler.before("fence", "formula", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
 
 
 def as_written(token: Token) -> str:
-    """Return a formula with what it stands between."""
+    """Return a formula with its delimiters."""
     return f"{token.markup}{token.content}{_CLOSINGS.get(token.markup, token.markup)}"
 
 
@@ -53,16 +52,16 @@ def _inline(state: StateInline, silent: bool) -> bool:
 
 
 def _closed(text: str, start: int, closing: str) -> tuple[int, str] | None:
-    """Return where a formula ends, and what it is."""
-    at = text.find(closing, start, start + _LONGEST)
+    """Return the end of a formula and its LaTeX; None if it is not closed or empty."""
+    at = text.find(closing, start, start + _MAX_CHARS)
     while at > 0 and _ESCAPED.search(text, start, at):
-        at = text.find(closing, at + 1, start + _LONGEST)
+        at = text.find(closing, at + 1, start + _MAX_CHARS)
     latex = text[start:at].strip() if at > 0 else ""
     return (at + len(closing), latex) if latex else None
 
 
 def _dollars(text: str, pos: int) -> tuple[int, str] | None:
-    """The same for single dollars: “$5 and $6” are prices, and so is all that stands as close to words as they do."""
+    """Do the same for single dollars, except for prices such as “$5 and $6” and dollars next to words."""
     before, after = text[pos - 1 : pos], text[pos + 1 : pos + 2]
     if before.isalnum() or not after or after.isspace():
         return None
@@ -78,14 +77,14 @@ def _block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> b
     begin = state.bMarks[start_line] + state.tShift[start_line]
     opening = state.src[begin : begin + 2]
     if (environment := _ENVIRONMENT.match(state.src, begin, state.eMarks[start_line])) is not None:
-        # What it begins and ends with is part of the formula.
+        # The environment's begin and end are part of the formula.
         opening, closing = "", rf"\end{{{environment[1]}}}"
     elif opening in {"$$", r"\["}:
         closing = _CLOSINGS[opening]
     else:
         return False
     lines: list[str] = []
-    for line in range(start_line, min(end_line, start_line + _MOST_LINES)):
+    for line in range(start_line, min(end_line, start_line + _MAX_LINES)):
         if line > start_line and state.sCount[line] < state.blkIndent and not state.isEmpty(line):
             return False
         text = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]

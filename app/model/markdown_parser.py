@@ -1,7 +1,7 @@
-"""Markdown as chat models write it, as tokens: tables, strike-through, formulas, footnotes; it knows no document.
+"""Parses Markdown as chat models write it: with tables, strike-through, formulas and footnotes.
 
-Windows and exports read it in this one way. HTML in it is text, and nothing of a text is dropped, however deep it is:
-in the end its lists and quotes are text.
+The window and all exports use this parser. HTML is plain text. No text is dropped: beyond the maximum depth, lists and
+quotes become plain text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from app.model.bare_links import bare_link_plugin
 from app.model.markdown_math import formula_plugin
 
 NOTE_MARK = "note_mark"
-"""A token: here the text refers to the footnote that is its content."""
+"""The type of a token for a reference to a footnote; its content is the footnote's name."""
 
 _DEPTHS = (20, 100)
-"""Blocks in blocks that are looked for; the more there may be, the longer takes what only looks like many."""
+"""The maximum nesting of blocks, tried in turn. A larger one is slower for text that only looks nested."""
 _NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,40})\]")
 
 
@@ -29,7 +29,7 @@ def _new_parser(depth: int = _DEPTHS[0]) -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": depth}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     footnote_plugin(parser)
-    # A note is shown where it stands. Its mark is one whether the note is there or not yet: text is final before it is.
+    # A footnote is shown where it is written. A reference counts even if its footnote has not streamed in yet.
     parser.core.ruler.disable("footnote_tail")
     parser.inline.ruler.disable(["footnote_inline", "footnote_ref"])
     parser.inline.ruler.after("image", NOTE_MARK, _note_mark)
@@ -49,15 +49,15 @@ def _note_mark(state: StateInline, silent: bool) -> bool:
 
 
 _PARSERS = {depth: _new_parser(depth) for depth in _DEPTHS}
-"""For all documents: what one learns of a text is in the environment that it is called with."""
+"""Shared by all documents, because a text's state is in the environment passed to `parse`."""
 _FLAT_PARSER = _new_parser().disable(["list", "blockquote"])
 
 
 def parsed(text: str, references: dict[str, Any]) -> list[Token]:
-    """Return the tokens of a text; link definitions in it are added to those of the text before it."""
+    """Return the tokens of a text. `references` holds the link definitions so far, and gets those of the text."""
     for depth, parser in _PARSERS.items():
         tokens = parser.parse(text, {"references": references})
-        # What stands deeper is dropped by the parser.
+        # The parser drops deeper blocks.
         if all(token.level < depth - 2 for token in tokens):
             return tokens
     return _FLAT_PARSER.parse(text, {"references": references})

@@ -1,7 +1,7 @@
-"""A conversation's name from its first exchange, by simple rules; it knows no model.
+"""Names conversations after their first exchange, by simple rules and without a model.
 
-A model could write one, too: it would have to read the exchange again, the small ones that run here often miss the
-point, and the name would change with each try. The question's own words are there at once and are what one looks for.
+A model would have to read the exchange again, small models often miss the point, and the name would change with each
+try. The question's own words are available at once, and are what the user will look for.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 
 _LENGTH = 48
-_LOOKED_AT = 2_000
-"""Characters; what comes later says nothing of what it is all about."""
-# `re` compiles these when they are first used: with the first answer, not at the start.
+_MAX_CHARS = 2_000
+"""Only this many characters are examined, because later text seldom names the topic."""
+# `re` compiles these at their first use: with the first answer, not at the start.
 _FILE = r"(?m)^(\S[^\n]{0,200}\.\w{1,8}):\n\n(?=```)"
-"""The name of a file that was attached: see `with_attachments`."""
+"""The name of an attached file; see `with_attachments`."""
 _FENCE = r"(?ms)^\s*(```|~~~).*?(^\s*\1|\Z)"
 _MARKS = r"^[\s#>*+\-–—•]+|[*_`]{2,}|`"
 _HEADING = r"(?m)^\s*#{1,6}\s+(.+?)\s*#*\s*$"
@@ -30,25 +30,25 @@ _PREAMBLE = (
 
 
 def title_of(question: str, answer: str = "") -> str:
-    """Return the question's first sentence without greetings, or where it says nothing else, the answer's."""
+    """Return the question's first sentence without greetings or, if nothing is left, the answer's."""
     title = _first_sentence(question) or _heading(answer) or _first_sentence(answer)
-    # A question of a file alone is called by it, one of a greeting or of code by what it begins with.
-    file = re.search(_FILE, question[:_LOOKED_AT])
-    return _cut(title or (file[1] if file is not None else " ".join(question[:_LOOKED_AT].split())))
+    # A question that is only a file is named after it; one that is only a greeting or code, after its beginning.
+    file = re.search(_FILE, question[:_MAX_CHARS])
+    return _cut(title or (file[1] if file is not None else " ".join(question[:_MAX_CHARS].split())))
 
 
 def says_little(question: str) -> bool:
-    """Whether the answer is to give the name: the question greets, or is code alone."""
+    """Return whether the answer should give the name, because the question is only a greeting or code."""
     return not _first_sentence(question)
 
 
 def _heading(text: str) -> str:
-    found = re.search(_HEADING, re.sub(_FENCE, "", text[:_LOOKED_AT]))
+    found = re.search(_HEADING, re.sub(_FENCE, "", text[:_MAX_CHARS]))
     return "" if found is None else _plain(found[1])
 
 
 def _first_sentence(text: str) -> str:
-    for line in re.sub(_FENCE, "\n", re.sub(_FILE, "", text[:_LOOKED_AT])).splitlines():
+    for line in re.sub(_FENCE, "\n", re.sub(_FILE, "", text[:_MAX_CHARS])).splitlines():
         for sentence in re.split(_SENTENCE_END, _plain(line)):
             rest = _without_preamble(sentence)
             if any(character.isalnum() for character in rest):
@@ -68,7 +68,7 @@ def _plain(line: str) -> str:
 
 
 def _cut(title: str) -> str:
-    """At most so long, and cut between words where there are any."""
+    """Shorten a title to the maximum length, between words if possible."""
     if len(title) <= _LENGTH:
         return title
     head = title[: _LENGTH - 1]

@@ -1,4 +1,4 @@
-"""The tokens of an answer as stretches of its text, with what is known of each; values alone."""
+"""The tokens of an answer as parts of its text, with probabilities and origins. Values only."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct, structs
 
 from app.model.message import ORIGINS, Alternative, Drawn, Message, Record
 
-_MOST_BITS = 8.0
-"""A token is no more surprising than one of 256 that are equally likely."""
+_MAX_BITS = 8.0
+"""The surprise of one of 256 equally likely tokens, which counts as 1."""
 
 
 class TokenPiece(Struct, frozen=True):
-    """One token. `start` and `end` are characters of the text.
+    """One token, from the character `start` to `end` of the text.
 
-    Of a character that is spelled by several tokens, all but the last are shown as that character, too.
+    If several tokens spell one character, each of them covers it.
     """
 
     index: int
@@ -29,21 +29,21 @@ class TokenPiece(Struct, frozen=True):
 
     @property
     def surprise(self) -> float | None:
-        """How unlikely it was, from 0 to 1; None where that is not known."""
+        """How unlikely the token was, from 0 to 1; None if unknown."""
         if self.logprob is None:
             return None
-        return min(1.0, max(0.0, -self.logprob / math.log(2) / _MOST_BITS))
+        return min(1.0, max(0.0, -self.logprob / math.log(2) / _MAX_BITS))
 
     @property
     def choices(self) -> tuple[Alternative, ...]:
-        """What could stand here, the likeliest first, the token itself among it."""
+        """The tokens that were possible here, likeliest first, including this one."""
         if any(other.id == self.id for other in self.alternatives):
             return self.alternatives
         return (*self.alternatives, Alternative(self.id, "", self.logprob))
 
 
 def are_tokens_known(message: Message) -> bool:
-    """Whether it is known of which tokens a message is, and they say its text."""
+    """Return whether the tokens of a message are known and spell its text."""
     record = message.record
     if record is None or not record.token_chars or len(record.token_chars) != len(record.token_ids):
         return False
@@ -51,7 +51,7 @@ def are_tokens_known(message: Message) -> bool:
 
 
 def token_pieces(message: Message) -> list[TokenPiece]:
-    """Return the tokens of a message; none where they are not known or say another text."""
+    """Return the tokens of a message; an empty list if they are unknown or spell another text."""
     record = message.record
     if record is None or not are_tokens_known(message):
         return []
@@ -76,28 +76,25 @@ def token_pieces(message: Message) -> list[TokenPiece]:
 
 
 class GrowingPieces:
-    """The tokens of an answer that still grows.
-
-    Where they end is known as they come. Some may end behind the text that is there: it is held back.
-    """
+    """The tokens of an answer that still grows. Some may end beyond the shown text, because text is held back."""
 
     def __init__(self, given: Message) -> None:
-        """`given`: the answer as it was when it was asked for; its text may have tokens that are known."""
+        """`given` is the answer before the request; its text may have known tokens."""
         self.pieces = token_pieces(given)
-        """All of them; the list grows."""
+        """All tokens so far; the list grows."""
         self._num_given = len(self.pieces)
         self._end = len(given.text)
 
     @property
     def num_drawn(self) -> int:
-        """How many have come."""
+        """How many tokens were added."""
         return len(self.pieces) - self._num_given
 
     def add(self, drawn: Sequence[Drawn]) -> None:
-        """Take in the next tokens."""
+        """Add the next tokens."""
         for token in drawn:
             start, self._end = self._end, self._end + token.num_chars
-            # What spells given text again alone shows nothing. The others' character is there when they are.
+            # A token that only spells given text again covers nothing. Any other covers at least one character.
             is_nothing = self._end == start and token.origin == ORIGINS["healed"]
             end = start if is_nothing else max(self._end, start + 1)
             self.pieces.append(
@@ -106,7 +103,7 @@ class GrowingPieces:
 
 
 def with_first_tokens(record: Record, num_tokens: int) -> Record:
-    """Return what a record says of a turn's first tokens."""
+    """Return a record limited to the turn's first tokens."""
     return structs.replace(
         record,
         token_ids=record.token_ids[:num_tokens],

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from app.model.attachments import MOST_BYTES, NotAttachedError, read_attachment, with_attachments
+from app.model.attachments import MAX_BYTES, NotAttachedError, read_attachment, with_attachments
 from app.model.unsent import Attachment
 
 
@@ -42,10 +42,10 @@ def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes)
 
 def test_a_file_that_is_too_large_a_folder_or_missing_is_refused_with_a_reason(tmp_path: Path) -> None:
     big = tmp_path / "big.txt"
-    big.write_bytes(b"x" * (MOST_BYTES + 1))
+    big.write_bytes(b"x" * (MAX_BYTES + 1))
     with pytest.raises(NotAttachedError, match=r"has 2 MiB.*Attach a part"):
         read_attachment(big)
-    big.write_bytes(b"x" * MOST_BYTES)
+    big.write_bytes(b"x" * MAX_BYTES)
     whole = read_attachment(big)
     (tmp_path / "one.txt").write_bytes(b"x")
     with pytest.raises(NotAttachedError, match="has 1 bytes"):
