@@ -25,7 +25,7 @@ from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
-from app.ui.parts.plurals import EnglishPlurals
+from app.ui.languages import install_english_plurals
 from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_plain_text_on_clipboard
 from app.ui.theme import icon_file
 from app.ui.window import MainWindow
@@ -47,7 +47,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setWindowIcon(QIcon(str(icon_file())))
     Collecting(application)
     install_accessible_scroll_areas()
-    application.installTranslator(EnglishPlurals(application))
+    install_english_plurals(application)
     application.aboutToQuit.connect(leave_plain_text_on_clipboard)
     return application
 

@@ -1,24 +1,34 @@
-"""Numbers as the window's language writes them; it knows no widget."""
+"""Numbers as the language of the window writes them. Independent of widgets."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QLocale
 
-from app.model.sizes import size_in_words
+from worker.sentence import scaled_size
 
 
 def counted(number: float, num_decimals: int = 0) -> str:
-    """Return a number with its thousands apart."""
-    return localised(f"{number:,.{num_decimals}f}")
+    """Return a number with separators of thousands."""
+    if isinstance(number, int):
+        return _locale().toString(number)
+    return _locale().toString(number, "f", num_decimals)
+
+
+def shortened(number: float) -> str:
+    """Return a number with as few decimals as it needs."""
+    return _locale().toString(number, "g", 6)
 
 
 def sized(num_bytes: int) -> str:
-    """Return an amount of memory or disk."""
-    return localised(size_in_words(num_bytes)).replace("bytes", QCoreApplication.translate("Numbers", "bytes"))
+    """Return an amount of memory or disk in the unit that suits it."""
+    number, num_decimals, unit = scaled_size(num_bytes)
+    if unit == "bytes":
+        unit = QCoreApplication.translate("Numbers", "bytes")
+    return f"{counted(number, num_decimals)} {unit}"
 
 
-def localised(written: str) -> str:
-    """Return a number, or an amount, that is written as in English."""
-    thousands = QCoreApplication.translate("Numbers", ",")
-    decimals = QCoreApplication.translate("Numbers", ".")
-    return written.translate(str.maketrans({",": thousands, ".": decimals}))
+def _locale() -> QLocale:
+    locale = QLocale()
+    # The C locale leaves separators out.
+    locale.setNumberOptions(QLocale.NumberOption.DefaultNumberOptions)
+    return locale

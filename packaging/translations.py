@@ -1,7 +1,8 @@
-"""Brings the translations up to date: collects all texts into the .ts files and makes the .qm files of them.
+"""Updates the translations: collects all texts into the .ts files and compiles these to .qm files.
 
-Both are kept with the sources, so that neither a checkout nor the wheel needs Qt's tools. What is yet to be translated
-is told; `pyside6-linguist resources/translations/bough_de.ts` is where a person does that.
+Both are kept with the sources, so that neither a checkout nor the wheel needs Qt's tools. The program prints all texts
+that are not translated yet and exits with 1 if there are any; translate them with
+`pyside6-linguist resources/translations/bough_de.ts`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ _TOOLS = Path(sys.executable).parent
 
 
 def main() -> int:
-    codes = [code for code in LANGUAGES if code != "en"]
     with tempfile.TemporaryDirectory() as folder:
         # lupdate finds neither the menus, which are a table, nor the sentences of model and worker.
         menus = Path(folder) / "menus.py"
@@ -31,12 +31,14 @@ def main() -> int:
         lines += [f'QCoreApplication.translate("Sentences", {text!r})\n' for text in templates(_ROOT)]
         menus.write_text("".join(lines), encoding="utf-8")
         sources = sorted(str(file) for file in (_ROOT / "app").rglob("*.py"))
-        for code in codes:
+        for code in LANGUAGES:
             file = _FOLDER / f"bough_{code}.ts"
-            _run("lupdate", "-no-obsolete", "-locations", "none", "-source-language", "en", "-target-language", code,
-                 *sources, str(menus), "-ts", str(file))  # fmt: skip
+            # The texts of the sources are English, but for the forms of their plurals.
+            only = ["-pluralonly"] if code == "en" else []
+            settings = ["-no-obsolete", "-locations", "none", "-source-language", "en", "-target-language", code, *only]
+            _run("lupdate", *settings, *sources, str(menus), "-ts", str(file))
             _run("lrelease", str(file), "-qm", str(file.with_suffix(".qm")))
-    missing = {code: untranslated(_FOLDER / f"bough_{code}.ts") for code in codes}
+    missing = {code: untranslated(_FOLDER / f"bough_{code}.ts") for code in LANGUAGES}
     for code, texts in missing.items():
         for text in texts:
             print(f"{code}: {text}")

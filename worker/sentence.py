@@ -18,8 +18,8 @@ _FIELD = re.compile(r"\{(\w+)\}")
 _MAX_INT = 2**53
 """Every transport and every driver reads integers up to this one."""
 
-MIB = 1 << 20
-GIB = 1 << 30
+_MIB = 1 << 20
+_GIB = 1 << 30
 
 
 class SentenceParts(Struct, frozen=True):
@@ -107,14 +107,20 @@ def english(name: str, value: str | int) -> str:
 
 
 def size_text(num_bytes: int) -> str:
-    """Return an amount of memory or disk in the unit that suits it."""
+    """Return an amount of memory or disk in English."""
+    number, num_decimals, unit = scaled_size(num_bytes)
+    return f"{number:,.{num_decimals}f} {unit}"
+
+
+def scaled_size(num_bytes: int) -> tuple[float, int, str]:
+    """Return an amount of memory or disk in the unit that suits it, with the number of decimals to show."""
     # An amount that would be rounded up to a whole unit is given in that unit.
-    if num_bytes >= 1023.5 * MIB:
-        size = num_bytes / GIB
-        return f"{size:,.0f} GiB" if size >= 99.95 or size == int(size) else f"{size:.1f} GiB"
+    if num_bytes >= 1023.5 * _MIB:
+        size = num_bytes / _GIB
+        return size, 0 if size >= 99.95 or size == int(size) else 1, "GiB"
     if num_bytes >= 1023.5 * 1024:
-        return f"{num_bytes / MIB:.0f} MiB"
-    return f"{num_bytes / 1024:.0f} KiB" if num_bytes >= 1024 else f"{num_bytes:,} bytes"
+        return num_bytes / _MIB, 0, "MiB"
+    return (num_bytes / 1024, 0, "KiB") if num_bytes >= 1024 else (num_bytes, 0, "bytes")
 
 
 def _value(value: object) -> str | int:

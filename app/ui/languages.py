@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.resources
+
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
@@ -21,6 +23,7 @@ class Language:
 
     def __init__(self) -> None:
         self.code = "en"
+        QLocale.setDefault(_locale(self.code))
         self._translators: list[QTranslator] = []
 
     def switch_to(self, code: str) -> bool:
@@ -32,20 +35,28 @@ class Language:
         self._translators = []
         self.code = code
         QLocale.setDefault(_locale(code))
-        # Imported here because English does not need it.
-        import importlib.resources
-
-        folder = str(importlib.resources.files("resources").joinpath("translations"))
         # Qt's own texts (Cancel, Save, context menus of fields) come first, then those of Bough.
         for name, where in (
             (f"qtbase_{code}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
-            (f"bough_{code}", folder),
+            (f"bough_{code}", _folder()),
         ):
             translator = QTranslator()
             if code != "en" and translator.load(name, where):
                 QCoreApplication.installTranslator(translator)
                 self._translators.append(translator)
         return True
+
+
+def install_english_plurals(application: QCoreApplication) -> None:
+    """Write "1 message" and "2 messages" for "%n message(s)" where no other language has a translation."""
+    translator = QTranslator(application)
+    translator.load("bough_en", _folder())
+    # Qt asks translators that are installed later first.
+    application.installTranslator(translator)
+
+
+def _folder() -> str:
+    return str(importlib.resources.files("resources").joinpath("translations"))
 
 
 def _locale(code: str) -> QLocale:

@@ -2384,14 +2384,6 @@
         <source>bytes</source>
         <translation>Byte</translation>
     </message>
-    <message>
-        <source>,</source>
-        <translation>.</translation>
-    </message>
-    <message>
-        <source>.</source>
-        <translation>,</translation>
-    </message>
 </context>
 <context>
     <name>Palette</name>

@@ -18,12 +18,13 @@ from app.application import Application
 from app.model.asking import Asking
 from app.model.message import Figures, Message, Sampling
 from app.model.settings import Keeping, Settings, save_settings
-from app.model.sizes import GIB, size_in_words
+from app.model.sizes import GIB
 from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model
 from worker.cache.disk_cache import DEFAULT_LIMIT_BYTES
+from worker.sentence import size_text
 
 _SAYING = "The quick brown fox jumps over the lazy dog."
 
@@ -117,7 +118,7 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     settings = user.open_settings()
     assert user.session.kept is not None
     automatic = user.session.kept.limit_bytes
-    assert f"{size_in_words(automatic)} for the model that is loaded" in _texts(settings)
+    assert f"{size_text(automatic)} for the model that is loaded" in _texts(settings)
     settings.memory_page.memory.focus()
     qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Down)
     assert settings.memory_page.memory.buttons[1].isChecked()
@@ -390,6 +391,6 @@ def test_only_one_settings_window_opens_and_it_closes_with_the_program(open_boug
 
 def test_the_automatic_disk_size_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
     settings = _User(open_bough(), qtbot).open_settings()
-    assert f"{size_in_words(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)
+    assert f"{size_text(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)
     buttons = {button.text() for button in settings.memory_page.findChildren(QPushButton)}
     assert buttons == {"Show folder", "Empty", "Apply"}

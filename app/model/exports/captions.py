@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.message import Message, Record
-from app.model.sizes import size_in_words
 from app.model.thoughts import split_thought
+from worker.sentence import size_text
 
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
@@ -128,7 +128,7 @@ def statistics(message: Message) -> str:
         f"{figures.kept_tokens:,} of them kept" if figures.kept_tokens else "",
         f"first word after {figures.first_word_ms / 1000:.2f} s" if figures.first_word_ms else "",
         f"{figures.tokens_per_s:.1f} tokens/s" if figures.tokens_per_s else "",
-        f"{size_in_words(figures.memory_bytes)} memory" if figures.memory_bytes else "",
+        f"{size_text(figures.memory_bytes)} memory" if figures.memory_bytes else "",
         "" if message.state == "complete" else message.state,
     ]
     return " · ".join(part for part in parts if part)

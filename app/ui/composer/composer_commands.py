@@ -21,7 +21,7 @@ from app.model.attachments import with_attachments
 from app.model.message import Message
 from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
-from app.numbers import localised
+from app.numbers import shortened
 from app.sentences import translated
 from app.ui.composer.attached_files import AttachedFiles
 from app.ui.composer.composer import Composer
@@ -266,7 +266,7 @@ class ComposerCommands(QObject):
         presets = (*OURS, *self._program.settings.presets)
         name, is_changed = current(presets, asking)
         preset = named(presets, name)
-        text = "T " + localised(f"{asking.sampling.temperature:g}") if preset is None else preset_name(preset)
+        text = "T " + shortened(asking.sampling.temperature) if preset is None else preset_name(preset)
         if is_changed:
             text = self.tr("{name}, changed").format(name=text)
         more = " · ".join(self._more(asking))

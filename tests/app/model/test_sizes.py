@@ -5,7 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from app.model.sizes import GIB, MIB, memory_bytes, size_in_words
+from app.model.sizes import GIB, MIB, memory_bytes
+from worker.sentence import size_text
 
 
 @pytest.mark.parametrize(
@@ -23,7 +24,7 @@ from app.model.sizes import GIB, MIB, memory_bytes, size_in_words
     ],
 )
 def test_an_amount_is_shown_in_a_suitable_unit(num_bytes: int, words: str) -> None:
-    assert size_in_words(num_bytes) == words
+    assert size_text(num_bytes) == words
 
 
 def test_the_memory_of_this_machine_is_known() -> None:

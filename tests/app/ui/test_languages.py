@@ -57,6 +57,12 @@ def test_no_text_of_the_program_lacks_a_translation(code: str) -> None:
     assert missing == {}, "`make translations` collects them; then translate them"
 
 
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_counted_text_has_its_plural_forms(code: str) -> None:
+    """English has its plurals alone."""
+    assert [text for _, text, forms in _messages(code) if not forms or not all(forms)] == []
+
+
 @pytest.mark.parametrize("code", _CODES)
 def test_what_is_put_into_a_text_is_put_into_its_translation(code: str) -> None:
     def fields(text: str) -> list[str]:

@@ -1,20 +1,22 @@
-"""English plurals: one message, two messages; what is not counted stays as it is written."""
+"""English plurals: one message, two messages."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTranslator
 from PySide6.QtWidgets import QApplication
 
-from app.ui.parts.plurals import EnglishPlurals
+from app.ui.languages import install_english_plurals
 
 
-def test_what_is_counted_is_written_for_its_number(qapp: QApplication) -> None:
-    plurals = EnglishPlurals(qapp)
-    qapp.installTranslator(plurals)
+def test_a_counted_text_is_written_for_its_number(qapp: QApplication) -> None:
+    install_english_plurals(qapp)
     try:
-        said = [QCoreApplication.translate("x", "%n message(s) in a branch(es)", "", n) for n in (0, 1, 2)]
-        assert said == ["0 messages in a branches", "1 message in a branch", "2 messages in a branches"]
-        assert QCoreApplication.translate("x", "It is written (s)o") == "It is written (s)o"
-        assert QCoreApplication.translate("x", "… and %n more", "", 3) == "… and 3 more"
+        said = [QCoreApplication.translate("DialogCommands", "%n message(s)", "", n) for n in (0, 1, 2)]
+        assert said == ["0 messages", "1 message", "2 messages"]
+        assert QCoreApplication.translate("DialogCommands", "There is nothing to export yet.") == (
+            "There is nothing to export yet."
+        )
     finally:
-        qapp.removeTranslator(plurals)
+        for translator in qapp.findChildren(QTranslator):
+            qapp.removeTranslator(translator)
+            translator.deleteLater()

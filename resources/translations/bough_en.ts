@@ -1,0 +1,211 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="en" sourcelanguage="en">
+<context>
+    <name>BackupsWindow</name>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n conversation</numerusform>
+            <numerusform>%n conversations</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>CompareWindow</name>
+    <message numerus="yes">
+        <source>{count} differences</source>
+        <translation>
+            <numerusform>{count} difference</numerusform>
+            <numerusform>{count} differences</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>DialogCommands</name>
+    <message numerus="yes">
+        <source>%n message(s)</source>
+        <translation>
+            <numerusform>%n message</numerusform>
+            <numerusform>%n messages</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) in “{folder}”</source>
+        <translation>
+            <numerusform>%n conversation in “{folder}”</numerusform>
+            <numerusform>%n conversations in “{folder}”</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s), with every branch</source>
+        <translation>
+            <numerusform>%n conversation, with every branch</numerusform>
+            <numerusform>%n conversations, with every branch</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n conversation</numerusform>
+            <numerusform>%n conversations</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n could not be imported.</source>
+        <translation>
+            <numerusform>%n could not be imported.</numerusform>
+            <numerusform>%n could not be imported.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>DropPage</name>
+    <message numerus="yes">
+        <source>Drop to import %n file(s)</source>
+        <translation>
+            <numerusform>Drop to import %n file</numerusform>
+            <numerusform>Drop to import %n files</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message numerus="yes">
+        <source>%n on other branches</source>
+        <translation>
+            <numerusform>%n on other branches</numerusform>
+            <numerusform>%n on other branches</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>Folded</name>
+    <message numerus="yes">
+        <source>… and %n more</source>
+        <translation>
+            <numerusform>… and %n more</numerusform>
+            <numerusform>… and %n more</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ImportWindow</name>
+    <message numerus="yes">
+        <source>%n conversation(s)</source>
+        <translation>
+            <numerusform>%n conversation</numerusform>
+            <numerusform>%n conversations</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s)</source>
+        <translation>
+            <numerusform>%n message</numerusform>
+            <numerusform>%n messages</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n branch(es)</source>
+        <translation>
+            <numerusform>%n branch</numerusform>
+            <numerusform>%n branches</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n can&apos;t be imported</source>
+        <translation>
+            <numerusform>%n can&apos;t be imported</numerusform>
+            <numerusform>%n can&apos;t be imported</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) already here; left out</source>
+        <translation>
+            <numerusform>%n conversation already here; left out</numerusform>
+            <numerusform>%n conversations already here; left out</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>MessageCommands</name>
+    <message numerus="yes">
+        <source>Prune (%n message(s))</source>
+        <translation>
+            <numerusform>Prune (%n message)</numerusform>
+            <numerusform>Prune (%n messages)</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Keep only this version (prune %n message(s))</source>
+        <translation>
+            <numerusform>Keep only this version (prune %n message)</numerusform>
+            <numerusform>Keep only this version (prune %n messages)</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>RegenerateMenu</name>
+    <message numerus="yes">
+        <source>%n answer(s)</source>
+        <translation>
+            <numerusform>%n answer</numerusform>
+            <numerusform>%n answers</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>SearchPanel</name>
+    <message numerus="yes">
+        <source>The first %n message(s); more words find fewer.</source>
+        <translation>
+            <numerusform>The first %n message; more words find fewer.</numerusform>
+            <numerusform>The first %n messages; more words find fewer.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n message(s). Enter goes there.</source>
+        <translation>
+            <numerusform>%n message. Enter goes there.</numerusform>
+            <numerusform>%n messages. Enter goes there.</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>SideBySide</name>
+    <message numerus="yes">
+        <source>Prunes %n message(s); Undo brings them back</source>
+        <translation>
+            <numerusform>Prunes %n message; Undo brings them back</numerusform>
+            <numerusform>Prunes %n messages; Undo brings them back</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TrashWindow</name>
+    <message numerus="yes">
+        <source>%n message(s) would go</source>
+        <translation>
+            <numerusform>%n message would go</numerusform>
+            <numerusform>%n messages would go</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Delete %n of these for good?</source>
+        <translation>
+            <numerusform>Delete %n of these for good?</numerusform>
+            <numerusform>Delete %n of these for good?</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>TreeDock</name>
+    <message numerus="yes">
+        <source>{count} branches</source>
+        <translation>
+            <numerusform>{count} branch</numerusform>
+            <numerusform>{count} branches</numerusform>
+        </translation>
+    </message>
+</context>
+</TS>
