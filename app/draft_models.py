@@ -12,7 +12,7 @@ from app.archive.archive import Steps, Task
 from app.preferences import Preferences
 
 if TYPE_CHECKING:
-    from worker.models.tokens import Misfit
+    from worker.models.draft_check import Misfit
 
 _Pair = tuple[str, str]
 """The names of a draft model and of the model that it would guess for."""
@@ -63,7 +63,7 @@ class DraftModels(QObject):
 
 def _steps(pairs: list[_Pair]) -> Steps:
     # Imported when somebody wants it: not every start does.
-    from worker.models.tokens import misfit
+    from worker.models.draft_check import misfit
 
     known: dict[_Pair, Misfit | None] = {}
     for draft, model in pairs:

@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Tokenizer
 from tests.architectures import small_llama, write_random_model
 from tests.models import CHATML, byte_level_tokenizer, sentencepiece_tokenizer, write_tokenizer
 from worker.templates.chat_template import ChatTemplate
-from worker.templates.rendering import chat_renderer, moment_of
+from worker.templates.rendering import chat_renderer, time_texts_of
 from worker.text.vocabulary import Vocabulary
 
 # Reasoning is kept in the turns after the last question (between calls of tools) and dropped from those before it.
@@ -422,7 +422,7 @@ def chat_template_of(family: Family, folder: Path) -> tuple[ChatTemplate, Vocabu
     write_tokenizer(folder, family.tokenizer(), family.template)
     wrapper = load_tokenizer(folder)
     vocabulary = Vocabulary(wrapper.backend_tokenizer, wrapper.eos_token_ids)
-    moment = moment_of(wrapper)
+    moment = time_texts_of(wrapper)
     return ChatTemplate(chat_renderer(wrapper), wrapper.backend_tokenizer, vocabulary, moment), vocabulary
 
 

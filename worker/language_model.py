@@ -32,7 +32,7 @@ from worker.models.folder import ModelFolder
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
-from worker.templates.rendering import chat_renderer, moment_of, thinking_of
+from worker.templates.rendering import chat_renderer, thinking_of, time_texts_of
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 
@@ -122,7 +122,7 @@ class LanguageModel:
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
         render = chat_renderer(tokenizer)
-        self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, moment_of(tokenizer))
+        self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer))
         self.thinking = thinking_of(render)
 
     def identity(self) -> str:

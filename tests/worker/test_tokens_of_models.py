@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
-from worker.models.tokens import misfit
+from worker.models.draft_check import misfit
 
 _PIECES = st.text(alphabet='ab1", :{}\\Ġ▁é\n', min_size=1, max_size=4)
 

@@ -1,1 +1,1 @@
-"""Models as files: finding and checking them. No MLX here, so the app may use it too."""
+"""Models as files: finds and checks them. The app uses it, too, so it does not import MLX."""

@@ -1,4 +1,4 @@
-"""A model's folder: where a name leads and whether what lies there can be loaded; it loads nothing."""
+"""A model's folder: finds it by name, and checks its files without loading them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _MAX_HEADER_BYTES = 100_000_000  # safetensors' own limit
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """A folder that looks like a model: its files are there and whole, its configuration can be read."""
+    """A folder whose files look like a complete model."""
 
     name: str
     path: Path
     config: dict[str, Any]
     weights_bytes: int
     num_parameters: int
-    """As the weight files list them; packed (quantized) weights count as they are packed."""
+    """As listed in the weight files. Several quantized weights packed into one number count as one."""
 
     @property
     def architecture(self) -> str:
@@ -41,7 +41,7 @@ def guide_path() -> Path:
 
 
 def find_model(name: str) -> ModelFolder:
-    """Return the folder that `name` leads to: "guide", a folder's path, or the name of a downloaded model.
+    """Return the folder of a model. `name` is "guide", the path of a folder, or the name of a downloaded model.
 
     Raises `ModelNotFoundError`, `ModelInvalidError`, `ModelUntrustedError`.
     """
@@ -49,7 +49,7 @@ def find_model(name: str) -> ModelFolder:
 
 
 def check_folder(path: Path, name: str = "") -> ModelFolder:
-    """Return what the folder holds. Raises `ModelInvalidError` or `ModelUntrustedError` with what is wrong."""
+    """Check the files in a folder. Raises `ModelInvalidError` or `ModelUntrustedError`."""
     config = _config(path)
     if config.get("model_file") is not None:
         raise ModelUntrustedError(
@@ -60,7 +60,7 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
                 file=config["model_file"],
             )
         )
-    # A link that leads nowhere (a download that was not finished) is no file.
+    # An unfinished download may leave broken links, so check that each is a file.
     weights = sorted(file for file in path.glob("model*.safetensors") if file.is_file())
     if not weights:
         raise ModelInvalidError(
@@ -101,7 +101,7 @@ def _path_of(name: str) -> Path:
             raise ModelNotFoundError(
                 Sentence("{path} is a file. Choose the folder that contains the files of the model.", path=path)
             )
-    except (OSError, RuntimeError) as error:  # a name too long for the file system, say, or nobody's home
+    except (OSError, RuntimeError) as error:  # for example a name that is too long, or an unknown user's home
         raise ModelNotFoundError(
             Sentence(
                 "There is no model “{name}” ({error}). Choose a folder that contains a model.",
@@ -113,14 +113,14 @@ def _path_of(name: str) -> Path:
 
 
 def _downloaded(name: str) -> Path:
-    # Here, because it takes a third of a second, and most models are folders.
+    # Imported here because it takes a third of a second, and most models are folders.
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import IncompleteSnapshotError
 
     try:
         return Path(snapshot_download(name, local_files_only=True))
     except IncompleteSnapshotError as error:
-        # Others download only what they need of a repository; what we need is checked below.
+        # Other programs download only some files of a repository. The caller checks the files that we need.
         return Path(error.snapshot_path)
     except (OSError, ValueError) as error:
         raise ModelNotFoundError(
@@ -179,7 +179,7 @@ def _check_index(path: Path, present: set[str]) -> None:
 
 
 def _num_parameters(file: Path) -> int:
-    """Read the header of one weight file and check that all it lists is there (a broken download is not)."""
+    """Count the parameters in the header of a weight file, and check that the file is complete."""
     size = file.stat().st_size
     try:
         with file.open("rb") as stream:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -12,7 +14,6 @@ from worker.errors import BadRequestError, ContextOverflowError
 from worker.language_model import LanguageModel
 from worker.protocol import Generate, Message, Plan, Prompt
 from worker.sentence import Sentence, verbatim
-from worker.templates.context_window import first_kept, num_system
 from worker.templates.memo import Memo
 from worker.templates.turn import Turn
 
@@ -185,3 +186,48 @@ class Prompts:
                 context_length=self._model.context_length,
             )
         )
+
+
+# --- dropping the oldest turns -----------------------------------------------------------------------------
+# The model must read everything after a dropped turn again. So turns are dropped in blocks, and the new beginning
+# depends only on the messages before it. Then the next prompts begin at the same message.
+
+
+def num_system(messages: Sequence[Message]) -> int:
+    """Return how many system messages are at the beginning. They are never dropped."""
+    return next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+
+
+def beginnings(messages: Sequence[Message], weights: Sequence[int], block: int) -> list[int]:
+    """Return the messages at which a conversation may go on after its system prompt, in the order of preference.
+
+    At the first one, nothing is dropped. Then come the first questions after each `block` of the messages' weight, and
+    then all questions after the last of these. So the last question is always kept.
+    """
+    start = num_system(messages)
+    before = [0, *accumulate(weights)]
+    questions = [index for index, message in enumerate(messages) if message.role == "user" and index > start]
+    found = [start]
+    reached = block
+    for question in questions:
+        weight = before[question] - before[start]
+        if weight >= reached:
+            found.append(question)
+            reached = (weight // block + 1) * block
+    return found + [question for question in questions if question > found[-1]]
+
+
+def first_kept(
+    messages: Sequence[Message], weights: Sequence[int], block: int, fits: Callable[[int], bool]
+) -> int | None:
+    """Return the message at which the conversation goes on after its system prompt; None if nothing fits.
+
+    `weights`: estimated tokens of each message. `fits(first)` returns whether the system prompt and the messages from
+    `first` on fit. If they do, shorter ones are assumed to fit as well.
+    """
+    tried = beginnings(messages, weights, block)
+    # Nearly always, nothing must be dropped.
+    if fits(tried[0]):
+        return tried[0]
+    index = bisect_left(tried, True, lo=1, key=fits)
+    return tried[index] if index < len(tried) else None

@@ -1,1 +1,1 @@
-"""Messages as prompt ids, by the model's own chat template."""
+"""Messages as prompt ids, with the model's own chat template."""

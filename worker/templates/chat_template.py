@@ -1,9 +1,8 @@
-"""Messages as prompt ids, by the model's own chat template; what is cached plays no part in it.
+"""Turns messages into prompt ids with the model's own chat template. The ids never depend on the prompt cache.
 
-A turn that the model wrote keeps the ids it wrote wherever the rendering still says the same text, and so does an
-answer whose reasoning the template drops; all other text is tokenized afresh, between those turns, so that later turns
-never change earlier ids. What a person typed can't forge a turn: a control token in a message is spelled as plain
-text. What was worked out once is remembered by all that it depends on.
+A turn that the model wrote keeps its ids if the rendered text still contains it unchanged. So does an answer whose
+reasoning the template drops. All other text is tokenized separately between those turns, so that later turns never
+change earlier ids. The user can't forge a turn: a control token typed in a message is encoded as plain text.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from worker.errors import BadRequestError
 from worker.protocol import Message
 from worker.sentence import Sentence, verbatim
 from worker.templates.memo import Memo
-from worker.templates.rendering import Moment, Render, fold_system, timeless
+from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
 from worker.text.control_tokens import pattern_of
 from worker.text.vocabulary import Vocabulary
 
-# Of transformers' `apply_chat_template`, what is no option of a template.
+# Parameters of transformers' `apply_chat_template` that are not options of a template.
 _RESERVED_OPTIONS = {
     "add_generation_prompt",
     "chat_template",
@@ -46,48 +45,47 @@ _RESERVED_OPTIONS = {
     "truncation",
 }
 
-_BYTES_AN_ID = 4
-_MOST_PROMPT_BYTES = 64 << 20
-"""Of whole prompts: those of a hundred nodes of a tree of 160,000 tokens."""
-_MOST_STRETCH_BYTES = 16 << 20
-_BYTES_A_TURN = 16
+_BYTES_PER_ID = 4
+_MAX_PROMPT_BYTES = 64 << 20
+"""Memory for whole prompts: enough for a hundred nodes of a tree of 160,000 tokens."""
+_MAX_PIECE_BYTES = 16 << 20
+_BYTES_PER_TURN = 16
 
 _Spans = dict[int, Span]
-"""What is marked of which turn."""
+"""The marked span of each turn, by the turn's index."""
 
 
 class ChatTemplate:
-    """Renders messages and tokenizes the result."""
+    """Renders messages, and tokenizes the result."""
 
-    def __init__(self, render: Render, tokenizer: Tokenizer, vocabulary: Vocabulary, moment: Moment = timeless) -> None:
+    def __init__(
+        self, render: Render, tokenizer: Tokenizer, vocabulary: Vocabulary, time_texts: TimeTexts = no_time_texts
+    ) -> None:
         self._render_text = render
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
-        self._moment = moment
+        self._time_texts = time_texts
         self._control_token = re.compile(f"({pattern_of(vocabulary.control_texts)})")
-        # What stands for text that the tokenizer has no token for; no text is written as it.
+        # Ids that stand for text without a token. No text is written as such an id.
         self._unknown_ids = vocabulary.control_ids & set(self._plain_ids("\U0010fffd"))
         self._turns = Turns(vocabulary)
-        self._prompts: Memo[tuple[object, ...], array[int]] = Memo(_MOST_PROMPT_BYTES)
-        self._stretches: Memo[tuple[str, str, bool], array[int]] = Memo(_MOST_STRETCH_BYTES)
+        self._prompts: Memo[tuple[object, ...], array[int]] = Memo(_MAX_PROMPT_BYTES)
+        self._pieces: Memo[tuple[str, str, bool], array[int]] = Memo(_MAX_PIECE_BYTES)
 
     def prompt_ids(self, messages: Sequence[Message], options: Mapping[str, Any]) -> list[int]:
-        """Return the ids of a prompt that asks for the next answer. Raises `BadRequestError`."""
+        """Return the ids of a prompt, up to the next answer. Raises `BadRequestError`."""
         return self.ids_of(self.turns(messages), options).tolist()
 
     def turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
-        """Return messages as `ids_of` takes them: what many prompts share is looked through once."""
+        """Prepare messages for `ids_of`. Messages that several prompts share are prepared once."""
         return self._turns.of(messages)
 
     def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
-        """Return the ids of a prompt that asks for the next answer; nobody may change them.
-
-        Raises `BadRequestError`.
-        """
+        """Return the ids of a prompt, up to the next answer. They must not be changed. Raises `BadRequestError`."""
         if not turns:
             raise BadRequestError(Sentence("`messages` is empty. Send at least one message."))
-        moment = self._moment()
-        key = (turns, _as_text(options), moment)
+        time_texts = self._time_texts()
+        key = (turns, _as_text(options), time_texts)
         known = self._prompts.get(key)
         if known is not None:
             return known
@@ -96,45 +94,45 @@ class ChatTemplate:
             raise BadRequestError(verbatim(f"`template_options` must not contain `{reserved[0]}`. Remove it."))
         marks = _marks(turns)
         text, spans = self._render_with_spans(turns, options, marks)
-        ids = self._ids(self._broken_at_seams(text, spans, turns, options, marks), list(spans.values()), marks)
-        if moment is not None and moment == self._moment():
-            self._prompts.put(key, ids, _BYTES_AN_ID * len(ids) + _BYTES_A_TURN * len(turns) + 500)
+        ids = self._ids(self._split_at_edges(text, spans, turns, options, marks), list(spans.values()), marks)
+        if time_texts is not None and time_texts == self._time_texts():
+            self._prompts.put(key, ids, _BYTES_PER_ID * len(ids) + _BYTES_PER_TURN * len(turns) + 500)
         return ids
 
     def _render_with_spans(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks) -> tuple[str, _Spans]:
-        """Render with marks around what the model wrote; return the text and the spans it says word for word."""
+        """Render with marks around turns that the model wrote. Return the text and the spans it contains unchanged."""
         plain = self._render(turns, options, marks, {})
         spans = {index: turn.whole for index, turn in enumerate(turns) if turn.whole is not None}
         if not spans:
             return plain, spans
         marked = self._render(turns, options, marks, spans)
-        if _says(marked, plain, marks, spans):
+        if _contains(marked, plain, marks, spans):
             return marked, spans
-        # The template changes some turns: it drops their reasoning, or trims all of them.
-        whole = _said_spans(marked, marks, spans)
+        # The template changes some turns: it drops their reasoning, or white space around them.
+        whole = _unchanged_spans(marked, marks, spans)
         answers = {index: turn.answer for index, turn in enumerate(turns) if turn.answer is not None}
         spans = dict(sorted((answers | whole).items()))
         marked = self._render(turns, options, marks, spans)
-        if _says(marked, plain, marks, spans):
+        if _contains(marked, plain, marks, spans):
             return marked, spans
-        said = _said_spans(marked, marks, spans)
-        trimmed = {index: turns[index].trimmed for index, span in said.items() if span is turns[index].whole}
-        without = {index: span for index, span in said.items() if trimmed.get(index) is None}
-        for spans in (said | {index: span for index, span in trimmed.items() if span is not None}, without):
+        unchanged = _unchanged_spans(marked, marks, spans)
+        trimmed = {index: turns[index].trimmed for index, span in unchanged.items() if span is turns[index].whole}
+        without = {index: span for index, span in unchanged.items() if trimmed.get(index) is None}
+        for spans in (unchanged | {index: span for index, span in trimmed.items() if span is not None}, without):
             marked = self._render(turns, options, marks, spans)
-            if _says(marked, plain, marks, spans):
+            if _contains(marked, plain, marks, spans):
                 return marked, spans
         return plain, {}
 
-    def _broken_at_seams(
+    def _split_at_edges(
         self, text: str, spans: _Spans, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks
     ) -> str:
-        """Break the control tokens that a message makes with what stands beside it: the template, another message."""
+        """Split control tokens that consist of a part of a message and of text of the template or another message."""
         if not any(turn.edges for turn in turns):
             return text
-        broken = self._render(turns, options, marks, spans, at_edges=True)
-        is_same = self._control_token.findall(broken) == self._control_token.findall(text)
-        return text if is_same else broken
+        split = self._render(turns, options, marks, spans, at_edges=True)
+        is_same = self._control_token.findall(split) == self._control_token.findall(text)
+        return text if is_same else split
 
     def _render(
         self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans, *, at_edges: bool = False
@@ -150,75 +148,76 @@ class ChatTemplate:
             sentence = Sentence("The model's chat template rejects these messages: {error}.", error=_short(error))
             raise BadRequestError(sentence) from error
         except Exception as error:
-            # A template is a program that came with the model; whatever it raises is its own.
+            # The model's template is a program, which may raise anything.
             sentence = Sentence("The model's chat template fails with these messages: {error}.", error=_short(error))
             raise BadRequestError(sentence) from error
 
     def _ids(self, text: str, spans: Sequence[Span], marks: Marks) -> array[int]:
-        """Tokenize rendered text; the n-th marked stretch is the n-th of `spans`.
+        """Tokenize rendered text. The n-th marked piece is the n-th of `spans`.
 
-        Each span is tokenized by itself, as it came to be: behind a prompt that ended before it.
+        Each span is tokenized separately, because the model wrote it after a prompt that ended before it.
         """
         pieces = re.split(f"[{marks.begin}{marks.end}]", text)
-        # Some templates put a space before each turn that no prompt for an answer ends with: it is the turn's own, and
-        # what the model wrote begins with it.
+        # Some templates put a space before each answer, but not at the end of a prompt. The model writes this space, so
+        # it belongs to the answer.
         has_space = not text.endswith(" ")
         ids = array("I")
         for index, span in enumerate(spans):
-            before, said = pieces[2 * index : 2 * index + 2]
+            before, answer = pieces[2 * index : 2 * index + 2]
             own = span.ids
             if has_space and before.endswith(" "):
-                if said.startswith(" "):
+                if answer.startswith(" "):
                     before = before[:-1]
                 elif own is None or span.spaced_ids is not None:
-                    before, said, own = before[:-1], f" {said}", span.spaced_ids
+                    before, answer, own = before[:-1], f" {answer}", span.spaced_ids
             ids += self._encode(before, marks, at_start=index == 0)
-            ids += self._encode(said, marks, at_start=False) if own is None else own
+            ids += self._encode(answer, marks, at_start=False) if own is None else own
         ids += self._encode(pieces[-1], marks, at_start=not spans)
         return ids
 
     def _encode(self, text: str, marks: Marks, *, at_start: bool) -> array[int]:
-        """Tokenize as the model's tokenizer does it, but for what was typed as a control token."""
-        key = (text, marks.broken, at_start)
-        ids = self._stretches.get(key)
+        """Tokenize a piece as the model's tokenizer does, except for typed control tokens."""
+        key = (text, marks.split, at_start)
+        ids = self._pieces.get(key)
         if ids is None:
-            ids = array("I", self._encode_afresh(text, marks, at_start=at_start))
-            self._stretches.put(key, ids, 2 * len(text) + _BYTES_AN_ID * len(ids) + 300)
+            ids = array("I", self._encode_new(text, marks, at_start=at_start))
+            self._pieces.put(key, ids, 2 * len(text) + _BYTES_PER_ID * len(ids) + 300)
         return ids
 
-    def _encode_afresh(self, text: str, marks: Marks, *, at_start: bool) -> list[int]:
-        """Tokenize one stretch, without a look at what is known.
+    def _encode_new(self, text: str, marks: Marks, *, at_start: bool) -> list[int]:
+        """Tokenize a piece that is not remembered.
 
-        A stretch between control tokens in which one was typed is spelled as plain text, and so is one that goes
-        on from a turn: nothing is prepended in the middle of a prompt.
+        Text between two control tokens that contains a typed one is encoded as plain text. So is text that follows a
+        span, as nothing must be prepended in the middle of a prompt.
         """
         ids: list[int] = []
         plain = ""
-        for index, stretch in enumerate(self._control_token.split(text)):
-            if marks.broken in stretch or (stretch and index == 0 and not at_start):
-                ids += self._encode_freely(plain)
-                ids += self._vocabulary.encode(stretch.replace(marks.broken, ""))
+        for index, part in enumerate(self._control_token.split(text)):
+            if marks.split in part or (part and index == 0 and not at_start):
+                ids += self._encode_template(plain)
+                ids += self._vocabulary.encode(part.replace(marks.split, ""))
                 plain = ""
             else:
-                plain += stretch
-        return ids + self._encode_freely(plain)
+                plain += part
+        return ids + self._encode_template(plain)
 
-    def _encode_freely(self, text: str) -> list[int]:
+    def _encode_template(self, text: str) -> list[int]:
+        """Tokenize text in which all control tokens are the template's own."""
         ids = self._plain_ids(text)
-        stretches = self._control_token.split(text)
-        controls = [self._vocabulary.control_texts[control] for control in stretches[1::2]]
+        parts = self._control_token.split(text)
+        controls = [self._vocabulary.control_texts[control] for control in parts[1::2]]
         found = [token_id for token_id in ids if token_id in self._vocabulary.control_ids - self._unknown_ids]
         if found == controls and max(ids, default=0) < len(self._vocabulary):
             return ids
-        # A normalizer made a control token of what is none as it was typed (wide letters, capitals), or the
-        # tokenizer has tokens that the model has not.
-        parts = [self._vocabulary.encode(stretch) for stretch in stretches[::2]]
-        return parts[0] + [
-            token_id for control, part in zip(controls, parts[1:], strict=True) for token_id in (control, *part)
+        # A normalizer turned other text into a control token (full-width letters, capitals), or the tokenizer has
+        # tokens that the model lacks.
+        first, *others = (self._vocabulary.encode(part) for part in parts[::2])
+        return first + [
+            token_id for control, encoded in zip(controls, others, strict=True) for token_id in (control, *encoded)
         ]
 
     def _plain_ids(self, text: str) -> list[int]:
-        # Other than `encode`, a batch lets other threads run meanwhile; megabytes take seconds.
+        # Unlike `encode`, a batch lets other threads run. Megabytes take seconds.
         return self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids if text else []
 
 
@@ -239,32 +238,32 @@ def _marks(turns: Sequence[Turn]) -> Marks:
     return Marks(*free[:3])
 
 
-def _said(marked: str, marks: Marks) -> list[str]:
-    """What stands between marks."""
-    between = re.findall(f"{marks.begin}([^{marks.begin}{marks.end}]*){marks.end}", marked)
-    return [text.replace(marks.broken, "") for text in between]
+def _marked_texts(marked: str, marks: Marks) -> list[str]:
+    """Return the texts between begin and end marks."""
+    texts = re.findall(f"{marks.begin}([^{marks.begin}{marks.end}]*){marks.end}", marked)
+    return [text.replace(marks.split, "") for text in texts]
 
 
-def _says(marked: str, plain: str, marks: Marks, spans: _Spans) -> bool:
-    """Whether `marked` is `plain` but for its marks, and what stands between them are exactly these spans."""
+def _contains(marked: str, plain: str, marks: Marks, spans: _Spans) -> bool:
+    """Return whether `marked` is `plain` with marks around exactly these spans."""
     if marked.replace(marks.begin, "").replace(marks.end, "") != plain:
         return False
-    return _said(marked, marks) == [span.text for span in spans.values()]
+    return _marked_texts(marked, marks) == [span.text for span in spans.values()]
 
 
-def _said_spans(marked: str, marks: Marks, spans: _Spans) -> _Spans:
-    """Which spans stand whole between marks; others have lost one of theirs."""
-    said = deque(_said(marked, marks))
+def _unchanged_spans(marked: str, marks: Marks, spans: _Spans) -> _Spans:
+    """Return the spans that are still whole, with both marks."""
+    texts = deque(_marked_texts(marked, marks))
     found: _Spans = {}
     for index, span in spans.items():
-        if said and said[0] == span.text:
-            said.popleft()
+        if texts and texts[0] == span.text:
+            texts.popleft()
             found[index] = span
     return found
 
 
 def _unicode(text: str) -> str:
-    """Raise `UnicodeEncodeError` where a template wrote lone surrogates, which no tokenizer takes."""
+    """Return `text`. Raises `UnicodeEncodeError` if a template wrote lone surrogates, which can't be tokenized."""
     text.encode()
     return text
 

@@ -1,6 +1,6 @@
-"""Values that cost something to work out, remembered by all that they depend on; it knows nothing of what they are.
+"""A bounded cache of computed values.
 
-What was not asked for lately goes first, half of all at once: nothing is noted at each look.
+It drops values that were not used lately, half of all at once. So a look-up needs no bookkeeping.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ V = TypeVar("V")
 
 
 class Memo(Generic[K, V]):
-    """A dictionary that forgets. `limit` is of what the values weigh together, in whatever unit `put` is told."""
+    """A dictionary whose values weigh at most `limit` together, in the unit of the weights given to `put`."""
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
         self._young: dict[K, tuple[V, int]] = {}
         self._old: dict[K, tuple[V, int]] = {}
-        """What has not been asked for since the young half was last full."""
+        """Values that were not used since the young half was last full."""
         self._weight = 0
 
     def get(self, key: K) -> V | None:
-        """Return what was put there, if it is still known."""
+        """Return the value of `key`, or None if it was dropped."""
         found = self._young.get(key)
         if found is None:
             found = self._old.pop(key, None)
@@ -33,7 +33,7 @@ class Memo(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        """Remember a value; one that is heavier than half of the limit is forgotten at once."""
+        """Remember a value, unless it is heavier than half of the limit."""
         self._old.pop(key, None)
         known = self._young.pop(key, None)
         if known is not None:

@@ -1,7 +1,6 @@
-"""One message as a chat template gets it: what of it is said, where typed control tokens are, which ids it keeps.
+"""Messages prepared for a chat template: their visible text, control tokens typed in it, and the ids that they keep.
 
-It knows the vocabulary, no template. A message that was seen before is the same `Turn` again, so that what it costs
-to look through a conversation is what it costs to compare it with itself.
+A message that was seen before becomes the same `Turn` again, so conversations are compared cheaply.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from worker.text.control_tokens import is_reasoning, pattern_of, reasoning_end
 from worker.text.vocabulary import Vocabulary
 
 PRIVATE = tuple(map(chr, range(0xF500, 0xF600)))
-"""Characters for private use: those that no message contains mark places in rendered text."""
+"""Private-use characters. Some that occur in no message are used as marks in rendered text."""
 
-_MOST_KNOWN_BYTES = 32 << 20
-_BYTES_AN_ID = 40
+_MAX_KNOWN_BYTES = 32 << 20
+_BYTES_PER_ID = 40
 """A Python integer in a list."""
-_MOST_ALIKE = 8
-"""Turns that differ in nothing but their ids."""
+_MAX_VARIANTS = 8
+"""How many turns are remembered that differ in their ids alone."""
 
-# gpt-oss writes all channels of an answer one after another, and its templates take the last one alone.
+# gpt-oss writes several channels in one answer, but its template expects only the text of the last one.
 _CHANNEL = "<|channel|>"
 _CHANNELS = re.compile(r"<\|channel\|>(?:analysis|commentary|final)\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
 _FINAL_CHANNEL = re.compile(r"<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>")
@@ -37,80 +36,81 @@ _CHANNEL_END = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
 
 @dataclass(frozen=True)
 class Marks:
-    """Characters that no message contains."""
+    """Characters that mark positions in rendered text. No message contains them."""
 
-    broken: str
-    """Stands behind the first character of what would be a control token."""
+    split: str
+    """Inserted after the first character of a typed control token, so that it stays plain text."""
     begin: str
+    """Inserted before a span whose ids are known..."""
     end: str
-    """Stand around a span whose ids are known."""
+    """...and after it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """A part of what the model said: of a turn, all, or what comes after its reasoning."""
+    """A range of a turn that the model wrote: the whole turn, or the part after its reasoning."""
 
     start: int
     end: int
     text: str
     ids: array[int] | None
-    """Those that the model wrote, where they are this text."""
+    """The ids that the model wrote, if they spell this text."""
     spaced_ids: array[int] | None
-    """Those that it wrote, where they are this text and a space before it."""
+    """The ids that it wrote, if they spell this text with a space before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One message. Two are equal if they are the same one."""
+    """One message. Turns are compared by identity."""
 
     role: str
     text: str
-    """What the template is told: the content; of several channels the last."""
-    breaks: tuple[int, ...]
-    """The places behind the first characters of control tokens that are written in it."""
+    """The text for the template: the content, or its last channel."""
+    splits: tuple[int, ...]
+    """The positions after the first characters of control tokens that are typed in it."""
     edges: tuple[int, ...]
-    """Its beginning and its end, where what stands beside them might make a control token of them."""
+    """Its start and end, if these could be parts of a control token together with the text around the message."""
     private: frozenset[str]
-    """The characters for private use in it."""
+    """The private-use characters in it."""
     whole: Span | None
-    """Of a turn that the model wrote, all of it."""
+    """The whole turn, if the model wrote it."""
     trimmed: Span | None
-    """The same without the white space around it, where there is some."""
+    """`whole` without the white space around it; None if there is no white space."""
     answer: Span | None
-    """What comes after its reasoning, where there is some."""
+    """The part after the reasoning; None without reasoning."""
 
     def rendered(self, marks: Marks, span: Span | None, *, at_edges: bool = False) -> dict[str, str]:
-        """Return the message for a template, with a mark in each control token and marks around `span`.
+        """Return the message for a template, with a mark in each typed control token, and marks around `span`.
 
-        `at_edges`: with a mark at `edges`, too.
+        `at_edges`: also insert marks at `edges`.
         """
-        breaks = sorted({*self.breaks, *self.edges}) if at_edges else self.breaks
-        places = [(0, ""), *((place, marks.broken) for place in breaks)]
+        splits = sorted({*self.splits, *self.edges}) if at_edges else self.splits
+        inserted = [(0, ""), *((position, marks.split) for position in splits)]
         if span is not None:
-            places += [(span.start, marks.begin), (span.end, marks.end)]
-            places.sort(key=lambda place: place[0])
-        edges = [*places, (len(self.text), "")]
-        parts = [mark + self.text[start:end] for (start, mark), (end, _) in pairwise(edges)]
+            inserted += [(span.start, marks.begin), (span.end, marks.end)]
+            inserted.sort(key=lambda each: each[0])
+        inserted.append((len(self.text), ""))
+        parts = [mark + self.text[start:end] for (start, mark), (end, _) in pairwise(inserted)]
         return {"role": self.role, "content": "".join(parts)}
 
 
 class Turns:
-    """Makes turns of messages for one model."""
+    """Turns messages into turns for one model."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         texts = vocabulary.control_texts
-        # A lookahead finds those that overlap, too.
+        # A lookahead also finds overlapping ones.
         self._controls = re.compile(f"(?={pattern_of(texts)})")
-        # Templates drop the reasoning of earlier turns, so its marks must stay what they are in what the model wrote.
+        # Templates look for the reasoning of earlier answers, so its control tokens must stay intact there.
         no_reasoning = (text for text in texts if not is_reasoning(text))
-        self._controls_but_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
+        self._controls_except_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
         self._longest = max(map(len, texts), default=0)
         self._heads = {text[:end] for text in texts for end in range(1, len(text))}
         self._tails = {text[start:] for text in texts for start in range(1, len(text))}
         self._private = re.compile(f"[{PRIVATE[0]}-{PRIVATE[-1]}]")
         self._has_channels = _CHANNEL in texts
-        self._known: Memo[tuple[str, str], tuple[tuple[Message, Turn], ...]] = Memo(_MOST_KNOWN_BYTES)
+        self._known: Memo[tuple[str, str], tuple[tuple[Message, Turn], ...]] = Memo(_MAX_KNOWN_BYTES)
 
     def of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
         """Return the messages as turns."""
@@ -118,19 +118,19 @@ class Turns:
 
     def _of(self, message: Message) -> Turn:
         key = (message.role, message.content)
-        alike = self._known.get(key) or ()
-        for known, turn in alike:
+        variants = self._known.get(key) or ()
+        for known, turn in variants:
             if known.token_ids == message.token_ids:
                 return turn
-        turn = self._made_of(message)
-        alike = ((message, turn), *alike[: _MOST_ALIKE - 1])
-        num_ids = sum(len(known.token_ids) for known, _ in alike if known.token_ids is not UNSET)
-        self._known.put(key, alike, 4 * len(message.content) + _BYTES_AN_ID * num_ids + 500)
+        turn = self._make(message)
+        variants = ((message, turn), *variants[: _MAX_VARIANTS - 1])
+        num_ids = sum(len(known.token_ids) for known, _ in variants if known.token_ids is not UNSET)
+        self._known.put(key, variants, 4 * len(message.content) + _BYTES_PER_ID * num_ids + 500)
         return turn
 
-    def _made_of(self, message: Message) -> Turn:
+    def _make(self, message: Message) -> Turn:
         content, is_models = message.content, message.role == "assistant"
-        start, end = self._said(content) if is_models else (0, len(content))
+        start, end = self._visible(content) if is_models else (0, len(content))
         text = content[start:end]
         whole = trimmed = answer = None
         if is_models and text:
@@ -141,12 +141,12 @@ class Turns:
             after = reasoning_end(text)
             if after:
                 answer = self._trimmed(ids, content, start + after, end, offset=start)
-        # Templates look for reasoning in what the model wrote; in everything else its marks are just text.
-        controls = self._controls_but_reasoning if is_models else self._controls
+        # Templates look for reasoning in answers only; in other messages its control tokens are just text.
+        controls = self._controls_except_reasoning if is_models else self._controls
         return Turn(
             role=message.role,
             text=text,
-            breaks=tuple(found.start() + 1 for found in controls.finditer(text)),
+            splits=tuple(found.start() + 1 for found in controls.finditer(text)),
             edges=self._edges(text),
             private=frozenset(self._private.findall(content)),
             whole=whole,
@@ -155,14 +155,14 @@ class Turns:
         )
 
     def _trimmed(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span | None:
-        """The span without the white space around it, if anything is left."""
+        """Return the span without the white space around it, or None if nothing else is left."""
         text = content[start:end]
-        said = text.strip()
+        stripped = text.strip()
         start += len(text) - len(text.lstrip())
-        return self._span(ids, content, start, start + len(said), offset=offset) if said else None
+        return self._span(ids, content, start, start + len(stripped), offset=offset) if stripped else None
 
     def _span(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span:
-        """The span of `content` from `start` to `end`, with those of `ids` that are its text."""
+        """Return the span of `content` from `start` to `end`, with those of `ids` that spell it."""
         own = spaced = None
         if ids is not None:
             own = _ids_between(self._vocabulary, ids, content, start, end)
@@ -177,19 +177,19 @@ class Turns:
         )
 
     def _edges(self, text: str) -> tuple[int, ...]:
-        """Where a text begins and ends, white space left out, if it has a part of a control token there."""
-        said = text.strip()
-        lengths = range(1, min(len(said), self._longest) + 1)
-        is_open = any(said[:length] in self._tails or said[-length:] in self._heads for length in lengths)
-        if not is_open and 0 < len(said) < self._longest:
-            is_open = any(said in control for control in self._vocabulary.control_texts)
+        """Return where a text starts and ends without white space, if a part of a control token is there; else ()."""
+        stripped = text.strip()
+        lengths = range(1, min(len(stripped), self._longest) + 1)
+        is_open = any(stripped[:length] in self._tails or stripped[-length:] in self._heads for length in lengths)
+        if not is_open and 0 < len(stripped) < self._longest:
+            is_open = any(stripped in control for control in self._vocabulary.control_texts)
         if not is_open:
             return ()
-        start = text.index(said)
-        return (start, start + len(said))
+        start = text.index(stripped)
+        return (start, start + len(stripped))
 
-    def _said(self, content: str) -> tuple[int, int]:
-        """Where in a model's turn that stands which its template wants: all of it, if not one of several channels."""
+    def _visible(self, content: str) -> tuple[int, int]:
+        """Return the range of an answer that the template expects: the last channel, or all without channels."""
         if not self._has_channels or _CHANNELS.match(content) is None:
             return 0, len(content)
         start = max((found.end() for found in _FINAL_CHANNEL.finditer(content)), default=len(content))
@@ -197,7 +197,7 @@ class Turns:
         return start, end.start() if end else len(content)
 
     def _own_ids(self, message: Message) -> Sequence[int] | None:
-        """The ids that the model wrote, where they are the content."""
+        """Return the ids that the model wrote, or None if they do not spell the content."""
         ids = message.token_ids
         if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
             return None
@@ -207,18 +207,18 @@ class Turns:
 def _ids_between(
     vocabulary: Vocabulary, ids: Sequence[int], content: str, start: int, end: int
 ) -> Sequence[int] | None:
-    """Those of a text's ids that spell it from `start` to `end`; None where a token lies across an edge."""
+    """Return the ids that spell `content` from `start` to `end`; None if a token crosses one of these positions."""
     if start == 0 and end == len(content):
         return ids
     first, last = len(content[:start].encode()), len(content[:end].encode())
     num_bytes = 0
-    places: dict[int, int] = {}
+    index_at: dict[int, int] = {}
     for index, token_id in enumerate(ids):
-        # Where a token has no bytes, the first such place begins a span and the last one ends it.
-        places.setdefault(num_bytes, index)
+        # Tokens without bytes belong to the span that starts at their position.
+        index_at.setdefault(num_bytes, index)
         num_bytes += len(vocabulary.bytes[token_id])
-    places.setdefault(num_bytes, len(ids))
-    if first not in places or last not in places:
+    index_at.setdefault(num_bytes, len(ids))
+    if first not in index_at or last not in index_at:
         return None
-    own = ids[places[first] : places[last]]
+    own = ids[index_at[first] : index_at[last]]
     return own if vocabulary.text_of(own) == content[start:end] else None

@@ -21,7 +21,7 @@ from tests.models import CHATML, write_tokenizer
 from worker.errors import BadRequestError
 from worker.protocol import Message, Role
 from worker.templates.chat_template import ChatTemplate
-from worker.templates.rendering import Render, chat_renderer, moment_of, plain_transcript
+from worker.templates.rendering import Render, chat_renderer, plain_transcript, time_texts_of
 from worker.text.vocabulary import Vocabulary
 
 Made = tuple[Family, ChatTemplate, Vocabulary]
@@ -427,9 +427,9 @@ def _tree_of_messages(dice: random.Random, own_family: Family, vocabulary: Vocab
 @pytest.mark.parametrize("limit_bytes", [0, 4_000, 1 << 20])
 def test_ids_do_not_depend_on_what_the_memos_hold(made: Made, limit_bytes: int, monkeypatch: pytest.MonkeyPatch):
     own_family, _, vocabulary = made
-    for name in ("_MOST_PROMPT_BYTES", "_MOST_STRETCH_BYTES"):
+    for name in ("_MAX_PROMPT_BYTES", "_MAX_PIECE_BYTES"):
         monkeypatch.setattr(f"worker.templates.chat_template.{name}", limit_bytes)
-    monkeypatch.setattr("worker.templates.turn._MOST_KNOWN_BYTES", limit_bytes)
+    monkeypatch.setattr("worker.templates.turn._MAX_KNOWN_BYTES", limit_bytes)
     render, tokenizer = _renderer_of(own_family), own_family.tokenizer()
     used = ChatTemplate(render, tokenizer, vocabulary)
     dice = random.Random(23)
@@ -507,7 +507,7 @@ def test_the_time_formats_of_a_template_are_found_when_they_are_literals(
     tokenizer = load_tokenizer(tmp_path)
     tokenizer.chat_template = source
     before = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
-    moment = moment_of(tokenizer)()
+    moment = time_texts_of(tokenizer)()
     after = [datetime.now().astimezone().strftime(asked) for asked in formats or ()]
     if formats is None:
         assert moment is None

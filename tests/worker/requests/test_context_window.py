@@ -14,7 +14,7 @@ import pytest
 from tests.chat_families import family, write_family_model
 from tests.driver import Event, StdioWorker
 from worker.protocol import Message, Role
-from worker.templates.context_window import beginnings, first_kept, num_system
+from worker.requests.prompts import beginnings, first_kept, num_system
 
 # --- the choice ------------------------------------------------------------------------------------------------
 

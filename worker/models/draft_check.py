@@ -1,8 +1,8 @@
-"""Whether one model can guess for another, as far as their files tell; it loads neither a model nor a tokenizer.
+"""Checks whether a model can be a draft model for another one, from their files, without loading a tokenizer.
 
-A vocabulary of a hundred thousand tokens takes a tokenizer a second to load. What a token of letters and digits spells
-is the same in every form of tokenizer, so where one number stands for two different ones, the models have other tokens.
-Nothing is said of what only a loaded model tells: "no" is certain, and the rest is tried out.
+Loading a tokenizer with a hundred thousand tokens takes a second. Instead, this compares the tokens that consist of
+letters and digits, which all tokenizer files spell in the same way. If an id stands for two different ones, the models
+have different tokens. If not, they may still differ: only loading the draft model gives the final answer.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from typing import Literal, NamedTuple, TypeAlias
 from worker.models.folder import GUIDE, guide_path
 
 Misfit: TypeAlias = Literal["gone", "other_tokens"]
-"""Why a model can't guess: it is not there any more, or has other tokens than the one it would guess for."""
+"""Why a model can't be the draft model: its folder is gone, or it has other tokens."""
 
 _VOCABULARY = re.compile(rb'"vocab"\s*:\s*\{')
 _PLAIN_PIECE = re.compile(rb'(?<=[\s{,])"([A-Za-z0-9]+)"\s*:\s*([0-9]+)')
-_MANY = 64
-"""Pairs of models of which is remembered how they compare."""
+_MAX_KNOWN = 64
+"""How many compared pairs of models are remembered."""
 
 
 class _File(NamedTuple):
-    """A tokenizer as it lies there now."""
+    """A version of a tokenizer file."""
 
     path: Path
     num_bytes: int
-    changed_ns: int
+    modified_ns: int
 
 
 def misfit(draft: str, model: str) -> Misfit | None:
-    """Return why a model can't guess for another one; None where that is not known."""
+    """Return why `draft` can't be the draft model of `model`; None if no reason is known."""
     folder, other = _folder(draft), _folder(model)
     if folder is None:
-        # What is no path is the name of a downloaded model.
+        # Other names are those of downloaded models.
         return "gone" if Path(draft).is_absolute() else None
     tokenizers = (_tokenizer(folder), None if other is None else _tokenizer(other))
     if tokenizers[0] is None or tokenizers[1] is None:
@@ -50,7 +50,7 @@ def _folder(name: str) -> Path | None:
     path = guide_path() if name == GUIDE else Path(name)
     try:
         return path if path.is_dir() else None
-    except (OSError, ValueError):  # a name that no folder can have
+    except (OSError, ValueError):  # an invalid path
         return None
 
 
@@ -63,7 +63,7 @@ def _tokenizer(folder: Path) -> _File | None:
     return _File(path, found.st_size, found.st_mtime_ns) if found.st_size else None
 
 
-@lru_cache(_MANY)
+@lru_cache(_MAX_KNOWN)
 def _have_other_tokens(one: _File, other: _File) -> bool:
     if one == other:
         return False
@@ -75,23 +75,23 @@ def _have_other_tokens(one: _File, other: _File) -> bool:
 
 
 def _differ(one: Iterator[tuple[int, bytes]], other: Iterator[tuple[int, bytes]]) -> bool:
-    """Whether a number stands for two different pieces; both come in the order of their numbers."""
+    """Return whether an id stands for two different pieces. Both iterators are sorted by id."""
     end = (-1, b"")
-    mine, its = next(one, end), next(other, end)
-    while mine != end and its != end:
-        if mine[0] < its[0]:
-            mine = next(one, end)
-        elif its[0] < mine[0]:
-            its = next(other, end)
-        elif mine[1] != its[1]:
+    first, second = next(one, end), next(other, end)
+    while first != end and second != end:
+        if first[0] < second[0]:
+            first = next(one, end)
+        elif second[0] < first[0]:
+            second = next(other, end)
+        elif first[1] != second[1]:
             return True
         else:
-            mine, its = next(one, end), next(other, end)
+            first, second = next(one, end), next(other, end)
     return False
 
 
 def _pieces(opened: ExitStack, path: Path) -> Iterator[tuple[int, bytes]]:
-    """The numbers and pieces of a vocabulary that are letters and digits alone, as they stand in its file."""
+    """Yield the ids and pieces of the vocabulary that consist of letters and digits, in the order of the file."""
     data = opened.enter_context(mmap.mmap(opened.enter_context(path.open("rb")).fileno(), 0, access=mmap.ACCESS_READ))
     begin = _VOCABULARY.search(data)
     if begin is not None:
