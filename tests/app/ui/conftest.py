@@ -22,7 +22,7 @@ PATIENCE_MS = 60_000
 
 
 class User:
-    """Works the window as a person does, and sees what it shows."""
+    """A user who operates the window and sees what it shows."""
 
     def __init__(self, application: Application, bot: QtBot) -> None:
         self.application = application
@@ -31,7 +31,7 @@ class User:
         self.bot = bot
 
     def ask(self, text: str) -> Message:
-        """Type a question, press Enter, wait for the end of the answer."""
+        """Type a question, press Enter and wait until the answer has ended."""
         self.type(text)
         self.bot.keyClick(self.window.composer.text, Qt.Key.Key_Return)
         return self.answer()
@@ -41,7 +41,7 @@ class User:
         self.bot.keyClicks(self.window.composer.text, text)
 
     def answer(self) -> Message:
-        """Wait until the visible answer has ended and is on the page."""
+        """Wait until the visible answer has ended and is shown on the page."""
         self.bot.waitUntil(lambda: self.controller.shown.streaming_message is None, timeout=PATIENCE_MS)
         answer = self.controller.shown.path[-1]
         self.bot.waitUntil(lambda: self.view(answer.id).text.content == answer.text, timeout=PATIENCE_MS)
@@ -59,7 +59,7 @@ class User:
         self.bot.keyClicks(text, key)
 
     def button(self, within: QWidget, label: str) -> QWidget:
-        """The button that reads `label`, or is so called by a screen reader."""
+        """Return the button with this text or accessible name."""
         from PySide6.QtWidgets import QAbstractButton
 
         found = [b for b in within.findChildren(QAbstractButton) if label in {b.text(), b.accessibleName()}]
@@ -73,7 +73,7 @@ class User:
 
 @pytest.fixture
 def transcript(desk: Desk) -> Iterator[Transcript]:
-    """A page without a window, before a worker that says what a test lets it."""
+    """A page without a window, with a worker controlled by the test."""
     transcript = Transcript(desk.controller, theme("light"))
     transcript.resize(700, 500)
     transcript.show()
@@ -85,7 +85,7 @@ def transcript(desk: Desk) -> Iterator[Transcript]:
 
 @pytest.fixture(scope="module")
 def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    """Bough with its guide model loaded."""
+    """Bough with the guide model loaded."""
     qapp.setStyle("Fusion")
     application = Application(Places.under(Path(tmp_path_factory.mktemp("data"))))
     application.window.show()
@@ -98,11 +98,11 @@ def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def user(application: Application, qtbot: QtBot) -> User:
-    """Somebody in front of an empty page; answers are greedy, so that they can be foreseen."""
+    """A user in front of an empty page. Answers are greedy, so that they are predictable."""
     user = User(application, qtbot)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.resize(1100, 760)
-    # Only a window in front is told of its focus.
+    # Only the active window receives focus events.
     application.window.activateWindow()
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)

@@ -1,4 +1,4 @@
-"""What a screen reader and a keyboard find: every control has a name, text is not cut off, focus reaches all."""
+"""Screen readers and the keyboard: every control has a name, no text is cut off, and the focus reaches everything."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_control_has_a_name(user: User) -> None:
     user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Escape)
 
 
-def test_a_message_is_read_with_its_role_and_version(user: User) -> None:
+def test_a_message_is_announced_with_its_role_and_version(user: User) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
     second = user.answer()
@@ -47,7 +47,7 @@ def test_a_message_is_read_with_its_role_and_version(user: User) -> None:
     assert second.text.split()[0] in user.view(second.id).text.toPlainText()
 
 
-def test_no_label_and_no_button_is_cut_off(user: User) -> None:
+def test_no_label_or_button_is_cut_off(user: User) -> None:
     user.ask("How do I fork a message?")
     for width in (1280, 820, 560):
         user.window.resize(width, 700)
@@ -61,7 +61,7 @@ def test_no_label_and_no_button_is_cut_off(user: User) -> None:
                 assert widget.height() >= widget.heightForWidth(widget.width()) - 1, (width, text)
 
 
-def test_tab_reaches_composer_sidebar_and_the_actions_of_a_message(user: User) -> None:
+def test_tab_reaches_the_composer_the_sidebar_and_the_actions_of_a_message(user: User) -> None:
     user.ask("What is a branch?")
     user.window.composer.text.setFocus()
     reached: set[QWidget] = set()
@@ -89,13 +89,13 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
         user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Tab)
         focus = user.window.focusWidget()
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
-    # There is no later version to go to.
+    # The button for the next version is disabled: there is none.
     assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "More actions", "message"]
     assert user.window.focusWidget() is user.view(user.controller.shown.path[3].id).text
 
 
 def _walked(user: User) -> list[int]:
-    """The messages that Tab comes to, from the first one down, until it leaves them."""
+    """Return the messages that Tab reaches, starting at the first one, until the focus leaves them."""
     transcript = user.window.transcript
     assert transcript.focus(_said(user)[0])
     walked: list[int] = []
@@ -113,7 +113,7 @@ def _said(user: User) -> list[int]:
     return [message.id for message in user.controller.shown.path if message.role != "system"]
 
 
-def test_tab_goes_through_the_messages_from_top_to_bottom_whatever_branch_is_shown(user: User) -> None:
+def test_tab_visits_the_messages_from_top_to_bottom_on_any_branch(user: User) -> None:
     for _ in range(3):
         user.ask("What is a branch?")
     assert _walked(user) == _said(user)
@@ -129,7 +129,7 @@ def test_tab_goes_through_the_messages_from_top_to_bottom_whatever_branch_is_sho
     assert _walked(user) == _said(user)
 
 
-def test_tab_goes_through_a_long_conversation_from_top_to_bottom(user: User) -> None:
+def test_tab_visits_a_long_conversation_from_top_to_bottom(user: User) -> None:
     store = user.application.store
     conversation, message = store.create_conversation("Long", "", "Question 0")
     for number in range(60):

@@ -1,4 +1,4 @@
-"""Every action: reached by menu, key, palette and mouse alike, and by another key where somebody wants one."""
+"""Actions: each works by menu, key, palette and mouse, and its key can be changed."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import PATIENCE_MS, User
 
 Way = Literal["menu", "key", "palette", "mouse"]
-_LEAST_PX = 28
+_MIN_PX = 28
 
 
 def _by_menu(user: User, name: str) -> None:
-    """Open the menu that has it, and choose it there."""
+    """Open the menu that contains the action and click it there."""
     action = user.window.action(name)
     menu = next(
         menu
@@ -75,7 +75,7 @@ def _do(user: User, way: Way, name: str, button: Callable[[], QWidget]) -> None:
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
-def test_an_answer_is_asked_for_anew(user: User, way: Way) -> None:
+def test_an_answer_is_regenerated(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     user.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     _do(user, way, "regenerate", lambda: user.button(user.view(answer.id), "Regenerate"))
@@ -84,7 +84,7 @@ def test_an_answer_is_asked_for_anew(user: User, way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", ["menu", "key", "palette", "mouse"])
-def test_a_new_conversation_is_begun(user: User, way: Way) -> None:
+def test_a_new_conversation_is_started(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     _do(user, way, "new", lambda: user.window.sidebar.new_button)
     assert user.controller.shown.conversation is None
@@ -100,7 +100,7 @@ def test_settings_are_opened(user: User, way: Way) -> None:
     user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
 
 
-def test_every_action_has_a_key_of_its_own_that_its_menu_shows() -> None:
+def test_every_action_has_its_own_key() -> None:
     keyless = [entry.name for entry in all_entries() if not entry.key and not entry.letter]
     assert keyless == []
     keys = Counter(QKeySequence(entry.key).toString() for entry in all_entries() if entry.key)
@@ -116,7 +116,7 @@ def _settings(user: User) -> SettingsWindow:
     return opened[0]
 
 
-def test_an_action_works_by_another_key_until_it_gets_its_own_back(user: User) -> None:
+def test_a_key_can_be_changed_removed_and_reset(user: User) -> None:
     keys = _settings(user).keys
     try:
         keys.select("sidebar")
@@ -124,7 +124,7 @@ def test_an_action_works_by_another_key_until_it_gets_its_own_back(user: User) -
         keys.field.editingFinished.emit()
         assert user.window.action("sidebar").shortcut() == QKeySequence("Ctrl+Alt+S")
         assert user.controller.program.settings.keys == {"sidebar": "Ctrl+Alt+S"}
-        # What belongs to another one, or is typed, is not taken.
+        # A key that another action has, or that types or edits text, is refused.
         for taken, why in (
             *(("Ctrl+N", "New conversation"), ("A", "typed"), ("Alt+F", "“File”")),
             *((key, "text is written") for key in ("Ctrl+C", "Ctrl+Left", "Ctrl+Backspace", "Ctrl+Shift+Home")),
@@ -143,7 +143,7 @@ def test_an_action_works_by_another_key_until_it_gets_its_own_back(user: User) -
         _settings(user).close()
 
 
-def test_settings_hold_at_once(user: User) -> None:
+def test_settings_take_effect_at_once(user: User) -> None:
     settings = _settings(user)
     general, program = settings.general, user.controller.program
     try:
@@ -163,7 +163,7 @@ _CONTROLS = (QAbstractButton, QAbstractSpinBox, QLineEdit, QTextEdit, QAbstractI
 
 
 def _faults(root: QWidget) -> list[str]:
-    """What is wrong with what can be seen: no name, no way there by Tab, too small for a finger."""
+    """Return what is wrong with the visible controls: no name, not reachable by Tab, too small to click."""
     faults: list[str] = []
     for control in root.findChildren(QWidget):
         is_part = isinstance(control.parent(), QAbstractSpinBox) or control.objectName().startswith("qt_")
@@ -175,7 +175,7 @@ def _faults(root: QWidget) -> list[str]:
         if not name:
             faults.append(f"{what}: no name")
         if isinstance(control, QAbstractButton):
-            if min(control.width(), control.height()) < _LEAST_PX:
+            if min(control.width(), control.height()) < _MIN_PX:
                 faults.append(f"{what}: {control.width()} × {control.height()}")
             if control.focusPolicy() == Qt.FocusPolicy.NoFocus:
                 faults.append(f"{what}: no focus")
@@ -184,7 +184,7 @@ def _faults(root: QWidget) -> list[str]:
     return faults
 
 
-def test_every_control_of_every_page_of_the_settings_can_be_found_reached_and_hit(user: User) -> None:
+def test_controls_on_every_settings_page_have_names_take_the_focus_and_are_large_enough(user: User) -> None:
     settings = _settings(user)
     for row in range(settings.list.count()):
         settings.list.setCurrentRow(row)
@@ -193,7 +193,7 @@ def test_every_control_of_every_page_of_the_settings_can_be_found_reached_and_hi
 
 
 @pytest.mark.parametrize("name", ["trash", "backups"])
-def test_every_control_of_a_sheet_can_be_found_reached_and_hit(user: User, name: str) -> None:
+def test_controls_of_a_sheet_have_names_take_the_focus_and_are_large_enough(user: User, name: str) -> None:
     user.window.action(name).trigger()
     sheets = [one for one in user.window.findChildren(QDialog) if one.isVisible()]
     assert len(sheets) == 1
@@ -201,7 +201,7 @@ def test_every_control_of_a_sheet_can_be_found_reached_and_hit(user: User, name:
     sheets[0].close()
 
 
-def test_every_control_of_the_window_can_be_found_reached_and_hit(user: User) -> None:
+def test_controls_of_the_window_have_names_take_the_focus_and_are_large_enough(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.press(answer.id, "r")
     user.answer()
@@ -209,7 +209,7 @@ def test_every_control_of_the_window_can_be_found_reached_and_hit(user: User) ->
 
 
 @pytest.mark.parametrize("action", ["name", "folder"])
-def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(user: User, action: str) -> None:
+def test_the_field_for_a_name_is_wide_enough_for_a_name(user: User, action: str) -> None:
     answer = user.ask("What is a branch?")
     conversation = user.controller.shown.conversation
     assert conversation is not None
@@ -237,7 +237,7 @@ def test_a_name_is_asked_for_in_a_field_as_wide_as_names_are(user: User, action:
     assert before == {"name": "", "folder": "Plants"}[action]
 
 
-def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(user: User) -> None:
+def test_the_edit_menu_works_on_the_focused_field_as_the_keys_do(user: User) -> None:
     answer = user.ask("What is a branch?")
     window, field = user.window, user.window.composer.text
     field.setFocus()
@@ -249,9 +249,9 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(user: Us
     for name in ("paste", "paste", "select_all", "copy_text"):
         window.action(name).trigger()
     assert field.content == QGuiApplication.clipboard().text() == "some words" * 2
-    # None of them takes a key away from the fields.
+    # The entries have no shortcuts of their own, which would take the keys away from the fields.
     assert all(window.action(name).shortcut().isEmpty() for name in ("cut", "copy_text", "paste", "select_all"))
-    # A message is read; without a selection the whole of it is copied, as by Ctrl+C.
+    # A message is read-only. Without a selection all of it is copied, as by Ctrl+C.
     user.view(answer.id).text.setFocus()
     assert not window.action("cut").isEnabled()
     assert not window.action("paste").isEnabled()
@@ -263,7 +263,7 @@ def test_the_edit_menu_works_in_the_field_with_the_focus_as_the_keys_do(user: Us
     field.clear()
 
 
-def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_its_own(user: User) -> None:
+def test_a_message_opens_its_menu_at_the_pointer_and_a_selection_opens_its_own(user: User) -> None:
     answer = user.ask("What is a branch?")
     view = user.view(answer.id)
     text, menu = view.text, user.window.menus.menu("Message")
@@ -294,7 +294,7 @@ def test_a_message_has_its_menu_at_the_pointer_and_what_is_selected_in_it_has_it
     own.close()
 
 
-def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(user: User) -> None:
+def test_the_edit_menu_offers_cut_and_copy_only_where_they_apply(user: User) -> None:
     answer = user.ask("What is a branch?")
     window, field = user.window, user.window.composer.text
     window.action("find").trigger()
@@ -317,10 +317,10 @@ def test_the_edit_menu_offers_cut_and_copy_where_there_is_something_selected(use
         one.selectAll()
         assert offered(one) == ["cut", "copy_text", "paste", "select_all"]
         one.clear()
-    # Of a message the whole is copied where nothing is selected.
+    # Without a selection the whole message is copied.
     assert offered(text) == ["copy_text", "select_all"]
     assert offered(window.sidebar.list) == []
-    # With the menu closed they work by a key of one's own, whatever was selected when it was open.
+    # Once the menu is closed, its actions can be triggered again by a user's own key, whatever was selected before.
     user.bot.keyClicks(field, "more")
     assert offered(field) == ["paste", "select_all"]
     field.selectAll()

@@ -1,4 +1,4 @@
-"""What is said below an answer: as much as is recorded, and no more."""
+"""The line below an answer: it shows what is recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.model.message import Figures, HookTold, Message, Record, State
 from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
 
 
-def test_what_is_recorded_is_said_in_one_line() -> None:
+def test_recorded_figures_are_shown_in_one_line() -> None:
     record = Record(
         figures=Figures(
             prompt_tokens=1_812,
@@ -31,12 +31,12 @@ def test_what_is_recorded_is_said_in_one_line() -> None:
 
 
 @pytest.mark.parametrize(("stop", "told"), [("###", "###"), ("\n\nQ:", r"\n\nQ:"), ("-" * 30, "-" * 24 + "…")])
-def test_the_stop_string_at_which_it_ended_is_said(stop: str, told: str) -> None:
+def test_the_stop_string_that_ended_the_answer_is_shown(stop: str, told: str) -> None:
     record = Record(figures=Figures(prompt_tokens=5), reason="stop", stop=stop)
     assert statistics(record) == f"5 tokens, 0 kept · ended before “{told}”"
 
 
-def test_what_the_figures_mean_is_said_in_sentences() -> None:
+def test_figures_are_explained_in_sentences() -> None:
     figures = Figures(
         prompt_tokens=1_812,
         kept_tokens=1_798,
@@ -67,7 +67,7 @@ def test_what_the_figures_mean_is_said_in_sentences() -> None:
         ("stopped", "The worker ended.", "The worker ended.", "warning"),
     ],
 )
-def test_how_an_answer_ended_is_said_where_it_is(state: State, error: str | None, begins: str, kind: str) -> None:
+def test_an_unusual_ending_is_shown(state: State, error: str | None, begins: str, kind: str) -> None:
     message = Message(id=1, parent_id=0, role="assistant", text="a", state=state, record=Record(error=error))
     words, found = ending(message)
     assert words.startswith(begins)
@@ -76,11 +76,11 @@ def test_how_an_answer_ended_is_said_where_it_is(state: State, error: str | None
 
 
 @pytest.mark.parametrize(("number", "words"), [(1, "the oldest message"), (1_200, "the 1,200 oldest messages")])
-def test_messages_that_the_model_did_not_see_are_counted(number: int, words: str) -> None:
+def test_messages_left_out_of_the_prompt_are_counted(number: int, words: str) -> None:
     record = Record(figures=Figures(left_out_messages=number))
     assert words in ending(Message(id=1, parent_id=0, role="assistant", text="a", record=record))[0]
 
 
-def test_an_answer_without_a_word_says_that_it_is_empty() -> None:
+def test_an_answer_without_text_is_shown_as_empty() -> None:
     empty = Message(id=1, parent_id=0, role="assistant", text="")
     assert ending(empty) == ("(empty)", "quiet")

@@ -1,4 +1,4 @@
-"""A button whose words get fewer: what it shows at which width, and that this changes nothing of what it asks for."""
+"""A button with shorter and longer texts: it shows the longest that fits, and its size hint stays the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDINGS = ("Sampling: Precise and more", "Precise and more", "Precise")
 
 
 @pytest.mark.parametrize("is_modest", [True, False])
-def test_the_longest_wording_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool) -> None:
+def test_the_longest_text_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool) -> None:
     row = QWidget()
     qtbot.addWidget(row)
     layout = QHBoxLayout(row)
@@ -35,6 +35,6 @@ def test_the_longest_wording_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool
     row.resize(700, 60)
     layout.activate()
     assert button.text() == seen[0]
-    # What is said anew is there at once.
+    # New texts are shown at once.
     button.show_texts("Other words & signs", "Other")
     assert button.text() == "Other words && signs"

@@ -1,4 +1,4 @@
-"""The page waits for the rest of what a person reads as one character, and never for anything else."""
+"""Streamed text: an unfinished grapheme cluster is held back until it is complete, and nothing else is."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FLAG = "🇩🇪"
         ("क्\u200d", ""),
     ],
 )
-def test_what_is_certainly_unfinished_waits(qapp: QApplication, text: str, shown: str) -> None:
+def test_an_unfinished_cluster_is_held_back(qapp: QApplication, text: str, shown: str) -> None:
     assert split_open_cluster(text) == (shown, text[len(shown) :])
 
 
@@ -45,7 +45,7 @@ def _view(qtbot: QtBot) -> MessageView:
     return view
 
 
-def test_a_family_appears_as_a_whole(qtbot: QtBot) -> None:
+def test_a_family_emoji_appears_as_a_whole(qtbot: QtBot) -> None:
     view = _view(qtbot)
     seen: list[str] = []
     for character in f"Look: {_FAMILY}!":
@@ -57,7 +57,7 @@ def test_a_family_appears_as_a_whole(qtbot: QtBot) -> None:
     assert seen[-1] == f"Look: {_FAMILY}!"
 
 
-def test_what_waits_is_shown_when_the_answer_ends(qtbot: QtBot) -> None:
+def test_held_back_text_is_shown_when_the_answer_ends(qtbot: QtBot) -> None:
     view = _view(qtbot)
     text = f"Half a flag: {_FLAG[0]}"
     view.append_text(text)
@@ -68,7 +68,7 @@ def test_what_waits_is_shown_when_the_answer_ends(qtbot: QtBot) -> None:
     assert view.text.content == text
 
 
-def test_a_mark_joins_the_letter_that_is_shown_already(qtbot: QtBot) -> None:
+def test_a_combining_mark_joins_a_letter_that_is_already_shown(qtbot: QtBot) -> None:
     view = _view(qtbot)
     for piece in ("cafe", "\u0301", "!"):
         view.append_text(piece)

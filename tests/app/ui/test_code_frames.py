@@ -1,4 +1,4 @@
-"""Code in a message: its frame, its colours, Copy, and lines that are too long."""
+"""Code blocks in a message: frame, highlighting, Copy, and lines that are too long."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _document() -> MarkdownDocument:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_code_that_streams_in_looks_like_the_whole(qapp: QApplication, qtbot: QtBot, seed: int) -> None:
+def test_streamed_code_looks_like_code_set_as_a_whole(qapp: QApplication, qtbot: QtBot, seed: int) -> None:
     assert qapp is not None
     rng = random.Random(seed)
     lines = ("x = 1", "", "``", "    ```` deeper", "'''open", "# 東京 😀", "```", "~~~", "\ttabbed", "text", "````")
@@ -54,7 +54,7 @@ def test_code_that_streams_in_looks_like_the_whole(qapp: QApplication, qtbot: Qt
 
 
 @pytest.mark.parametrize("num_lines", [6, 30, 45, 60])
-def test_a_comment_that_ends_late_colours_all_that_it_holds(qapp: QApplication, qtbot: QtBot, num_lines: int) -> None:
+def test_the_end_of_a_comment_recolours_all_of_it(qapp: QApplication, qtbot: QtBot, num_lines: int) -> None:
     assert qapp is not None
     source = "```c\n/* begun\n" + "int value = 1;\nreturn value;\n" * num_lines + "*/\nint x;\n```\nafter"
     grown, whole = _document(), _document()
@@ -66,7 +66,7 @@ def test_a_comment_that_ends_late_colours_all_that_it_holds(qapp: QApplication, 
     assert look_of(grown.document) == look_of(whole.document)
 
 
-def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: QtBot) -> None:
+def test_long_code_is_highlighted_in_steps_with_the_same_result(qapp: QApplication, qtbot: QtBot) -> None:
     assert qapp is not None
     grown, whole = _document(), _document()
     source = f"```python\n{_LONG}```\n\nafter"
@@ -79,7 +79,7 @@ def test_long_code_gets_the_same_colours_by_and_by(qapp: QApplication, qtbot: Qt
     assert len({run[5] for block in look_of(whole.document) for run in block[6]}) >= 4  # pyright: ignore[reportGeneralTypeIssues]
 
 
-def test_a_message_that_goes_while_its_code_is_coloured_takes_the_work_with_it(
+def test_a_message_that_is_deleted_while_its_code_is_highlighted_stops_the_work(
     qapp: QApplication, qtbot: QtBot
 ) -> None:
     assert qapp is not None
@@ -96,11 +96,11 @@ def test_a_message_that_goes_while_its_code_is_coloured_takes_the_work_with_it(
     qtbot.waitUntil(lambda: is_highlighted(other), timeout=_PATIENCE_MS)
 
 
-def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:
+def test_only_the_end_of_growing_code_is_written_again(qapp: QApplication) -> None:
     assert qapp is not None
     document = _document()
     document.set_source(f"```python\n{_LONG}last = ")
-    document.document.documentLayout()  # without one nothing is announced
+    document.document.documentLayout()  # Without a layout the document does not emit contentsChange.
     num_chars = document.document.characterCount()
     changed: list[int] = []
 
@@ -116,7 +116,7 @@ def test_a_growing_code_writes_only_its_end_again(qapp: QApplication) -> None:
     assert min(changed) >= num_chars - len("last = ")
 
 
-def test_copy_gives_the_code_as_it_was_written_and_says_so(text: MessageText, qtbot: QtBot) -> None:
+def test_copy_copies_the_code_unchanged_and_confirms_it(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("```python\na = 1\n\n\tb = 2\n```\n\n```\nother\n```")
     (first, second) = (frame.button for frame in text.frames.code)
     assert first.accessibleName() == "Copy code in python"
@@ -129,7 +129,7 @@ def test_copy_gives_the_code_as_it_was_written_and_says_so(text: MessageText, qt
     assert QGuiApplication.clipboard().text() == "other"
 
 
-def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: MessageText, qtbot: QtBot) -> None:
+def test_long_code_lines_scroll_inside_their_frame_only(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("words " * 60 + "\n\n```\n" + "x = 1; " * 60 + "\nshort\n```\n\nafter")
     (frame,) = text.frames.code
     assert text.document().find("after").block().layout().lineCount() == 1
@@ -143,14 +143,14 @@ def test_long_lines_of_code_scroll_in_their_frame_and_nothing_else_does(text: Me
     text.grab()
     line = cursor.block().layout().lineAt(0)
     assert line.x() == cursor.blockFormat().leftMargin() - frame.bar.value()
-    # What is pointed at is what is seen there.
+    # A point in the frame maps to the text that is visible there.
     at_left = text.cursorForPosition(QPoint(frame.inner.left(), frame.inner.top() + 4))
     assert 8 <= at_left.positionInBlock() <= 14
     text.resize(4500, text.height())
     qtbot.waitUntil(lambda: frame.bar is None, timeout=_PATIENCE_MS)
 
 
-def test_what_is_found_far_in_a_line_is_brought_into_its_frame(text: MessageText) -> None:
+def test_a_match_far_to_the_right_is_scrolled_into_view(text: MessageText) -> None:
     text.set_text("```\n" + "x = 1; " * 60 + "found\n```")
     (frame,) = text.frames.code
     text.setTextCursor(text.document().find("found"))
@@ -162,7 +162,7 @@ def test_what_is_found_far_in_a_line_is_brought_into_its_frame(text: MessageText
     assert frame.bar.value() == 0
 
 
-def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> None:
+def test_a_frame_at_the_beginning_of_a_message_is_inside_the_message(text: MessageText) -> None:
     text.set_text("```\ncode\n```")
     (frame,) = text.frames.code
     assert frame.rect.top() >= 0
@@ -170,7 +170,7 @@ def test_a_frame_that_begins_a_message_has_its_head_in_it(text: MessageText) -> 
     assert text.height() - frame.rect.bottom() <= 4
 
 
-def test_a_line_of_code_without_end_is_laid_out_as_one_line(text: MessageText) -> None:
+def test_an_extremely_long_line_of_code_is_laid_out_as_one_line(text: MessageText) -> None:
     text.set_text("```\n" + "x" * 150_000 + "\n```")
     (frame,) = text.frames.code
     assert frame.bar is not None

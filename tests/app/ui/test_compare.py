@@ -1,4 +1,4 @@
-"""Two texts beside each other: what differs is marked by more than colour, walked by keys, and both scroll together."""
+"""Two texts side by side: marked differences, keys that step through them, and scrolling in both panes together."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def compared(qapp: QApplication, qtbot: QtBot) -> Iterator[CompareWindow]:
 
 
 def _marked(pane: QTextEdit) -> tuple[str, str]:
-    """What of a pane is struck out, and what is underlined."""
+    """Return the text of a pane that is struck out, and the text that is underlined."""
     struck = underlined = ""
     block = pane.document().begin()
     while block.isValid():
@@ -45,7 +45,7 @@ def _marked(pane: QTextEdit) -> tuple[str, str]:
     return struck, underlined
 
 
-def test_both_texts_are_there_whole_and_marked_by_lines_as_by_colours(compared: CompareWindow):
+def test_both_texts_are_complete_and_differences_are_struck_out_or_underlined(compared: CompareWindow):
     panes = compared.panes
     assert panes.left.toPlainText() == _LEFT.replace("\r\n", "\n")
     assert panes.right.toPlainText() == _RIGHT
@@ -59,7 +59,7 @@ def test_both_texts_are_there_whole_and_marked_by_lines_as_by_colours(compared: 
     assert "New." in underlined
 
 
-def test_keys_and_buttons_walk_the_differences_and_come_round(compared: CompareWindow, qtbot: QtBot):
+def test_keys_and_buttons_step_through_the_differences_and_wrap_around(compared: CompareWindow, qtbot: QtBot):
     panes = compared.panes
     found = differences(panes.left.toPlainText(), panes.right.toPlainText())
     count = panes.num_differences
@@ -81,10 +81,10 @@ def test_keys_and_buttons_walk_the_differences_and_come_round(compared: CompareW
     assert panes.current == count - 1
 
 
-def test_what_is_level_in_one_pane_is_level_in_the_other(compared: CompareWindow, qtbot: QtBot):
+def test_equal_lines_are_level_in_both_panes(compared: CompareWindow, qtbot: QtBot):
     panes = compared.panes
     for pane in (panes.left, panes.right):
-        # Qt lays long texts out a piece at a time.
+        # Qt lays out long texts in steps.
         all_lines = pane.document().blockCount() * pane.cursorRect().height()
         qtbot.waitUntil(
             lambda pane=pane, all_lines=all_lines: pane.document().size().height() > all_lines, timeout=_PATIENCE_MS
@@ -102,7 +102,7 @@ def test_what_is_level_in_one_pane_is_level_in_the_other(compared: CompareWindow
         assert other.verticalScrollBar().value() == 0
 
 
-def test_another_version_can_be_chosen_and_the_same_one_differs_in_nothing(compared: CompareWindow, qtbot: QtBot):
+def test_another_version_can_be_chosen_and_equal_texts_show_no_differences(compared: CompareWindow, qtbot: QtBot):
     compared.right_choice.setFocus()
     qtbot.keyClick(compared.right_choice, Qt.Key.Key_Down)
     compared.right_choice.activated.emit(compared.right_choice.currentIndex())

@@ -1,4 +1,4 @@
-"""What a person sets before asking, in the real window with the real worker: by keyboard, and as it is seen."""
+"""The composer and its panels, in the real window with the real worker."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ P = TypeVar("P", bound=Popover)
 
 @pytest.fixture(autouse=True)
 def _as_it_was(user: User) -> None:
-    """Nothing lies ready on the empty page."""
+    """Start with nothing prepared on the empty page."""
     user.controller.preparation.ask_as_others_do()
     user.controller.preparation.put_back(Unsent())
     user.controller.program.set_presets(())
 
 
 def _opened(user: User, action: str, kind: type[P]) -> P:
-    """Call an action as its key does; return what it opened."""
+    """Trigger an action as its key does and return what it opened."""
     user.window.action(action).trigger()
     popover = QApplication.activePopupWidget()
     assert isinstance(popover, kind)
@@ -59,10 +59,10 @@ def _press(user: User, widget: QWidget, *keys: Qt.Key) -> None:
         user.bot.keyClick(widget, key)
 
 
-# --- what is written -----------------------------------------------------------------------------------------
+# --- the draft -----------------------------------------------------------------------------------------------
 
 
-def test_what_is_half_written_waits_in_its_conversation(user: User) -> None:
+def test_unsent_text_is_kept_with_its_conversation(user: User) -> None:
     user.type("on the empty page")
     user.controller.shown.open_conversation(_conversation(user, "What is a branch?"))
     assert user.window.composer.text.content == ""
@@ -78,7 +78,7 @@ def _conversation(user: User, question: str) -> int:
     return conversation.id
 
 
-def test_up_walks_through_what_was_asked_and_escape_returns(user: User) -> None:
+def test_up_steps_back_through_earlier_questions_and_escape_returns(user: User) -> None:
     field = user.window.composer.text
     conversation, first = user.application.store.create_conversation("c", "", "one\ntwo")
     user.application.store.add(conversation.id, first.id, "user", "three")
@@ -90,7 +90,7 @@ def test_up_walks_through_what_was_asked_and_escape_returns(user: User) -> None:
     assert field.content == "three"
     _press(user, field, Qt.Key.Key_Up)
     assert field.content == "one\ntwo"
-    # A line of what was brought comes before what was asked before it.
+    # Up moves to the first line of the recalled text before it recalls an earlier question.
     _press(user, field, Qt.Key.Key_Up)
     assert field.textCursor().blockNumber() == 0
     _press(user, field, Qt.Key.Key_Up)
@@ -114,7 +114,7 @@ def test_up_walks_through_what_was_asked_and_escape_returns(user: User) -> None:
 # --- files ---------------------------------------------------------------------------------------------------
 
 
-def test_a_file_goes_with_the_message_and_its_size_is_told(user: User, tmp_path: Path) -> None:
+def test_a_file_is_sent_with_the_message_and_its_size_is_shown(user: User, tmp_path: Path) -> None:
     file = tmp_path / "notes.py"
     file.write_text("x = 1\n")
     data = QMimeData()
@@ -123,7 +123,7 @@ def test_a_file_goes_with_the_message_and_its_size_is_told(user: User, tmp_path:
     composer = user.window.composer
     user.type("What is a branch?")
     composer.text.paste()
-    # Of what Python has put there Qt lets go after Python has ended.
+    # Qt releases the clipboard's data only after Python has ended.
     QGuiApplication.clipboard().clear()
     user.bot.waitUntil(lambda: "token" in _chips(user), timeout=PATIENCE_MS)
     assert _chips(user).startswith("notes.py · ")
@@ -138,7 +138,7 @@ def _chips(user: User) -> str:
     return " ".join(label.text() for label in labels if label.isVisible())
 
 
-def test_sizes_are_told_of_all_files_be_one_of_them_empty(user: User, tmp_path: Path) -> None:
+def test_every_file_shows_its_size_even_an_empty_one(user: User, tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("empty.txt", "one.txt", "wide.txt")]
     for file, data in zip(files, (b"", b"x = 1", "x = 1".encode("utf-16")), strict=True):
         file.write_bytes(data)
@@ -150,7 +150,7 @@ def test_sizes_are_told_of_all_files_be_one_of_them_empty(user: User, tmp_path: 
         _press(user, composer.attachments.buttons[0], Qt.Key.Key_Delete)
 
 
-def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(user: User, tmp_path: Path) -> None:
+def test_a_picture_is_refused_and_a_file_is_removed_by_its_key(user: User, tmp_path: Path) -> None:
     picture, text = tmp_path / "a.png", tmp_path / "a.txt"
     picture.write_bytes(b"\x89PNG\x00")
     text.write_text("text")
@@ -165,9 +165,7 @@ def test_a_picture_is_refused_and_a_file_is_taken_away_by_its_key(user: User, tm
     assert not composer.send_button.isEnabled()
 
 
-def test_of_a_file_that_may_be_conversations_a_drop_on_the_composer_asks_what_is_meant(
-    user: User, tmp_path: Path
-) -> None:
+def test_a_dropped_file_that_may_contain_conversations_opens_a_menu(user: User, tmp_path: Path) -> None:
     file = tmp_path / "list.json"
     file.write_text("[]")
     data = QMimeData()
@@ -184,10 +182,10 @@ def test_of_a_file_that_may_be_conversations_a_drop_on_the_composer_asks_what_is
     assert len(composer.attachments.buttons) == 1
 
 
-# --- the form of the answer ----------------------------------------------------------------------------------
+# --- the answer format ---------------------------------------------------------------------------------------
 
 
-def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(user: User) -> None:
+def test_a_format_is_checked_while_it_is_typed_and_answers_match_it(user: User) -> None:
     composer = user.window.composer
     popover = _opened(user, "answer_format", FormatPopover)
     popover.kinds["regex"].click()
@@ -207,7 +205,7 @@ def test_a_form_is_looked_at_while_it_is_written_and_answers_keep_to_it(user: Us
     assert answer.record.constraint.value == "(yes|no)"
 
 
-def test_every_example_can_be_used(user: User) -> None:
+def test_every_example_is_valid(user: User) -> None:
     popover = _opened(user, "answer_format", FormatPopover)
     for kind, examples in EXAMPLES.items():
         popover.kinds[kind].click()
@@ -223,7 +221,7 @@ def test_every_example_can_be_used(user: User) -> None:
     popover.close()
 
 
-def test_an_answer_in_json_is_json(user: User) -> None:
+def test_an_answer_in_the_json_format_is_json(user: User) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     schema["additionalProperties"] = False
     user.controller.preparation.ask_so(
@@ -232,14 +230,14 @@ def test_an_answer_in_json_is_json(user: User) -> None:
     assert isinstance(json.loads(user.ask("What is a branch?").text)["ok"], bool)
 
 
-# --- the panel -----------------------------------------------------------------------------------------------
+# --- the sampling panel --------------------------------------------------------------------------------------
 
 
 def _can_be_switched(panel: SamplingPanel, hook: str) -> bool:
     return hook in panel.hooks.switches and panel.hooks.switches[hook].isVisible()
 
 
-def test_the_panel_is_worked_by_the_keyboard_alone(user: User) -> None:
+def test_the_panel_can_be_used_by_keyboard_alone(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     assert panel.focusWidget() is panel.temperature
     user.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
@@ -288,7 +286,7 @@ def test_penalties_are_set_in_the_panel_and_shown_again(user: User) -> None:
     panel.close()
 
 
-def test_hooks_have_an_order_and_options_and_look_at_the_answer(user: User) -> None:
+def test_hooks_have_an_order_and_options_and_change_the_answer(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     user.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     panel.hooks.switches["no repeats"].click()
@@ -338,13 +336,13 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(user: User) -> None:
     panel.close()
 
 
-def test_nobody_saves_over_a_preset_of_ours(user: User) -> None:
+def test_a_built_in_preset_cannot_be_overwritten(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     panel.presets.save_button.click()
     user.bot.keyClicks(panel.presets.name, " wild ")
     _press(user, panel.presets.name, Qt.Key.Key_Return)
     assert user.controller.program.settings.presets == ()
-    # Escape ends the naming, and the panel stays; once more, and it is gone.
+    # The first Escape closes the name field, the second one the panel.
     _press(user, panel.presets.name, Qt.Key.Key_Escape)
     assert panel.isVisible()
     assert panel.presets.list.hasFocus()
@@ -352,7 +350,7 @@ def test_nobody_saves_over_a_preset_of_ours(user: User) -> None:
     assert not panel.isVisible()
 
 
-def test_what_is_set_here_can_be_that_of_new_conversations(user: User) -> None:
+def test_settings_of_the_panel_can_become_the_default_of_new_conversations(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     panel.max_tokens.setValue(77)
     assert user.controller.program.settings.asking.sampling.max_tokens == 1024
@@ -364,10 +362,10 @@ def test_what_is_set_here_can_be_that_of_new_conversations(user: User) -> None:
     panel.close()
 
 
-# --- the system prompt, the meter ----------------------------------------------------------------------------
+# --- the system prompt and the gauge -------------------------------------------------------------------------
 
 
-def test_a_system_prompt_is_written_before_the_first_message(user: User) -> None:
+def test_a_system_prompt_can_be_written_before_the_first_message(user: User) -> None:
     popover = _opened(user, "system_prompt", SystemPromptPopover)
     user.bot.keyClicks(popover.editor, "Be brief.")
     user.bot.waitUntil(lambda: " read" in popover.cost.text(), timeout=PATIENCE_MS)
@@ -377,7 +375,7 @@ def test_a_system_prompt_is_written_before_the_first_message(user: User) -> None
     assert user.controller.preparation.unsent == Unsent()
 
 
-def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(user: User) -> None:
+def test_another_system_prompt_is_a_branch_whose_cost_is_shown_first(user: User) -> None:
     user.ask("What is a branch?")
     old = user.controller.shown.path[0]
     popover = _opened(user, "system_prompt", SystemPromptPopover)
@@ -392,7 +390,7 @@ def test_another_system_prompt_is_a_branch_whose_cost_is_said_first(user: User) 
     assert list(user.controller.shown.siblings(new.id)) == [old.id, new.id]
 
 
-def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(user: User) -> None:
+def test_editing_the_system_prompt_in_place_shows_the_cost_too(user: User) -> None:
     user.ask("What is a branch?")
     user.press(user.controller.shown.path[0].id, "e")
     editor = user.window.focusWidget()
@@ -403,7 +401,7 @@ def test_an_edit_of_the_system_prompt_in_its_place_says_its_cost_too(user: User)
     _press(user, editor, Qt.Key.Key_Escape)
 
 
-def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much(user: User) -> None:
+def test_the_gauge_follows_the_text_and_warns_when_it_is_too_long(user: User) -> None:
     gauge = user.window.composer.gauge
     user.bot.waitUntil(gauge.isVisible, timeout=PATIENCE_MS)
     before = gauge.text()
@@ -421,10 +419,10 @@ def test_the_meter_fills_as_one_types_and_says_what_happens_where_it_is_too_much
     user.bot.waitUntil(lambda: gauge.text() == before, timeout=PATIENCE_MS)
 
 
-# --- how it looks --------------------------------------------------------------------------------------------
+# --- layout --------------------------------------------------------------------------------------------------
 
 
-def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_likes(user: User) -> None:
+def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user: User) -> None:
     composer = user.window.composer
     user.controller.preparation.ask_so(
         Asking(
@@ -444,13 +442,13 @@ def test_long_words_on_a_button_are_cut_and_the_window_stays_as_narrow_as_one_li
     for width in (1100, 700, 520):
         user.window.resize(width, 700)
         user.bot.waitUntil(lambda width=width: user.window.width() == width and all_fits(), timeout=10_000)
-    # How much of it fits is the font's to say.
+    # How much of it fits depends on the font.
     assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.12… ▾", "T 0.1… ▾", "T 0.… ▾", "T 0… ▾"}
     user.window.resize(1100, 760)
 
 
 @pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
-def test_every_control_of_a_panel_has_a_name_and_room(user: User, action: str) -> None:
+def test_every_control_of_a_panel_has_a_name_and_enough_room(user: User, action: str) -> None:
     user.controller.preparation.ask_so(
         Asking(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
     )

@@ -1,4 +1,4 @@
-"""In and out of the window: export, import, drops, search, trash, backups, running again; with the real store."""
+"""Export, import, drops, search, trash, backups and replay in the window, with the real store."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ S = TypeVar("S", bound=QWidget)
 
 
 def _opened(user: User, kind: type[S], action: str = "") -> S:
-    """The window of a kind, opened by a menu's action."""
+    """Return the open window of this type, after triggering the action if one is given."""
     if action:
         user.window.action(action).trigger()
     found = [sheet for sheet in user.window.findChildren(kind) if sheet.isVisible()]
@@ -75,7 +75,7 @@ def _nothing_stays_open(user: User) -> Iterator[None]:
 # --- export ------------------------------------------------------------------------------------------------
 
 
-def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads_to_it(
+def test_the_visible_branch_is_exported_and_a_notice_leads_to_the_file(
     user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _planted(user, "u1-a1 | u2-a2")
@@ -99,7 +99,7 @@ def test_the_visible_branch_is_exported_by_ctrl_shift_e_enter_and_a_notice_leads
     assert [Path(url.toLocalFile()) for url in opened] == [tmp_path]
 
 
-def test_messages_that_are_selected_are_what_is_exported(user: User) -> None:
+def test_selected_messages_are_exported(user: User) -> None:
     planted = _planted(user, "u1-a1-u2-a2")
     user.window.transcript.focus(planted.ids["a1"])
     user.window.action("select_below").trigger()
@@ -109,7 +109,7 @@ def test_messages_that_are_selected_are_what_is_exported(user: User) -> None:
     assert "a2" not in sheet.preview.text.toPlainText()
 
 
-def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(user: User, tmp_path: Path) -> None:
+def test_every_choice_updates_the_preview_and_the_file_name(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1 | u2-a2")
     sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path)
@@ -132,7 +132,7 @@ def test_each_thing_that_is_chosen_changes_the_preview_and_the_name(user: User, 
     assert "replaced" in sheet.note.text()
 
 
-def test_an_export_that_fails_says_why_and_stays_open(user: User, tmp_path: Path) -> None:
+def test_a_failed_export_says_why_and_stays_open(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1")
     sheet = _opened(user, ExportWindow, "export")
     sheet.set_folder(tmp_path / "nowhere")
@@ -169,7 +169,7 @@ def _send(widget: QWidget, event: QDragEnterEvent | QDropEvent) -> None:
     QApplication.sendEvent(widget, event)
 
 
-def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_is_opened(
+def test_dropped_files_are_listed_then_imported_and_the_first_conversation_is_opened(
     user: User, tmp_path: Path
 ) -> None:
     page = user.window.dialogs.drop_page
@@ -195,7 +195,7 @@ def test_files_that_are_dropped_are_shown_first_then_imported_and_the_first_one_
     assert labels(user.controller.shown.path) == "q1-an answer"
 
 
-def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(user: User, tmp_path: Path) -> None:
+def test_files_that_cannot_be_imported_are_reported_and_nothing_is_written(user: User, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('[{"mapping": ')
     before = len(user.application.program.conversations.all)
@@ -208,7 +208,7 @@ def test_what_cannot_be_imported_is_said_before_and_nothing_is_written(user: Use
     assert len(user.application.program.conversations.all) == before
 
 
-def test_an_import_that_is_given_up_is_taken_back_and_can_be_begun_again(user: User, tmp_path: Path) -> None:
+def test_a_cancelled_import_is_undone_and_can_be_started_again(user: User, tmp_path: Path) -> None:
     before = len(user.application.program.conversations.all)
     sheet = user.window.dialogs.show_import([_chats(tmp_path / "many.jsonl", *map(str, range(6000)))])
     _wait(user, lambda: not sheet.is_working)
@@ -240,7 +240,7 @@ def _is_of(text: str) -> Callable[[object], bool]:
     return lambda found: getattr(found, "query", None) == text
 
 
-def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(user: User) -> None:
+def test_search_finds_text_on_any_branch_and_enter_opens_it(user: User) -> None:
     planted = _planted(user, "u1-a1 zebra-u3 | u2-a2 zebra")
     user.controller.shown.new_conversation()
     panel = _search(user, "a1 zeb")
@@ -253,7 +253,7 @@ def test_what_is_typed_is_found_on_any_branch_and_enter_goes_there(user: User) -
     assert user.window.transcript.focused_message_id == planted.ids["a1 zebra"]
 
 
-def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_was(user: User) -> None:
+def test_arrow_keys_walk_the_hits_and_escape_returns_to_the_previous_focus(user: User) -> None:
     _planted(user, "u1-a1 zebra | u2-a2 zebra")
     user.window.composer.text.setFocus()
     panel = _search(user, "zebra is:starred")
@@ -275,7 +275,7 @@ def test_the_arrow_keys_walk_through_the_hits_and_escape_goes_back_to_where_one_
     assert user.window.focusWidget() is user.window.composer.text
 
 
-def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(user: User) -> None:
+def test_a_filter_is_both_a_button_and_a_word_and_they_stay_in_sync(user: User) -> None:
     planted = _planted(user, "u1 giraffe-a1 giraffe")
     user.application.store.messages.star(planted.ids["a1 giraffe"])
     panel = _search(user, "giraffe")
@@ -301,7 +301,7 @@ def test_a_filter_is_a_button_and_a_word_and_either_shows_the_other(user: User) 
     assert not panel.chips.starred.isChecked()
 
 
-def test_an_empty_search_says_what_is_searched(user: User) -> None:
+def test_an_empty_search_explains_where_it_searches(user: User) -> None:
     user.window.action("search_all").trigger()
     panel = user.window.dialogs.search
     with user.bot.waitSignal(
@@ -322,7 +322,7 @@ def _answer(user: User, sheet: QWidget, label: str) -> None:
     _press(user, box, label)
 
 
-def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(user: User) -> None:
+def test_one_conversation_is_restored_from_the_trash_and_one_permanently_deleted(user: User) -> None:
     store, conversations = user.application.store, user.application.program.conversations
     kept, gone = _planted(user, "u1-a1"), _planted(user, "u2-a2")
     for planted in (kept, gone):
@@ -342,7 +342,7 @@ def test_one_of_the_trash_is_taken_back_and_one_deleted_for_good(user: User) -> 
     assert store.messages.shown_by(gone.conversation_id) == []
 
 
-def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(user: User) -> None:
+def test_a_pruned_branch_is_in_the_trash_and_returns_to_the_page(user: User) -> None:
     planted = _planted(user, "u1-a1-u2")
     user.controller.prune(planted.ids["u2"])
     assert labels(user.controller.shown.path) == "u1-a1"
@@ -353,7 +353,7 @@ def test_a_pruned_branch_lies_in_the_trash_and_comes_back_on_the_page(user: User
     assert labels(user.controller.shown.path) == "u1-a1-u2"
 
 
-def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(user: User, tmp_path: Path) -> None:
+def test_a_valid_backup_can_be_restored_after_a_confirmation(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1")
     upkeep = WatchedUpkeep(user.application.store.path, user.application.program.kept_files)
     try:
@@ -365,17 +365,17 @@ def test_a_sound_backup_can_be_put_back_and_that_is_asked_first(user: User, tmp_
     chosen = sheet.chosen
     assert chosen is not None
     _press(user, sheet, "Restore…")
-    # The window itself would close.
+    # A restore would close the window of this test.
     sheet.restore_requested.disconnect()
     with user.bot.waitSignal(sheet.restore_requested, timeout=PATIENCE_MS) as asked:
         _answer(user, sheet, "Restore")
     assert asked.args == [chosen.file]
 
 
-# --- running again -----------------------------------------------------------------------------------------
+# --- replay --------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_is_run_again_matches_and_says_so(user: User) -> None:
+def test_a_replayed_answer_matches_and_says_so(user: User) -> None:
     answer = user.ask("What is a branch?")
     sheet = _opened(user, ReplayWindow, "replay")
     _wait(user, lambda: sheet.close_button.text() == "Close")
@@ -385,7 +385,7 @@ def test_an_answer_that_is_run_again_matches_and_says_so(user: User) -> None:
     assert [message.id for message in user.controller.shown.path][-1] == answer.id
 
 
-def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(user: User) -> None:
+def test_an_answer_that_no_model_wrote_is_not_replayed_and_a_notice_says_why(user: User) -> None:
     _planted(user, "u1-a1")
     user.window.action("replay").trigger()
     assert user.window.banner.isVisible()
@@ -395,7 +395,7 @@ def test_an_answer_that_no_model_wrote_is_not_run_and_a_notice_says_why(user: Us
 # --- notes -------------------------------------------------------------------------------------------------
 
 
-def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(user: User) -> None:
+def test_the_content_of_an_imported_note_is_folded_at_first(user: User) -> None:
     store = user.application.store
     conversation, question = store.create_conversation("Notes", "", "Look at this")
     call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
@@ -415,7 +415,7 @@ def test_what_an_imported_note_holds_is_folded_until_it_is_asked_for(user: User)
     assert user.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
 
 
-# --- all of them -------------------------------------------------------------------------------------------
+# --- all dialogs ---------------------------------------------------------------------------------------------
 
 
 def test_every_control_has_a_name_and_no_text_is_cut_off(user: User, tmp_path: Path) -> None:
