@@ -1,4 +1,4 @@
-"""Models that the tests of the worker share."""
+"""Models that the worker's tests share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.models import write_scripted_model
 
 @pytest.fixture(scope="session")
 def endless_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that says "ababab…" until somebody stops it, or its context of a million tokens is full."""
+    """A model that writes "ababab…" until it is stopped or its context of a million tokens is full."""
     a, b = byte_level.encode("a").ids[0], byte_level.encode("b").ids[0]
     successor = dict.fromkeys(range(byte_level.get_vocab_size(with_added_tokens=True)), a) | {a: b, b: a}
     folder = tmp_path_factory.mktemp("models") / "endless"

@@ -1,4 +1,4 @@
-"""Whether two answers are the same within rounding: other shapes and other kernels differ in the last bits."""
+"""Comparison of answers within rounding: other shapes and kernels change the last bits of logits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from worker.requests.prompts import Prompts
 from worker.requests.request import Request, Ticket
 
 _NOISE = 2e-3
-"""In standard deviations of the logits: far more than rounding, far less than what a wrong position makes."""
+"""In standard deviations of the logits: far more than rounding, far less than the effect of a wrong position."""
 _NUM_DRAWS = 40
 
 
@@ -24,18 +24,18 @@ def request_of(model: LanguageModel, command: Generate) -> Request:
 def is_close(
     model: LanguageModel, command: Generate, one: Sequence[int], other: Sequence[int], choice: int = 0
 ) -> bool:
-    """Whether the first tokens that differ are such that another one is sampled where logits change a little.
+    """Return whether a small change of the logits explains the first tokens that differ.
 
-    Where one answer is the beginning of the other, that is the token after it.
+    If one answer is the beginning of the other, that is the token after it.
     """
-    place = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    position = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     request = request_of(model, command)
     sampler = request._samplers[choice]  # pyright: ignore[reportPrivateUsage]
-    sequence = request.sequence + list(one[:place])
+    sequence = request.sequence + list(one[:position])
     mask = None
     if command.constraint is not None:
         constraint = model.constraints.new(command.constraint)
-        assert constraint.consume(one[:place])
+        assert constraint.consume(one[:position])
         mask = mx.array(constraint.mask().tolist())
     logits = model.forward(mx.array([sequence]), model.new_layers())
     sampled: set[int] = set()
@@ -47,7 +47,7 @@ def is_close(
 
 
 def agree(model: LanguageModel, command: Generate, one: Sequence[Choice], other: Sequence[Choice]) -> bool:
-    """Whether all choices are equal, whatever their seeds, or differ from a token on that rounding decides."""
+    """Return whether all choices are equal except for seeds, or first differ at a token that rounding decides."""
     return len(one) == len(other) and all(
         first == replace(second, seed=first.seed) or is_close(model, command, first.token_ids, second.token_ids, choice)
         for choice, (first, second) in enumerate(zip(one, other, strict=True))

@@ -1,4 +1,4 @@
-"""Input that nobody should send: each is answered, says what is wrong, and the next request works."""
+"""Bad input: each command gets a reply that names the problem, and the next request works."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def loaded(shared_worker: StdioWorker, random_llama: Path) -> StdioWorker:
 
 @pytest.fixture
 def worker(loaded: StdioWorker) -> StdioWorker:
-    """A worker that must still answer when the test is over."""
+    """A worker that must still answer after the test."""
     return loaded
 
 
@@ -43,13 +43,13 @@ def refused(worker: StdioWorker, line: bytes, request_id: str | None) -> dict[st
     return event
 
 
-def test_ten_megabytes_of_nonsense_are_one_refusal(worker: StdioWorker):
+def test_ten_megabytes_of_nonsense_are_refused_once(worker: StdioWorker):
     assert refused(worker, b"x" * 10_000_000, None)["kind"] == "bad_request"
     assert refused(worker, b"[" * 10_000_000, None)["kind"] == "bad_request"
     assert refused(worker, b"\xff" * 10_000_000, None)["kind"] == "bad_request"
 
 
-def test_ten_megabytes_of_text_are_more_than_the_context_holds(worker: StdioWorker):
+def test_ten_megabytes_of_text_overflow_the_context(worker: StdioWorker):
     text = "Hello there, how are you? " * 400_000
     message = {"role": "user", "content": text}
     prompts: list[dict[str, Any]] = [
@@ -65,19 +65,19 @@ def test_ten_megabytes_of_text_are_more_than_the_context_holds(worker: StdioWork
         assert "4,096" in failed["message"]
 
 
-def test_more_messages_than_the_context_has_tokens_are_refused_unread(worker: StdioWorker):
+def test_more_messages_than_the_context_has_tokens_are_refused_without_rendering(worker: StdioWorker):
     failed = worker.result("generate", messages=[{"role": "user", "content": "Hi"}] * 100_000)
     assert failed["kind"] == "context_overflow"
     assert "at least 100,000 tokens" in failed["message"]
 
 
-def test_a_message_that_is_nested_deeply_is_refused_with_its_id(worker: StdioWorker):
+def test_a_deeply_nested_command_is_refused_with_its_id(worker: StdioWorker):
     deep = "[" * 50_000 + "]" * 50_000
     line = f'{{"type": "generate", "request_id": "deep", "text": "a", "template_options": {{"a": {deep}}}}}'
     assert refused(worker, line.encode(), "deep")["kind"] == "bad_request"
 
 
-def test_a_prompt_longer_than_the_context_is_refused_with_figures(worker: StdioWorker):
+def test_a_prompt_longer_than_the_context_is_refused_with_both_numbers(worker: StdioWorker):
     failed = worker.result("generate", token_ids=[5] * 4096)
     assert failed["kind"] == "context_overflow"
     assert re.findall(r"4,096", failed["message"]) == ["4,096"] * 2
@@ -86,7 +86,7 @@ def test_a_prompt_longer_than_the_context_is_refused_with_figures(worker: StdioW
     assert "5,010" in longer["message"]
 
 
-def test_an_answer_ends_where_the_context_does(worker: StdioWorker):
+def test_an_answer_ends_at_the_end_of_the_context(worker: StdioWorker):
     finished = worker.result("generate", token_ids=[5] * 4093, max_tokens=100)
     assert finished["choices"][0]["reason"] in {"length", "eos"}
     assert finished["usage"]["generated_tokens"] <= 3
@@ -107,7 +107,7 @@ def test_an_empty_prompt_is_refused(worker: StdioWorker, fields: dict[str, Any])
 
 
 @pytest.mark.parametrize("content", ["", "\x00", "\x00" * 100, "\u2028\ufeff\ufffe", "\r\n", "\U0010ffff", "e\u0301"])
-def test_odd_characters_are_text_like_any_other(worker: StdioWorker, content: str):
+def test_unusual_characters_are_ordinary_text(worker: StdioWorker, content: str):
     tokenized = worker.result("tokenize", messages=[{"role": "user", "content": content}])
     assert "".join(tokenized["pieces"]).count("<|im_start|>") == 2
     if content.isascii():
@@ -116,7 +116,7 @@ def test_odd_characters_are_text_like_any_other(worker: StdioWorker, content: st
     assert finished["type"] == "finished"
 
 
-def test_ids_beyond_the_vocabulary_are_refused_by_field(worker: StdioWorker):
+def test_ids_beyond_the_vocabulary_are_refused_with_the_fields_name(worker: StdioWorker):
     for name, fields in (
         ("`token_ids`", {"token_ids": [1, 466]}),
         ("`continuation.token_ids`", {"text": "a", "continuation": {"token_ids": [2**31 - 1]}}),
@@ -129,7 +129,7 @@ def test_ids_beyond_the_vocabulary_are_refused_by_field(worker: StdioWorker):
     assert worker.result("tokenize", token_ids=[465])["type"] == "tokenized"
 
 
-def test_message_ids_beyond_the_vocabulary_are_no_turns_text(worker: StdioWorker):
+def test_message_ids_beyond_the_vocabulary_are_ignored(worker: StdioWorker):
     turns: list[dict[str, Any]] = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Ho"},
@@ -155,7 +155,7 @@ def test_message_ids_beyond_the_vocabulary_are_no_turns_text(worker: StdioWorker
     ],
     ids=str,
 )
-def test_a_wrong_field_is_refused_by_its_name(worker: StdioWorker, fields: dict[str, Any], named: str):
+def test_an_invalid_field_is_refused_with_its_name(worker: StdioWorker, fields: dict[str, Any], named: str):
     failed = worker.result("generate", text="a", **fields)
     assert failed["kind"] == "bad_request"
     assert named in failed["message"]
@@ -169,7 +169,7 @@ def test_every_seed_works_and_is_reported(worker: StdioWorker, seed: int):
     assert one["seed"] == seed
 
 
-def test_a_seed_that_the_worker_drew_gives_the_same_text_again(worker: StdioWorker):
+def test_a_reported_random_seed_gives_the_same_text_again(worker: StdioWorker):
     asked = {"text": "Hello", "max_tokens": 12}
     first, second = (worker.result("generate", sampling={"temperature": 1}, **asked)["choices"][0] for _ in range(2))
     assert first["seed"] != second["seed"]
@@ -177,7 +177,7 @@ def test_a_seed_that_the_worker_drew_gives_the_same_text_again(worker: StdioWork
     assert again == first
 
 
-def test_extreme_sampling_still_draws_tokens(worker: StdioWorker):
+def test_extreme_sampling_still_gives_tokens(worker: StdioWorker):
     for sampling in (
         {"temperature": 100, "repetition_penalty": 100, "presence_penalty": -100, "penalty_context": 4096},
         {"temperature": 1e-300},
@@ -188,12 +188,12 @@ def test_extreme_sampling_still_draws_tokens(worker: StdioWorker):
         assert worker.result("generate", text="Hello", max_tokens=6, sampling=sampling)["type"] == "finished"
 
 
-def test_hundreds_of_stop_strings_and_a_long_one_do_no_harm(worker: StdioWorker):
+def test_hundreds_of_stop_strings_and_a_very_long_one_do_no_harm(worker: StdioWorker):
     stops = [*(f"stop {number}" for number in range(500)), "x" * 100_000]
     assert worker.result("generate", text="Hello", max_tokens=5, stop=stops)["type"] == "finished"
 
 
-def test_a_refused_template_option_names_itself(worker: StdioWorker):
+def test_a_refused_template_option_is_named(worker: StdioWorker):
     messages = [{"role": "user", "content": "Hi"}]
     failed = worker.result("generate", messages=messages, template_options={"tokenize": True})
     assert failed["kind"] == "bad_request"
@@ -202,8 +202,8 @@ def test_a_refused_template_option_names_itself(worker: StdioWorker):
     assert fine["type"] == "finished"
 
 
-def test_standard_output_holds_nothing_but_events(random_llama: Path, tmp_path: Path, byte_level: Tokenizer):
-    """Whatever prints in the worker's process, from the first import on, prints to standard error."""
+def test_standard_output_holds_only_events(random_llama: Path, tmp_path: Path, byte_level: Tokenizer):
+    """Everything that prints in the worker's process, from the first import on, prints to standard error."""
     import subprocess
     import sys
 

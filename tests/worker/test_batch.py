@@ -1,4 +1,4 @@
-"""Rows of a batch against the same sequences alone: the same within rounding, for every architecture that has one."""
+"""Rows of a batch against the same sequences alone: equal within rounding, for every architecture with batches."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from worker.layers import Layers, arrays_in, num_bytes_in, stacks_of
 
 VOCAB_SIZE = 500
 NOT_BATCHED = {
-    "gemma2",  # its own attention takes a mask of one form alone
-    "gpt_bigcode",  # counts positions as one number
-    "afm7",  # the same
+    "gemma2",  # its attention takes only one form of mask
+    "gpt_bigcode",  # has one count of positions for all rows
+    "afm7",  # likewise
     "llama4",  # `ChunkedKVCache` has no batched form
     "minimax_m3_vl",  # attends to blocks, which padding would move
-    "deepseek_v41",  # neither has the cache of its own
+    "deepseek_v41",  # its own kind of cache has no batched form
 }
 
 
@@ -38,12 +38,15 @@ def read(model: nn.Module, layers: Layers, ids: list[int]) -> mx.array:
 
 
 def assert_agree(one: mx.array, other: mx.array) -> None:
-    """Within rounding: what a wrong position or a mask too much would do is a hundred times that."""
+    """Check that the logits are equal within rounding.
+
+    A wrong position or mask changes them a hundred times as much.
+    """
     assert mx.all(mx.abs(one - other) <= 2e-2 * mx.std(one))
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_what_can_be_batched_says_so(name: str):
+def test_can_batch_knows_which_architectures_can_be_batched(name: str):
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     assert can_batch(partial(forward, model), partial(make_prompt_cache, model), ARCHITECTURES[name]) == (
         name not in NOT_BATCHED
@@ -51,8 +54,8 @@ def test_what_can_be_batched_says_so(name: str):
 
 
 @pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in NOT_BATCHED])
-def test_rows_that_come_and_go_say_what_they_say_alone_and_go_on_in_the_cache(name: str):
-    """Every few steps a row joins or leaves; windows are gone past. Those that left are continued by themselves."""
+def test_rows_that_join_and_leave_equal_single_sequences_and_continue_in_the_cache(name: str):
+    """Every few steps a row joins or leaves, beyond the length of windows. The rows that left are continued alone."""
     rng = Random(len(name))
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     cache = PromptCache(partial(make_prompt_cache, model))
@@ -87,8 +90,8 @@ def test_rows_that_come_and_go_say_what_they_say_alone_and_go_on_in_the_cache(na
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2", "mamba", "falcon_h1"])
-def test_what_a_row_leaves_behind_is_bit_for_bit_what_it_held(name: str):
-    """Going on from a row that has left twice, in another order, gives the same logits."""
+def test_a_row_enters_the_cache_bit_for_bit(name: str):
+    """Continuing the rows twice, in different orders, gives the same logits."""
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     cache = PromptCache(partial(make_prompt_cache, model))
     prompt = list(range(50, 80))
@@ -117,7 +120,7 @@ def test_what_a_row_leaves_behind_is_bit_for_bit_what_it_held(name: str):
     assert all(mx.array_equal(one, other, equal_nan=True) for one, other in zip(*after, strict=True))
 
 
-def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
+def test_tokens_shared_by_rows_and_cache_are_kept_once():
     model = build_random_model(ARCHITECTURES["llama"], vocab_size=VOCAB_SIZE)
     cache = PromptCache(partial(make_prompt_cache, model))
     prompt = [token_id % 400 + 50 for token_id in range(512)]
@@ -125,7 +128,7 @@ def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
     read(model, cache.branch.layers, prompt)
     cache.branch.extend(prompt)
     before = cache.num_bytes
-    a_token = before // 512
+    bytes_per_token = before // 512
     batch = Batch()
     batch.add(cache.branch.layers, 4)
     for step in range(10):
@@ -134,11 +137,11 @@ def test_what_rows_share_with_what_is_kept_is_not_kept_twice():
     assert batch.num_bytes == held > 4 * before
     for row in range(4):
         cache.enter([*prompt, *(60 + row + 7 * step for step in range(10))], batch.row(row, 522))
-    assert cache.num_bytes == before + 4 * 10 * a_token
+    assert cache.num_bytes == before + 4 * 10 * bytes_per_token
 
 
 @pytest.mark.parametrize("name", ["llama", "gemma3_text", "lfm2", "mamba", "falcon_h1", "deepseek_v3"])
-def test_rows_that_are_taken_in_any_order_and_several_times_say_what_they_say_alone(name: str):
+def test_rows_taken_in_any_order_and_several_times_equal_single_sequences(name: str):
     rng = Random(len(name))
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     layers = make_prompt_cache(model)

@@ -1,4 +1,4 @@
-"""Every command ends in exactly one terminal event: cancelled, overtaken, doubled, at shutdown, at the input's end."""
+"""Every command ends in exactly one terminal event, even when cancelled, overtaken, repeated or cut off by shutdown."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PROMPT: dict[str, Any] = {"text": "Hello"}
 
 @pytest.fixture
 def worker(shared_worker: StdioWorker) -> StdioWorker:
-    """A worker without a model, idle, that has been busy before."""
+    """An idle worker without a model that has been busy before."""
     assert shared_worker.result("unload_model")["type"] == "done"
     return shared_worker
 
 
 def drain(worker: StdioWorker) -> list[Event]:
-    """All events that are still to come, until the output ends."""
+    """Return all events until the output ends."""
     try:
         while True:
             worker.next_event()
@@ -31,7 +31,7 @@ def drain(worker: StdioWorker) -> list[Event]:
 
 
 def ends(events: list[Event]) -> Counter[Any]:
-    """How many terminal events each request had."""
+    """Count the terminal events of each request."""
     return Counter(event["request_id"] for event in events if event["type"] in TERMINAL)
 
 
@@ -42,7 +42,7 @@ def end_of(events: list[Event], request_id: str) -> Event:
 # --- cancel ----------------------------------------------------------------------------------------------------
 
 
-def test_a_running_answer_that_is_cancelled_keeps_what_it_said(worker: StdioWorker, endless_model: Path):
+def test_a_cancelled_running_answer_keeps_its_text(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     request_id = worker.send("generate", **PROMPT)
     worker.wait_for(request_id, "chunk")
@@ -54,7 +54,7 @@ def test_a_running_answer_that_is_cancelled_keeps_what_it_said(worker: StdioWork
     assert choice["text"].startswith("a")
 
 
-def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: StdioWorker, endless_model: Path):
+def test_a_cancelled_waiting_answer_ends_before_the_running_one(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
     worker.wait_for(running, "chunk")
@@ -71,7 +71,7 @@ def test_a_waiting_answer_that_is_cancelled_ends_before_the_running_one(worker: 
     worker.events_until_end(running)
 
 
-def test_one_choice_of_one_can_be_cancelled_and_others_do_not_exist(worker: StdioWorker, endless_model: Path):
+def test_cancelling_a_choice_that_does_not_exist_is_ignored(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     request_id = worker.send("generate", **PROMPT)
     worker.wait_for(request_id, "chunk")
@@ -81,21 +81,21 @@ def test_one_choice_of_one_can_be_cancelled_and_others_do_not_exist(worker: Stdi
     assert worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
 
 
-def test_cancelling_what_ended_or_never_was_is_done_and_changes_nothing(worker: StdioWorker, random_llama: Path):
+def test_cancelling_an_ended_or_unknown_request_is_done_and_changes_nothing(worker: StdioWorker, random_llama: Path):
     worker.load(random_llama)
     request_id = worker.send("generate", max_tokens=3, **PROMPT)
     worker.events_until_end(request_id)
     assert worker.result("cancel", target=request_id)["type"] == "done"
     assert worker.result("cancel", target="nobody")["type"] == "done"
     assert worker.result("cancel", target=17)["type"] == "done"
-    # The id is free again, and what comes under it is not cancelled.
+    # The id is free again, and a new request with it is not cancelled.
     again = worker.send("generate", request_id=request_id, max_tokens=3, **PROMPT)
     finished = worker.wait_for(again, "finished")
     assert finished["choices"][0]["reason"] != "cancelled"
     assert ends(worker.events)[request_id] == 2
 
 
-def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioWorker, random_llama: Path):
+def test_a_cancelled_running_load_reports_what_is_loaded_now(worker: StdioWorker, random_llama: Path):
     worker.load(random_llama)
     for fraction in (0.0, 0.1):
         request_id = worker.send("load_model", model="guide")
@@ -116,7 +116,7 @@ def test_a_running_load_that_is_cancelled_says_what_is_loaded_now(worker: StdioW
     assert worker.load(random_llama)["type"] == "model_loaded"
 
 
-def test_a_waiting_load_that_is_cancelled_leaves_the_model_alone(worker: StdioWorker, endless_model: Path):
+def test_a_cancelled_waiting_load_does_not_change_the_model(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
     worker.wait_for(running, "chunk")
@@ -132,7 +132,7 @@ def test_a_waiting_load_that_is_cancelled_leaves_the_model_alone(worker: StdioWo
 # --- order -----------------------------------------------------------------------------------------------------
 
 
-def test_answers_begin_in_the_order_in_which_they_were_asked_for(worker: StdioWorker, random_llama: Path):
+def test_answers_begin_in_the_order_of_their_requests(worker: StdioWorker, random_llama: Path):
     worker.load(random_llama)
     asked = [worker.send("generate", max_tokens=5, **PROMPT) for _ in range(6)]
     for request_id in asked:
@@ -146,7 +146,7 @@ def test_answers_begin_in_the_order_in_which_they_were_asked_for(worker: StdioWo
     assert all(ends(worker.events)[request_id] == 1 for request_id in asked)
 
 
-def test_questions_overtake_answers(worker: StdioWorker, endless_model: Path):
+def test_queries_overtake_answers(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", **PROMPT)
     worker.wait_for(running, "chunk")
@@ -163,9 +163,7 @@ def test_questions_overtake_answers(worker: StdioWorker, endless_model: Path):
 @pytest.mark.parametrize(
     ("question", "fields"), [("tokenize", PROMPT), ("plan", {"prompts": [PROMPT]}), ("cache_stats", {})]
 )
-def test_questions_never_overtake_a_load(
-    worker: StdioWorker, random_llama: Path, question: str, fields: dict[str, Any]
-):
+def test_queries_never_overtake_a_load(worker: StdioWorker, random_llama: Path, question: str, fields: dict[str, Any]):
     worker.load(random_llama)
     vocabulary = worker.result("tokenize", **PROMPT)["token_ids"]
     load = worker.send("load_model", model="guide")
@@ -181,7 +179,7 @@ def test_questions_never_overtake_a_load(
     assert ends(worker.events)[unload] == 1
 
 
-def test_questions_between_loads_are_answered_by_the_model_that_was_meant(worker: StdioWorker, random_llama: Path):
+def test_a_query_between_loads_is_answered_by_the_model_loaded_before_it(worker: StdioWorker, random_llama: Path):
     sent = [
         worker.send("load_model", model=str(random_llama)),
         worker.send("tokenize", **PROMPT),
@@ -193,10 +191,10 @@ def test_questions_between_loads_are_answered_by_the_model_that_was_meant(worker
     assert results[1]["token_ids"] != results[3]["token_ids"]
 
 
-# --- loads that follow one another -----------------------------------------------------------------------------
+# --- consecutive loads ---------------------------------------------------------------------------------------
 
 
-def test_of_two_loads_in_a_row_the_first_is_superseded(worker: StdioWorker, random_llama: Path):
+def test_the_first_of_two_consecutive_loads_is_superseded(worker: StdioWorker, random_llama: Path):
     first = worker.send("load_model", model="guide")
     second = worker.send("load_model", model=str(random_llama))
     assert worker.events_until_end(second)[-1]["type"] == "model_loaded"
@@ -207,19 +205,19 @@ def test_of_two_loads_in_a_row_the_first_is_superseded(worker: StdioWorker, rand
     assert worker.result("generate", max_tokens=2, **PROMPT)["type"] == "finished"
 
 
-def test_many_loads_in_a_row_end_once_each_and_the_last_one_stays(worker: StdioWorker, random_llama: Path):
+def test_many_consecutive_loads_end_once_each_and_the_last_one_stays(worker: StdioWorker, random_llama: Path):
     loads = [worker.send("load_model", model=model) for model in ["guide", str(random_llama)] * 10]
     assert worker.events_until_end(loads[-1])[-1]["model"] == str(random_llama)
     for request_id in loads[:-1]:
         end = worker.events_until_end(request_id)[-1]
-        # One that had come through before the next was seen is loaded, not superseded.
+        # A load that finished before the next one was seen is loaded, not superseded.
         assert end["type"] == "model_loaded" or end["kind"] == "superseded"
     worker.result("cache_stats")
     assert all(ends(worker.events)[request_id] == 1 for request_id in loads)
 
 
-def test_loads_sent_while_others_end_are_never_answered_twice(worker: StdioWorker, random_llama: Path):
-    # Each is sent as soon as another one is loaded: the moment in which it could still be superseded.
+def test_loads_sent_while_others_end_never_get_two_replies(worker: StdioWorker, random_llama: Path):
+    # Each load is sent as soon as the last one has finished, when that one might still be superseded.
     loads: list[str] = []
     for _ in range(15):
         loads.append(worker.send("load_model", model=str(random_llama)))
@@ -228,9 +226,7 @@ def test_loads_sent_while_others_end_are_never_answered_twice(worker: StdioWorke
     assert all(ends(worker.events)[request_id] == 1 for request_id in loads)
 
 
-def test_a_load_that_can_not_be_does_not_take_the_place_of_one_that_can(
-    worker: StdioWorker, random_llama: Path, tmp_path: Path
-):
+def test_an_impossible_load_does_not_supersede_a_possible_one(worker: StdioWorker, random_llama: Path, tmp_path: Path):
     good = worker.send("load_model", model=str(random_llama))
     bad = worker.send("load_model", model=str(tmp_path / "nothing"))
     later = worker.send("load_model", model="guide", draft_model=str(tmp_path / "nothing"))
@@ -239,10 +235,10 @@ def test_a_load_that_can_not_be_does_not_take_the_place_of_one_that_can(
     assert worker.events_until_end(good)[-1]["type"] == "model_loaded"
 
 
-# --- what is wrong with a command ------------------------------------------------------------------------------
+# --- faulty commands -----------------------------------------------------------------------------------------
 
 
-def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWorker, endless_model: Path):
+def test_an_id_in_use_is_refused_and_the_first_command_continues(worker: StdioWorker, endless_model: Path):
     worker.load(endless_model)
     running = worker.send("generate", request_id="twice", max_tokens=2000, **PROMPT)
     worker.wait_for(running, "chunk")
@@ -259,23 +255,23 @@ def test_an_id_in_use_is_refused_and_the_first_command_goes_on(worker: StdioWork
     ("command", "fields"),
     [("generate", PROMPT), ("tokenize", PROMPT), ("plan", {"prompts": [PROMPT]}), ("cache_stats", {})],
 )
-def test_without_a_model_nothing_is_answered_but_that(worker: StdioWorker, command: str, fields: dict[str, Any]):
+def test_without_a_model_requests_fail_with_model_not_loaded(worker: StdioWorker, command: str, fields: dict[str, Any]):
     failed = worker.result(command, **fields)
     assert (failed["type"], failed["kind"]) == ("failed", "model_not_loaded")
     assert failed["message"].startswith("No model is loaded. ")
 
 
-def test_unloading_nothing_is_done_and_unloading_forgets(worker: StdioWorker, random_llama: Path):
+def test_unloading_works_with_and_without_a_model(worker: StdioWorker, random_llama: Path):
     assert worker.result("unload_model")["type"] == "done"
     worker.load(random_llama)
     assert worker.result("unload_model")["type"] == "done"
     assert worker.result("generate", **PROMPT)["kind"] == "model_not_loaded"
 
 
-# --- the end ---------------------------------------------------------------------------------------------------
+# --- shutdown ------------------------------------------------------------------------------------------------
 
 
-def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: StdioWorker, endless_model: Path):
+def test_shutdown_cancels_running_and_waiting_requests_and_is_done_last(stdio_worker: StdioWorker, endless_model: Path):
     loaded = stdio_worker.load(endless_model)["request_id"]
     running = stdio_worker.send("generate", **PROMPT)
     stdio_worker.wait_for(running, "chunk")
@@ -294,7 +290,7 @@ def test_shutdown_cancels_what_runs_and_waits_and_is_done_last(stdio_worker: Std
     assert end_of(events, asked)["type"] == "tokenized"
 
 
-def test_shutdown_gives_up_a_load_that_runs(stdio_worker: StdioWorker):
+def test_shutdown_abandons_a_running_load(stdio_worker: StdioWorker):
     load = stdio_worker.send("load_model", model="guide")
     stdio_worker.wait_for(load, "model_loading")
     shutdown = stdio_worker.send("shutdown")
@@ -310,9 +306,9 @@ def test_an_idle_worker_shuts_down(stdio_worker: StdioWorker):
     assert stdio_worker.process.wait() == 0
 
 
-def test_what_comes_while_the_worker_shuts_down_is_refused(stdio_worker: StdioWorker, endless_model: Path):
+def test_commands_during_shutdown_are_refused(stdio_worker: StdioWorker, endless_model: Path):
     stdio_worker.load(endless_model)
-    # One write, so that all is read before the answer's next step.
+    # A single write, so that all commands are read before the answer's next step.
     commands = [
         {"type": "generate", "request_id": "running", **PROMPT},
         {"type": "shutdown", "request_id": "end"},
@@ -329,7 +325,7 @@ def test_what_comes_while_the_worker_shuts_down_is_refused(stdio_worker: StdioWo
     assert events[-1] == {"type": "done", "request_id": "end"}
 
 
-def test_at_the_end_of_input_what_runs_and_waits_is_finished(stdio_worker: StdioWorker, endless_model: Path):
+def test_running_and_waiting_requests_are_finished_at_the_end_of_input(stdio_worker: StdioWorker, endless_model: Path):
     load = stdio_worker.send("load_model", model=str(endless_model))
     asked = [stdio_worker.send("generate", max_tokens=300, **PROMPT) for _ in range(3)]
     last = stdio_worker.send("tokenize", **PROMPT)
@@ -342,14 +338,14 @@ def test_at_the_end_of_input_what_runs_and_waits_is_finished(stdio_worker: Stdio
         assert finished["choices"][0]["text"] == "ab" * 150
 
 
-def test_a_last_line_without_a_line_break_counts(stdio_worker: StdioWorker):
+def test_a_last_line_without_a_line_break_is_read(stdio_worker: StdioWorker):
     assert stdio_worker.process.stdin is not None
     stdio_worker.process.stdin.write(b'{"type": "cache_stats", "request_id": "last"}')
     assert stdio_worker.close_input() == 0
     assert ends(drain(stdio_worker)) == {"last": 1}
 
 
-def test_an_input_that_ends_at_once_is_no_error(stdio_worker: StdioWorker):
+def test_an_empty_input_is_no_error(stdio_worker: StdioWorker):
     assert stdio_worker.close_input() == 0
     assert drain(stdio_worker) == []
     assert not [line for line in stdio_worker.errors if "Traceback" in line]

@@ -1,4 +1,4 @@
-"""Lines and frames as messages: whatever comes is a command or the one event that answers it."""
+"""Lines and frames as messages: any input becomes a command or the one event that refuses it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def refused(line: str | bytes) -> Failed:
     answer = command_from_json(line.encode() if isinstance(line, str) else line)
     assert isinstance(answer, Failed), answer
     assert answer.kind == "bad_request"
-    # The refusal itself can always be sent.
+    # The refusal itself can always be encoded.
     assert msgspec.json.decode(to_json(answer), type=Event) == answer
     return answer
 
@@ -39,7 +39,7 @@ def test_a_command_survives_both_encodings(command: Command):
 
 
 @pytest.mark.parametrize(
-    ("line", "place"),
+    ("line", "expected"),
     [
         ('{"request_id": "r", "type": "nonsense"}', "$.type"),
         ('{"request_id": "r", "type": ["generate"]}', "$.type"),
@@ -87,14 +87,14 @@ def test_a_command_survives_both_encodings(command: Command):
         ('{"request_id": "r", "type": "cancel", "target": "a", "choice": -1}', "$.choice"),
     ],
 )
-def test_a_wrong_field_is_named_and_the_id_is_repeated(line: str, place: str):
+def test_an_invalid_field_is_named_and_the_id_is_repeated(line: str, expected: str):
     failed = refused(line)
     assert failed.request_id == "r"
-    assert place in failed.message
+    assert expected in failed.message
 
 
 @pytest.mark.parametrize(
-    ("line", "place"),
+    ("line", "expected"),
     [
         (b'{"request_id": "r", "type": "generate", "text": "\\ud800"}', "$.text"),
         (b'{"request_id": "r", "type": "generate", "text": "a\\udc00b"}', "$.text"),
@@ -109,10 +109,10 @@ def test_a_wrong_field_is_named_and_the_id_is_repeated(line: str, place: str):
         (b'{"request_id": "r", "type": "generate", "text": "a", "\\ud800": 1}', "$"),
     ],
 )
-def test_text_that_is_no_unicode_is_refused_with_its_place_and_id(line: bytes, place: str):
+def test_invalid_unicode_is_refused_with_its_path_and_the_id(line: bytes, expected: str):
     failed = refused(line)
     assert failed.request_id == "r"
-    assert f"`{place}`" in failed.message
+    assert f"`{expected}`" in failed.message
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_text_that_is_no_unicode_is_refused_with_its_place_and_id(line: bytes, p
         '{"messages": [{"request_id": "not mine"}], "deep": ' + DEEP + "}",
     ],
 )
-def test_a_line_whose_id_cannot_be_read_is_answered_with_none(line: str | bytes):
+def test_a_line_without_a_readable_id_is_refused_without_an_id(line: str | bytes):
     assert refused(line).request_id is None
 
 
@@ -158,11 +158,11 @@ def test_a_message_nested_too_deeply_is_refused_with_its_id(request_id: str | in
     assert "nested" in failed.message
 
 
-def test_the_last_of_two_ids_counts_as_it_does_in_a_command():
+def test_the_last_of_two_ids_counts_as_in_a_command():
     assert refused('{"request_id": "a", "request_id": "b", "type": "nonsense"}').request_id == "b"
 
 
-def test_no_frame_is_anything_but_a_command_or_a_refusal():
+def test_every_frame_is_a_command_or_a_refusal():
     assert command_from_msgpack(b"").request_id is None
     assert command_from_msgpack(b"\xff" * 9).request_id is None
     nested = b"\x83\xa4type\xa8generate\xaarequest_id\xa1a\xa4text" + b"\x91" * 100_000
@@ -181,7 +181,7 @@ def _damaged(data: bytes, dice: random.Random) -> bytes:
     return bytes(damaged)
 
 
-def test_damaged_messages_are_commands_or_refusals_that_can_be_sent():
+def test_damaged_messages_are_commands_or_refusals_that_can_be_encoded():
     dice = random.Random(7)
     whole: list[dict[str, Any]] = [
         {
@@ -195,7 +195,7 @@ def test_damaged_messages_are_commands_or_refusals_that_can_be_sent():
         {"type": "plan", "request_id": 4, "prompts": [{"text": "a"}, {"token_ids": [1]}]},
         {"type": "cancel", "request_id": "c", "target": "r", "choice": 0},
     ]
-    num_refused = num_taken = 0
+    num_refused = num_commands = 0
     for _ in range(20_000):
         message = dice.choice(whole)
         read = command_from_json(_damaged(json.dumps(message).encode(), dice))
@@ -203,12 +203,12 @@ def test_damaged_messages_are_commands_or_refusals_that_can_be_sent():
         for answer, encode in ((read, to_json), (framed, to_msgpack)):
             encode(answer)
             num_refused += isinstance(answer, Failed)
-            num_taken += not isinstance(answer, Failed)
+            num_commands += not isinstance(answer, Failed)
     assert num_refused > 1000
-    assert num_taken > 300
+    assert num_commands > 300
 
 
-def test_a_prompt_in_a_plan_takes_each_of_the_three_forms():
+def test_a_plan_takes_prompts_of_all_three_kinds():
     line = (
         '{"type": "plan", "request_id": 1, "prompts": [{"text": "a"}, {"token_ids": [1]}, '
         '{"messages": [{"role": "user", "content": "a"}], "template_options": {"b": 1}}]}'

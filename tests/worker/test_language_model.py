@@ -1,4 +1,4 @@
-"""What is read from a model's folder: its end, its context, its size; formats; tokenizers that can't be used."""
+"""A loaded model's figures: ends of answers, context, size; weight formats; tokenizers that cannot be used."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def edit(folder: Path, name: str, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "kind", "bytes_a_token"),
+    ("config", "kind", "bytes_per_token"),
     [
         # Two arrays of keys and values, layers × heads × head size × 4 bytes.
         (small_llama(466), "trimmable", 2 * 2 * 4 * 16 * 4),
@@ -53,8 +53,8 @@ def edit(folder: Path, name: str, **changes: Any) -> None:
     ],
     ids=["llama", "gemma3", "lfm2", "mamba"],
 )
-def test_a_loaded_model_says_how_large_it_is(
-    config: dict[str, Any], kind: str, bytes_a_token: int, tmp_path: Path, byte_level: Tokenizer
+def test_a_loaded_model_reports_its_sizes(
+    config: dict[str, Any], kind: str, bytes_per_token: int, tmp_path: Path, byte_level: Tokenizer
 ):
     folder = write_random_model(tmp_path / "model", byte_level, config)
     model = loaded(folder)
@@ -64,10 +64,10 @@ def test_a_loaded_model_says_how_large_it_is(
     assert model.vocab_size == 466
     assert model.context_length == 4096
     assert model.cache_kind == kind
-    assert model.kv_bytes_per_token == bytes_a_token
+    assert model.kv_bytes_per_token == bytes_per_token
 
 
-def test_a_model_that_also_sees_has_its_texts_context_and_end(tmp_path: Path, byte_level: Tokenizer):
+def test_a_vision_model_has_the_context_and_ends_of_its_text_model(tmp_path: Path, byte_level: Tokenizer):
     text = small_gemma3() | {"model_type": "gemma3_text", "vocab_size": 466, "max_position_embeddings": 777}
     folder = write_random_model(tmp_path / "model", byte_level, small_gemma3())
     weights = load_file(folder / "model.safetensors")
@@ -95,7 +95,7 @@ def test_a_model_that_also_sees_has_its_texts_context_and_end(tmp_path: Path, by
     ],
     ids=str,
 )
-def test_the_context_goes_by_many_names(
+def test_the_context_length_has_many_names(
     config: dict[str, Any], context_length: int, random_llama: Path, tmp_path: Path
 ):
     folder = tmp_path / "model"
@@ -106,7 +106,7 @@ def test_the_context_goes_by_many_names(
     assert loaded(folder).context_length == context_length
 
 
-def test_loading_tells_of_its_progress_and_never_goes_back(random_llama: Path):
+def test_the_progress_of_loading_never_decreases(random_llama: Path):
     steps = list(UnreadModel(find_model(str(random_llama))).read())
     fractions = [step.fraction for step in steps if isinstance(step, Loading)]
     assert isinstance(steps[-1], LanguageModel)
@@ -117,20 +117,20 @@ def test_loading_tells_of_its_progress_and_never_goes_back(random_llama: Path):
 # --- the end of an answer --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", ["config.json", "generation_config.json"])
-def test_each_of_several_ends_ends_an_answer(
-    place: str, shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
+@pytest.mark.parametrize("file_name", ["config.json", "generation_config.json"])
+def test_each_of_several_end_tokens_ends_an_answer(
+    file_name: str, shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
 ):
     end, a, b, c = (token(byte_level, text) for text in ("<|endoftext|>", "a", "b", "c"))
     folder = write_scripted_model(tmp_path / "model", byte_level, chain([a, b, end, c]))
-    edit(folder, place, eos_token_id=[end, token(byte_level, "z")])
+    edit(folder, file_name, eos_token_id=[end, token(byte_level, "z")])
     shared_worker.load(folder)
     choice = shared_worker.result("generate", token_ids=[a], max_tokens=10)["choices"][0]
     assert (choice["text"], choice["reason"]) == ("b", "eos")
     assert choice["token_ids"] == [b]
 
 
-def test_an_end_that_no_list_names_is_the_tokenizers_own(
+def test_the_tokenizers_end_token_counts_without_a_configured_one(
     shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
 ):
     a, b = token(byte_level, "a"), token(byte_level, "b")
@@ -145,7 +145,7 @@ def test_an_end_that_no_list_names_is_the_tokenizers_own(
 
 
 @pytest.mark.parametrize("dtype", [mx.float16, mx.bfloat16], ids=str)
-def test_weights_of_sixteen_bits_are_widened_on_a_cpu(dtype: mx.Dtype, random_llama: Path, tmp_path: Path):
+def test_weights_of_16_bits_are_widened_on_a_cpu(dtype: mx.Dtype, random_llama: Path, tmp_path: Path):
     if mx.default_device() != mx.Device(mx.cpu):
         pytest.skip("not a CPU")
     wide = loaded(random_llama)
@@ -209,7 +209,7 @@ def test_weights_in_several_files_are_one_model(random_llama: Path, tmp_path: Pa
 # --- tokenizers ------------------------------------------------------------------------------------------------
 
 
-def test_a_tokenizer_that_is_a_program_of_its_own_kind_is_refused(random_llama: Path, tmp_path: Path):
+def test_a_tokenizer_without_a_usable_file_is_refused(random_llama: Path, tmp_path: Path):
     folder = tmp_path / "model"
     folder.mkdir()
     for file in random_llama.iterdir():
@@ -219,7 +219,7 @@ def test_a_tokenizer_that_is_a_program_of_its_own_kind_is_refused(random_llama: 
         UnreadModel(find_model(str(folder)))
 
 
-def test_a_model_without_a_chat_template_answers_a_transcript(
+def test_a_model_without_a_chat_template_gets_a_transcript(
     shared_worker: StdioWorker, random_llama: Path, tmp_path: Path
 ):
     folder = tmp_path / "model"
@@ -237,7 +237,7 @@ def byte_count(pieces: list[str]) -> int:
     return len("".join(pieces).encode())
 
 
-def test_a_tokenizer_with_more_tokens_than_the_model_asks_for_none_of_them(
+def test_tokens_beyond_the_models_vocabulary_are_never_used(
     shared_worker: StdioWorker, tmp_path: Path, byte_level: Tokenizer
 ):
     tokenizer = Tokenizer.from_str(byte_level.to_str())

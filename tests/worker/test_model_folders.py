@@ -1,4 +1,4 @@
-"""Folders that are no models: each is refused with what is wrong and what to do, and what was loaded stays."""
+"""Invalid model folders: each is refused with the problem and a remedy, and the previous model stays loaded."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def with_a_link_that_leads_nowhere(folder: Path) -> None:
     (folder / "model.safetensors").symlink_to(folder / "blobs" / "gone")
 
 
-# What is done to a good folder, the kind of failure, words of its sentence. All of these are seen from the files.
-SEEN_AT_ONCE: dict[str, tuple[Damage, str, str]] = {
+# By name: the damage to a good folder, the kind of failure, words of the message. These are seen in the files.
+SEEN_IN_FILES: dict[str, tuple[Damage, str, str]] = {
     "no config": (remove("config.json"), "model_invalid", "no config.json"),
     "broken config": (write("config.json", "{"), "model_invalid", "can't be read"),
     "config is a list": (write("config.json", "[]"), "model_invalid", "not a JSON object"),
@@ -107,7 +107,7 @@ SEEN_AT_ONCE: dict[str, tuple[Damage, str, str]] = {
     "broken index": (write("model.safetensors.index.json", "{"), "model_invalid", "can't be read"),
     "odd index": (write("model.safetensors.index.json", '{"weight_map": [1]}'), "model_invalid", "can't be read"),
 }
-# These only when the model is built: still before the old one goes.
+# These are only seen when the model is built, still before the previous one is unloaded.
 SEEN_WHEN_BUILT: dict[str, tuple[Damage, str, str]] = {
     "unknown kind": (edit_json("config.json", model_type="perceptron"), "model_invalid", "of the type perceptron"),
     "kind that is a module": (edit_json("config.json", model_type="cache"), "model_invalid", "can't be loaded"),
@@ -128,13 +128,13 @@ SEEN_WHEN_BUILT: dict[str, tuple[Damage, str, str]] = {
         "its own program code",
     ),
 }
-ALL = SEEN_AT_ONCE | SEEN_WHEN_BUILT
+ALL = SEEN_IN_FILES | SEEN_WHEN_BUILT
 
 
 @pytest.fixture
 def folder(random_llama: Path, tmp_path: Path) -> Path:
     shutil.copytree(random_llama, tmp_path / "model")
-    # What a model's own program would do, were it run.
+    # A model's own program, if it ran, would leave a trace.
     for name in ("run.py", "tokenization_odd.py"):
         (tmp_path / "model" / name).write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')\n")
     return tmp_path / "model"
@@ -147,7 +147,7 @@ def loaded(shared_worker: StdioWorker, random_llama: Path) -> StdioWorker:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_damaged_folder_is_refused_with_a_sentence_and_the_old_model_stays(
+def test_a_damaged_folder_is_refused_with_a_message_and_the_previous_model_stays(
     loaded: StdioWorker, folder: Path, name: str
 ):
     damage, kind, words = ALL[name]
@@ -158,15 +158,15 @@ def test_a_damaged_folder_is_refused_with_a_sentence_and_the_old_model_stays(
     assert words in failed["message"]
     assert str(folder) in failed["message"]
     assert len(failed["message"]) < 1000
-    # It says what to do, and nothing of it is a bug's.
+    # The message says what to do and is not that of a bug.
     assert any(verb in failed["message"] for verb in ("Choose", "choose", "Download", "download")), failed["message"]
     assert loaded.result("generate", text="Hello", max_tokens=9)["choices"][0]["token_ids"] == before
     assert not (folder.parent / "was-run").exists()
 
 
-@pytest.mark.parametrize("name", SEEN_AT_ONCE)
-def test_what_the_files_show_is_seen_without_loading_anything(folder: Path, name: str):
-    damage, kind, words = SEEN_AT_ONCE[name]
+@pytest.mark.parametrize("name", SEEN_IN_FILES)
+def test_damaged_files_are_found_without_loading_the_model(folder: Path, name: str):
+    damage, kind, words = SEEN_IN_FILES[name]
     damage(folder)
     with pytest.raises(WorkerError) as caught:
         check_folder(folder)
@@ -174,8 +174,8 @@ def test_what_the_files_show_is_seen_without_loading_anything(folder: Path, name
     assert words in str(caught.value)
 
 
-def test_weights_that_can_not_be_read_leave_no_model_and_say_so(loaded: StdioWorker, folder: Path):
-    # The list of tensors agrees with the file's length, but the last one is shorter than its shape.
+def test_unreadable_weights_leave_no_model_and_the_message_says_so(loaded: StdioWorker, folder: Path):
+    # The list of tensors matches the file's length, but the last tensor is shorter than its shape.
     file = folder / "model.safetensors"
     data = file.read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
@@ -191,8 +191,8 @@ def test_weights_that_can_not_be_read_leave_no_model_and_say_so(loaded: StdioWor
     loaded.load("guide")
 
 
-def test_a_configuration_that_names_programs_of_its_own_is_loaded_without_them(loaded: StdioWorker, folder: Path):
-    # Many a model of a built-in kind carries a program for other libraries.
+def test_a_configuration_that_names_its_own_programs_is_loaded_without_them(loaded: StdioWorker, folder: Path):
+    # Many models of a built-in kind come with programs for other libraries.
     edit_json("config.json", auto_map={"AutoConfig": "run.Config", "AutoModelForCausalLM": "run.Model"})(folder)
     assert loaded.load(folder)["architecture"] == "llama"
     assert not (folder.parent / "was-run").exists()
@@ -211,7 +211,7 @@ def test_a_configuration_that_names_programs_of_its_own_is_loaded_without_them(l
         ("..", "config.json"),
     ],
 )
-def test_a_name_that_leads_nowhere_is_said_so(loaded: StdioWorker, name: str, words: str):
+def test_an_unknown_name_is_refused_with_a_message(loaded: StdioWorker, name: str, words: str):
     failed = loaded.result("load_model", model=name)
     assert failed["kind"] in {"model_not_found", "model_invalid"}
     assert words in failed["message"]
@@ -219,12 +219,12 @@ def test_a_name_that_leads_nowhere_is_said_so(loaded: StdioWorker, name: str, wo
     assert loaded.result("tokenize", text="a")["type"] == "tokenized"
 
 
-def test_a_file_is_no_folder(folder: Path):
+def test_a_file_is_refused_with_a_hint_to_choose_its_folder(folder: Path):
     with pytest.raises(ModelNotFoundError, match=r"model\.safetensors is a file\. Choose the folder"):
         find_model(str(folder / "model.safetensors"))
 
 
-def test_a_folder_that_can_not_be_read_is_refused(folder: Path):
+def test_an_unreadable_folder_is_refused(folder: Path):
     if os.geteuid() == 0:
         (folder / "config.json").unlink()
         (folder / "config.json").mkdir()
@@ -238,7 +238,7 @@ def test_a_folder_that_can_not_be_read_is_refused(folder: Path):
 
 
 def _downloaded(home: Path, folder: Path, files: list[str]) -> dict[str, str]:
-    """A cache of downloaded models that holds some files of a model, and the environment that names it."""
+    """Make a cache of downloaded models with some files of a model; return an environment that points to it."""
     repository = home / "hub" / "models--someone--small"
     (repository / "refs").mkdir(parents=True)
     (repository / "refs" / "main").write_text("0" * 40)
@@ -264,7 +264,7 @@ def test_a_downloaded_model_is_found_by_its_name(folder: Path, tmp_path: Path):
     assert int(found.stdout) > 100_000
 
 
-def test_a_download_that_was_not_finished_says_what_is_missing(folder: Path, tmp_path: Path):
+def test_an_unfinished_download_is_refused_with_the_missing_files(folder: Path, tmp_path: Path):
     environment = _downloaded(tmp_path / "home", folder, ["config.json", "tokenizer.json"])
     found = subprocess.run([sys.executable, "-c", FIND], cwd=ROOT, env=environment, capture_output=True, check=True)
     assert b"no weights" in found.stdout

@@ -1,4 +1,4 @@
-"""Which models are the same: those that compute the same, bit for bit, and no others."""
+"""A model's identity: equal for models that compute the same bit for bit, and different for all others."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ CONFIG = {"model_type": "llama", "hidden_size": 64}
 
 
 def weights(rng: Random) -> list[tuple[str, mx.array]]:
-    drawn = mx.random.normal((3_000_000,), key=mx.random.key(rng.randrange(1000)))
+    random_numbers = mx.random.normal((3_000_000,), key=mx.random.key(rng.randrange(1000)))
     return [
-        ("embed", drawn.reshape(3_000, 1_000)),
+        ("embed", random_numbers.reshape(3_000, 1_000)),
         ("norm", mx.ones((64,), mx.bfloat16)),
         ("quantized", mx.arange(512, dtype=mx.uint32).reshape(4, 128)),
-        ("turned", drawn[:600].reshape(20, 30).T),
+        ("swapped", random_numbers[:600].reshape(20, 30).T),
         ("nothing", mx.zeros((0, 4))),
     ]
 
 
-def test_a_copy_is_the_same():
+def test_a_copy_has_the_same_identity():
     assert identity_of(CONFIG, weights(Random(1))) == identity_of(dict(CONFIG), weights(Random(1)))
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_single_bit_of_a_single_weight_makes_another_model(seed: int):
+def test_a_single_changed_bit_changes_the_identity(seed: int):
     rng = Random(seed)
     before = weights(Random(1))
     after = list(before)
     number = rng.randrange(4)
     name, array = before[number]
     bits = array.reshape(-1).view(mx.uint8)
-    place = rng.randrange(bits.size)
-    changed = mx.where(mx.arange(bits.size) == place, bits ^ (1 << rng.randrange(8)), bits).astype(mx.uint8)
+    index = rng.randrange(bits.size)
+    changed = mx.where(mx.arange(bits.size) == index, bits ^ (1 << rng.randrange(8)), bits).astype(mx.uint8)
     after[number] = (name, changed.view(array.dtype).reshape(array.shape))
     assert identity_of(CONFIG, before) != identity_of(CONFIG, after)
 
 
-def test_two_weights_that_change_places_make_another_model():
+def test_two_swapped_rows_of_weights_change_the_identity():
     before = weights(Random(1))
     embed = before[0][1]
-    turned = mx.concatenate([embed[1:2], embed[:1], embed[2:]])
-    assert identity_of(CONFIG, before) != identity_of(CONFIG, [("embed", turned), *before[1:]])
+    swapped = mx.concatenate([embed[1:2], embed[:1], embed[2:]])
+    assert identity_of(CONFIG, before) != identity_of(CONFIG, [("embed", swapped), *before[1:]])
 
 
-def test_so_do_another_name_shape_type_or_configuration():
+def test_another_name_shape_type_or_configuration_changes_the_identity():
     before = weights(Random(1))
     name, array = before[0]
     others = [("another", array), (name, array.reshape(1_000, 3_000)), (name, array.view(mx.uint32))]
@@ -61,7 +61,7 @@ def test_so_do_another_name_shape_type_or_configuration():
     assert len(known) == 5
 
 
-def test_a_loaded_model_says_which_it_is_and_what_computes_with_it(
+def test_a_loaded_model_reports_its_identity_and_the_versions_of_libraries(
     shared_worker: StdioWorker, random_llama: Path, tmp_path: Path
 ):
     copy = tmp_path / "copy"

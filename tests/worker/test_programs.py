@@ -1,4 +1,4 @@
-"""`python -m worker` as people and programs start it: the chat, the command line, what importing costs, no OpenBLAS."""
+"""`python -m worker` as users and programs start it: the chat, the command line, the cost of imports, no OpenBLAS."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.models import chain, write_scripted_model
 
 
 def write_speaker(folder: Path, byte_level: Tokenizer, context_length: int = 4096) -> Path:
-    """Write a model that answers "Yes." to everything, with a bell behind it, which no terminal should ring."""
-    # Behind the newline of ChatML's "<|im_start|>assistant\n".
+    """Write a model that answers "Yes." and a bell, which no terminal should ring, to everything."""
+    # The token after the newline of ChatML's "<|im_start|>assistant\n".
     newline = byte_level.encode("\n").ids[-1]
     said = [byte_level.token_to_id(piece) for piece in ("Y", "e", "s", ".", "ć")]
     assert None not in said
@@ -71,11 +71,11 @@ def test_a_scripted_chat_answers_forks_edits_and_shows_its_tree(speaker: Path):
     assert "Back before: Is it green?" in shown
 
 
-def test_a_chat_goes_on_where_its_context_is_full(tmp_path: Path, byte_level: Tokenizer):
+def test_a_chat_continues_when_its_context_is_full(tmp_path: Path, byte_level: Tokenizer):
     speaker = write_speaker(tmp_path / "speaker", byte_level, context_length=80)
     done = chat(speaker, *["Is it green?"] * 6, "Is it? " * 50, "Is it blue?", "/tree")
     assert done.stdout.count("oldest left out · eos]") == 5
-    # What can't be asked is not gone on from.
+    # The conversation does not continue from a refused question.
     assert done.stdout.count("the context of the model holds 80 tokens") == 1
     tree = [line.strip() for line in done.stdout[done.stdout.index("● user: Is it green?") :].splitlines()]
     assert [line[:18] for line in tree[12:15]] == [
@@ -91,7 +91,7 @@ def test_asking_again_keeps_all_but_one_token_of_the_prompt(speaker: Path):
     assert f"[{prompt} tokens, {prompt - 1} kept" in shown
 
 
-def test_a_chat_says_what_its_commands_are_and_what_they_need(speaker: Path):
+def test_a_chat_explains_its_commands_and_what_they_need(speaker: Path):
     done = chat(
         speaker, "/help", "/nonsense", "/again", "/edit", "/edit Hi", "/back", "/next", "/tree", "", "Hi", "/edit"
     )
@@ -102,14 +102,14 @@ def test_a_chat_says_what_its_commands_are_and_what_they_need(speaker: Path):
     assert "Write the new text behind /edit." in done.stdout
 
 
-def test_a_chat_without_a_model_says_why_and_ends():
+def test_a_chat_without_a_model_shows_the_reason_and_ends():
     done = chat("/nowhere/at/all", "Hi")
     assert done.returncode == 1
     assert "no folder and no downloaded model '/nowhere/at/all'" in done.stdout
     assert done.stderr == ""
 
 
-def test_what_is_typed_may_be_any_bytes(speaker: Path):
+def test_any_bytes_can_be_typed(speaker: Path):
     done = subprocess.run(
         [sys.executable, "-m", "worker", "chat", "--model", str(speaker)],
         cwd=ROOT,
@@ -122,7 +122,7 @@ def test_what_is_typed_may_be_any_bytes(speaker: Path):
     assert done.stderr == b""
 
 
-def test_behind_back_next_returns_to_what_was_left(speaker: Path):
+def test_next_after_back_returns_to_the_branch_that_was_left(speaker: Path):
     done = chat(speaker, "Is it green?", "/back", "/next", "And red?", "/back", "/back", "/previous", "/tree", "/next")
     assert done.stdout.count("[version 1 of 1] Is it green?") == 2
     tree = done.stdout[done.stdout.index("● user: Is it green?") :]
@@ -131,7 +131,7 @@ def test_behind_back_next_returns_to_what_was_left(speaker: Path):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_terminal_that_shows_few_characters_shows_the_others_as_question_marks(speaker: Path, encoding: str):
+def test_characters_that_a_terminal_cannot_show_become_question_marks(speaker: Path, encoding: str):
     done = subprocess.run(
         [sys.executable, "-m", "worker", "chat", "--model", str(speaker)],
         cwd=ROOT,
@@ -146,7 +146,7 @@ def test_a_terminal_that_shows_few_characters_shows_the_others_as_question_marks
     assert b"? assistant: Yes." in done.stdout
 
 
-def test_a_chat_whose_reader_has_seen_enough_ends_without_a_word(speaker: Path):
+def test_a_chat_whose_output_is_closed_ends_silently(speaker: Path):
     command = 'printf "Hi\\nHi\\n" | "$0" -m worker chat --model "$1" | head -n 1'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable, str(speaker)],
@@ -181,7 +181,7 @@ def endless_chat(endless_model: Path) -> Iterator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Ctrl+C reaches a whole group; the worker is in it.
+        # Ctrl+C reaches the whole process group, including the worker.
         start_new_session=True,
     )
     yield program
@@ -199,7 +199,7 @@ def read_until(program: subprocess.Popen[str], text: str) -> str:
     return seen
 
 
-def test_ctrl_c_stops_an_answer_and_the_chat_goes_on(endless_chat: subprocess.Popen[str]):
+def test_ctrl_c_stops_an_answer_and_the_chat_continues(endless_chat: subprocess.Popen[str]):
     assert endless_chat.stdin is not None
     for _ in range(2):
         endless_chat.stdin.write("Go on\n")
@@ -212,7 +212,7 @@ def test_ctrl_c_stops_an_answer_and_the_chat_goes_on(endless_chat: subprocess.Po
     assert "Traceback" not in errors
 
 
-def test_a_chat_whose_worker_dies_says_so(endless_chat: subprocess.Popen[str]):
+def test_a_chat_whose_worker_dies_reports_it(endless_chat: subprocess.Popen[str]):
     import psutil
 
     assert endless_chat.stdin is not None
@@ -243,7 +243,7 @@ def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_without_a_command_the_program_says_how_it_is_used():
+def test_without_a_command_the_program_shows_its_usage():
     done = run("-m", "worker")
     assert done.returncode == 2
     assert "usage: bough-worker" in done.stderr
@@ -266,7 +266,7 @@ def test_a_console_script_starts_one_worker_that_imports_nothing_twice(tmp_path:
 
 
 @pytest.mark.parametrize("module", ["worker.process", "worker.protocol", "worker.models", "worker.models.folder"])
-def test_the_app_may_import_it_without_a_model_or_a_window(module: str):
+def test_the_app_can_import_these_modules_without_heavy_libraries(module: str):
     heavy = "{'mlx', 'mlx_lm', 'transformers', 'tokenizers', 'PySide6', 'huggingface_hub', 'numpy', 'jinja2'}"
     done = run("-c", f"import sys, {module}; print({heavy} & {{name.split('.')[0] for name in sys.modules}})")
     assert done.stdout == "set()\n", done.stdout + done.stderr
@@ -274,7 +274,7 @@ def test_the_app_may_import_it_without_a_model_or_a_window(module: str):
 
 # --- OpenBLAS --------------------------------------------------------------------------------------------------
 
-# The worker as it starts, but for the name of a library that is nowhere.
+# The worker as it starts, except that the library's name does not exist.
 WITHOUT_BLAS = (
     "import sys; sys.path.insert(0, '.')\n"
     "from worker import blas; blas._LIBRARY = 'libopenblas-that-is-nowhere.so.0'\n"
@@ -283,7 +283,7 @@ WITHOUT_BLAS = (
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="MLX's own BLAS is fast elsewhere")
-def test_without_openblas_the_worker_says_so_once_and_works(speaker: Path, tmp_path: Path):
+def test_without_openblas_the_worker_warns_once_and_works(speaker: Path, tmp_path: Path):
     commands = [
         {"type": "load_model", "request_id": 1, "model": str(speaker)},
         {"type": "generate", "request_id": 2, "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4},
@@ -301,6 +301,6 @@ def test_without_openblas_the_worker_says_so_once_and_works(speaker: Path, tmp_p
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="MLX's own BLAS is fast elsewhere")
-def test_where_mlx_is_there_already_no_library_is_loaded():
+def test_no_library_is_loaded_if_mlx_is_already_imported():
     done = run("-c", "import mlx.core\nfrom worker import blas\nblas._LIBRARY = 'nowhere'\nprint(blas.preload())")
     assert (done.stdout, done.stderr) == ("True\n", "")

@@ -1,4 +1,4 @@
-"""Logits from elsewhere: the same tokens, texts, retracts and ends as the engine's own, by its model and its seeds."""
+"""`Stepping`: logits computed elsewhere give the same tokens, texts, retracts and ends as the engine."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ def model(random_llama: Path) -> LanguageModel:
     return model
 
 
-def test_the_examples_of_the_page_say_what_they_say() -> None:
+def test_the_examples_in_the_docstrings_are_right() -> None:
     results = doctest.testmod(worker.stepping)
     assert results.attempted > 20
     assert results.failed == 0
 
 
-# --- the two ways to have an answer ----------------------------------------------------------------------------
+# --- answers by the engine and by stepping -------------------------------------------------------------------
 
 
 @dataclass
-class Heard:
-    """What somebody heard of one answer."""
+class Received:
+    """One answer as the caller receives it."""
 
     text: str = ""
-    """What is shown."""
-    told: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    """What was taken back and shown, a time each."""
+    """The text that is shown."""
+    changes: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """The changes of the text: characters taken back, and text added."""
     choice: Choice | None = None
-    forks: list[Heard] = field(default_factory=list["Heard"])
+    forks: list[Received] = field(default_factory=list["Received"])
 
-    def hear(self, num_chars_back: int, text: str) -> None:
+    def change(self, num_chars_back: int, text: str) -> None:
         if num_chars_back or text:
             assert num_chars_back <= len(self.text)
             self.text = self.text[: len(self.text) - num_chars_back] + text
-            self.told.append((num_chars_back, text))
+            self.changes.append((num_chars_back, text))
 
     def all(self) -> list[tuple[object, ...]]:
-        """This answer and those that forked from it, in the order of the forks."""
+        """Return this answer and its forks, in the order of forking."""
         assert self.choice is not None
-        num_taken_back = sum(number for number, _ in self.told)
+        num_taken_back = sum(number for number, _ in self.changes)
         own = (self.choice.token_ids, self.choice.text, num_taken_back, self.choice.reason, self.choice.stop)
         assert self.text == self.choice.text
         return [own, *(each for fork in self.forks for each in fork.all())]
@@ -76,35 +76,35 @@ class Heard:
 
 def by_engine(
     model: LanguageModel, hooks: Mapping[str, Callable[..., Hook]], **fields: Any
-) -> tuple[Heard, list[Event]]:
+) -> tuple[Received, list[Event]]:
     engine = Engine(model, PromptCache(model.new_layers, PLENTY), HookFolder(given=hooks, slow_s=math.inf))
     engine.add(Generate(request_id=1, token_ids=PROMPT, hooks=list(hooks), **fields), Ticket(1))
     events: list[Event] = []
-    heard = {0: Heard()}
+    received = {0: Received()}
     while engine.is_busy:
         for event in engine.step():
             events.append(event)
             match event:
                 case Chunk():
-                    heard[event.choice].hear(0, event.text)
+                    received[event.choice].change(0, event.text)
                 case Retract():
-                    heard[event.choice].hear(event.num_chars, "")
+                    received[event.choice].change(event.num_chars, "")
                 case Forked():
-                    heard[event.choice] = Heard(heard[event.parent].text[: event.num_chars])
-                    heard[event.parent].forks.append(heard[event.choice])
+                    received[event.choice] = Received(received[event.parent].text[: event.num_chars])
+                    received[event.parent].forks.append(received[event.choice])
                 case Finished():
                     for number, choice in enumerate(event.choices):
-                        heard[number].choice = choice
+                        received[number].choice = choice
                 case _:
                     pass
-    return heard[0], events
+    return received[0], events
 
 
-def by_stepping(model: LanguageModel, stepping: Stepping, *, as_numpy: bool = True) -> tuple[Heard, int]:
-    """Drive it with a model that reads everything from the beginning; also return how often that was asked."""
+def by_stepping(model: LanguageModel, stepping: Stepping, *, as_numpy: bool = True) -> tuple[Received, int]:
+    """Run `stepping` with a model that reads everything from the beginning; also count the model's calls."""
     num_calls = 0
-    heard = Heard()
-    running = [(stepping, list(PROMPT), heard)]
+    received = Received()
+    running = [(stepping, list(PROMPT), received)]
     while running:
         stepping, sequence, shown = running.pop(0)
         if stepping.reason is not None:
@@ -117,31 +117,31 @@ def by_stepping(model: LanguageModel, stepping: Stepping, *, as_numpy: bool = Tr
         advance = stepping.take(np.array(logits) if as_numpy else logits)
         follow(stepping, advance, sequence, shown)
         running.append((stepping, sequence, shown))
-        begun = [(advance, shown, fork) for fork in advance.forks]
-        while begun:
-            _, parent, fork = begun.pop(0)
+        waiting = [(advance, shown, fork) for fork in advance.forks]
+        while waiting:
+            _, parent, fork = waiting.pop(0)
             own = list(before)
-            of_fork = Heard(text_before)
+            of_fork = Received(text_before)
             parent.forks.append(of_fork)
             follow(fork.stepping, fork.advance, own, of_fork)
             running.append((fork.stepping, own, of_fork))
-            begun += [(fork.advance, of_fork, each) for each in fork.advance.forks]
-    return heard, num_calls
+            waiting += [(fork.advance, of_fork, each) for each in fork.advance.forks]
+    return received, num_calls
 
 
-def follow(stepping: Stepping, advance: Advance, sequence: list[int], shown: Heard) -> None:
-    """Do what an advance says, as its caller does."""
+def follow(stepping: Stepping, advance: Advance, sequence: list[int], shown: Received) -> None:
+    """Apply an advance to the sequence and the text, as a caller does."""
     assert advance.num_back or advance.token_ids or advance.reason is not None
     assert len(sequence) - advance.num_back >= len(PROMPT)
     del sequence[len(sequence) - advance.num_back :]
     sequence += advance.token_ids
-    shown.hear(advance.num_chars_back, advance.text)
+    shown.change(advance.num_chars_back, advance.text)
     assert sequence[len(PROMPT) :] == stepping.token_ids
     assert shown.text == stepping.text
     assert advance.reason == stepping.reason
 
 
-FORMS: dict[str, Constraint | None] = {
+CONSTRAINTS: dict[str, Constraint | None] = {
     "any": None,
     "regex": Constraint(kind="regex", value="[a-z ]+[.] (The end|Nothing more)[.]"),
     "json": Constraint(
@@ -156,13 +156,13 @@ FORMS: dict[str, Constraint | None] = {
 }
 
 
-@pytest.mark.parametrize("form", list(FORMS))
+@pytest.mark.parametrize("kind", list(CONSTRAINTS))
 @pytest.mark.parametrize("stop", [[], ["e", "re"], [" t"]])
 @pytest.mark.parametrize("seed", range(3))
-def test_without_hooks_it_says_what_the_engine_says(
-    model: LanguageModel, form: str, stop: list[str], seed: int
+def test_without_hooks_the_answer_equals_the_engines(
+    model: LanguageModel, kind: str, stop: list[str], seed: int
 ) -> None:
-    described = FORMS[form]
+    described = CONSTRAINTS[kind]
     sampling = Sampling(temperature=1.0, seed=seed, top_p=0.95, repetition_penalty=1.1)
     expected, _ = by_engine(model, {}, max_tokens=24, stop=stop, constraint=described, sampling=sampling)
     stepping = Stepping(
@@ -173,24 +173,24 @@ def test_without_hooks_it_says_what_the_engine_says(
         stop=stop,
         max_tokens=24,
     )
-    heard, num_calls = by_stepping(model, stepping, as_numpy=seed > 0)
-    assert heard.all() == expected.all()
-    assert heard.choice == expected.choice
+    received, num_calls = by_stepping(model, stepping, as_numpy=seed > 0)
+    assert received.all() == expected.all()
+    assert received.choice == expected.choice
     assert num_calls <= len(stepping.token_ids) + 1
-    assert heard.told == expected.told
+    assert received.changes == expected.changes
 
 
 class Chance:
-    """A hook that decides anything.
+    """A hook that makes random decisions.
 
-    With `may_fork` nothing that depends on an answer's seed, with `is_formed` nothing that a constraint could forbid.
+    With `may_fork`, no decision depends on an answer's seed. With `is_constrained`, no constraint could forbid one.
     """
 
-    def __init__(self, seed: int, size: int, *, may_fork: bool = False, is_formed: bool = False) -> None:
+    def __init__(self, seed: int, size: int, *, may_fork: bool = False, is_constrained: bool = False) -> None:
         self.random = random.Random(seed)
         self.size = size
         self.may_fork = may_fork
-        self.is_formed = is_formed
+        self.is_constrained = is_constrained
         self.num_forks = 0
 
     def __call__(self, step: Step) -> Verdict:
@@ -202,9 +202,9 @@ class Chance:
                 return Decision(token=chance.randrange(40, self.size), feed_constraint=False)
             if chosen < 0.14:
                 ff_tokens = [chance.randrange(40, self.size) for _ in range(chance.randint(0, 4))]
-                ff_tokens = [] if self.is_formed else ff_tokens
+                ff_tokens = [] if self.is_constrained else ff_tokens
                 return Decision(splices=[Splice(backtrack=chance.randint(0, 4), ff_tokens=ff_tokens)])
-            if chosen < 0.3 and not self.is_formed:
+            if chosen < 0.3 and not self.is_constrained:
                 temperature = None if self.may_fork else chance.choice([None, 0.0, 0.5, 2.0])
                 return Decision(
                     mask=np.array([chance.random() < 0.5 for _ in range(self.size)]), temperature=temperature
@@ -219,7 +219,7 @@ class Chance:
         if chosen < 0.23:
             return Decision(token=chance.randrange(40, self.size), feed_constraint=False)
         if chosen < 0.25:
-            ff_tokens = [] if self.is_formed else [50, 60]
+            ff_tokens = [] if self.is_constrained else [50, 60]
             return Decision(splices=[Splice(when_sampled=[step.token], backtrack=2, ff_tokens=ff_tokens)])
         if chosen < 0.28:
             return self.forked(Decision(), Decision(backtrack=1))
@@ -235,14 +235,14 @@ class Chance:
 
 
 @pytest.mark.parametrize("stop", [[], ["e", "re", "th"]])
-@pytest.mark.parametrize("form", ["any", "regex"])
+@pytest.mark.parametrize("kind", ["any", "regex"])
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_hooks_decide_it_says_what_the_engine_says(
-    model: LanguageModel, seed: int, form: str, stop: list[str]
+def test_with_any_hook_decisions_the_answer_equals_the_engines(
+    model: LanguageModel, seed: int, kind: str, stop: list[str]
 ) -> None:
-    described, size = FORMS[form], len(model.vocabulary)
+    described, size = CONSTRAINTS[kind], len(model.vocabulary)
     sampling = Sampling(temperature=1.0, seed=seed * 100)
-    make = lambda: Chance(seed, size, is_formed=described is not None)  # noqa: E731
+    make = lambda: Chance(seed, size, is_constrained=described is not None)  # noqa: E731
     expected, _ = by_engine(model, {"chance": make}, max_tokens=24, stop=stop, constraint=described, sampling=sampling)
     stepping = Stepping(
         model.vocabulary,
@@ -254,24 +254,24 @@ def test_whatever_hooks_decide_it_says_what_the_engine_says(
         stop=stop,
         max_tokens=24,
     )
-    heard, _ = by_stepping(model, stepping)
-    assert heard.all() == expected.all()
-    assert heard.choice == expected.choice
+    received, _ = by_stepping(model, stepping)
+    assert received.all() == expected.all()
+    assert received.choice == expected.choice
 
 
 @pytest.mark.parametrize("stop", [[], ["e", "re", "th"]])
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_forks_says_what_the_engines_forks_say(model: LanguageModel, seed: int, stop: list[str]) -> None:
+def test_forks_equal_the_engines_forks(model: LanguageModel, seed: int, stop: list[str]) -> None:
     size = len(model.vocabulary)
     make = lambda: Chance(seed, size, may_fork=True)  # noqa: E731
     expected, _ = by_engine(model, {"chance": make}, max_tokens=16, stop=stop)
     stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[make()], stop=stop, max_tokens=16)
-    heard, _ = by_stepping(model, stepping)
-    assert heard.all() == expected.all()
+    received, _ = by_stepping(model, stepping)
+    assert received.all() == expected.all()
 
 
-def test_random_hooks_do_fork_take_back_and_end_answers(model: LanguageModel) -> None:
-    """What the tests above compare is there."""
+def test_random_hooks_fork_take_back_and_end_answers(model: LanguageModel) -> None:
+    """The tests above really compare these cases."""
     size = len(model.vocabulary)
     num_forks = num_back = 0
     reasons: set[object] = set()
@@ -279,21 +279,21 @@ def test_random_hooks_do_fork_take_back_and_end_answers(model: LanguageModel) ->
         stepping = Stepping(
             model.vocabulary, PROMPT, slow_s=math.inf, hooks=[Chance(seed, size, may_fork=True)], max_tokens=16
         )
-        heard, _ = by_stepping(model, stepping)
-        num_forks += len(heard.all()) - 1
-        num_back += sum(number for number, _ in heard.told)
-        reasons |= {each[3] for each in heard.all()}
+        received, _ = by_stepping(model, stepping)
+        num_forks += len(received.all()) - 1
+        num_back += sum(number for number, _ in received.changes)
+        reasons |= {each[3] for each in received.all()}
     assert num_forks > 10
     assert num_back > 10
     assert reasons >= {"length", "hook"}
 
 
-def test_a_token_is_drawn_again_from_the_same_logits(model: LanguageModel) -> None:
-    drawn: list[int] = []
+def test_a_token_is_sampled_again_from_the_same_logits(model: LanguageModel) -> None:
+    sampled: list[int] = []
 
     def hook(step: Step) -> Verdict:
-        if step.phase == "after" and step.position == 0 and len(drawn) < 3:
-            drawn.append(step.token)
+        if step.phase == "after" and step.position == 0 and len(sampled) < 3:
+            sampled.append(step.token)
             return Decision(resample=True)
         return None
 
@@ -301,12 +301,12 @@ def test_a_token_is_drawn_again_from_the_same_logits(model: LanguageModel) -> No
     stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
     advance = stepping.take(logits)
     ranked = np.argsort(-logits)[:4].tolist()
-    assert drawn == ranked[:3]
+    assert sampled == ranked[:3]
     assert advance == Advance(token_ids=(ranked[3],), text=model.vocabulary.text_of([ranked[3]]))
     assert logits.flags.writeable
 
 
-def test_a_fork_knows_nothing_of_what_becomes_of_the_other(model: LanguageModel) -> None:
+def test_forks_do_not_affect_each_other(model: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         return [Decision(), Decision(token=70)] if step.phase == "before" and step.position == 2 else None
 
@@ -325,7 +325,7 @@ def test_a_fork_knows_nothing_of_what_becomes_of_the_other(model: LanguageModel)
     assert stepping.reason is None
 
 
-def test_forms_that_begin_with_forced_tokens_begin_with_them(model: LanguageModel) -> None:
+def test_forced_tokens_at_the_start_of_an_answer_come_with_the_first_step(model: LanguageModel) -> None:
     constraint = model.constraints.new(Constraint(kind="regex", value="The end[.!]"))
     stepping = Stepping(model.vocabulary, PROMPT, constraint=constraint)
     logits = np.zeros(len(model.vocabulary), dtype=np.float32)
@@ -335,7 +335,7 @@ def test_forms_that_begin_with_forced_tokens_begin_with_them(model: LanguageMode
     assert (advance.text in {".", "!"}, advance.reason) == (True, "constraint")
 
 
-def test_bad_input_is_refused_in_words(model: LanguageModel) -> None:
+def test_bad_input_is_refused_with_a_clear_message(model: LanguageModel) -> None:
     stepping = Stepping(model.vocabulary, PROMPT, max_tokens=1)
     for shape in ((7,), (1, len(model.vocabulary))):
         with pytest.raises(ValueError, match="one a token is meant"):
@@ -347,7 +347,7 @@ def test_bad_input_is_refused_in_words(model: LanguageModel) -> None:
         Stepping(model.vocabulary, PROMPT, max_tokens=0)
 
 
-def test_a_hook_that_raises_ends_it_and_what_was_said_is_kept(model: LanguageModel) -> None:
+def test_a_hook_that_raises_ends_the_answer_and_its_text_is_kept(model: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         if step.position == 2:
             raise RuntimeError("on purpose")
@@ -362,10 +362,10 @@ def test_a_hook_that_raises_ends_it_and_what_was_said_is_kept(model: LanguageMod
     assert len(stepping.token_ids) == 2
 
 
-def test_it_forks_only_so_often(model: LanguageModel) -> None:
+def test_the_number_of_forks_is_limited(model: LanguageModel) -> None:
     def hook(step: Step) -> Verdict:
         return [Decision(), Decision()] if step.phase == "before" else None
 
     stepping = Stepping(model.vocabulary, PROMPT, slow_s=math.inf, hooks=[hook])
-    with pytest.raises(HookFailedError, match="'hook' failed"):
+    with pytest.raises(HookFailedError, match="“hook” failed"):
         by_stepping(model, stepping)

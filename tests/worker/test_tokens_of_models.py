@@ -1,4 +1,4 @@
-"""Whether models have other tokens, told from their files: what is told is what the loaded tokenizers say."""
+"""Comparing the tokens of two models by their files alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _is_plain(piece: str) -> bool:
     is_shared=st.booleans(),
     is_indented=st.booleans(),
 )
-def test_other_tokens_are_those_numbers_that_stand_for_different_plain_pieces(
+def test_tokens_differ_if_an_id_stands_for_different_plain_pieces(
     folder: Path, one: list[str], other: list[str], is_shared: bool, is_indented: bool
 ):
     if is_shared:
@@ -50,7 +50,7 @@ def test_other_tokens_are_those_numbers_that_stand_for_different_plain_pieces(
     assert misfit(*reversed(names)) == expected
 
 
-def test_what_the_files_do_not_tell_is_not_told(folder: Path):
+def test_models_with_unreadable_tokens_are_assumed_to_fit(folder: Path):
     name = _write(folder / "whole", [f"w{number}" for number in range(300)])
     for text in ("", "{", json.dumps({"model": {"type": "Unigram", "vocab": [["a", 0.0], ["c", 0.0]]}})):
         odd = folder / "odd"

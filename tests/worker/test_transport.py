@@ -1,4 +1,4 @@
-"""The worker as a child process: sending never blocks, a death of either side is noticed, nothing hangs at exit."""
+"""The worker as a child process: sending never blocks, the death of either side is noticed, nothing hangs at exit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def wait_for(client: WorkerClient, request_id: str, kind: type[Event]) -> Event:
 
 
 def wait_for_death(client: WorkerClient) -> list[Event]:
-    """Receive until the pipe ends; return what came before."""
+    """Receive until the pipe ends; return the events before that."""
     events: list[Event] = []
     try:
         while True:
@@ -73,7 +73,7 @@ def pid_of(client: WorkerClient) -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Wait for the end of a process that is no child of ours, or whose parent does not look after it."""
+    """Wait for the end of a process that is not our child, or whose parent does not wait for it."""
     if hasattr(os, "pidfd_open"):
         try:
             descriptor = os.pidfd_open(pid)
@@ -95,13 +95,13 @@ def has_ended(pid: int) -> bool:
 # --- the worker's death ----------------------------------------------------------------------------------------
 
 
-def test_a_killed_idle_worker_is_the_end_of_its_events(loaded: WorkerClient):
+def test_a_killed_idle_worker_ends_its_events(loaded: WorkerClient):
     os.kill(pid_of(loaded), signal.SIGKILL)
     assert wait_for_death(loaded) == []
     assert loaded.kill() == -signal.SIGKILL
 
 
-def test_a_killed_busy_worker_is_the_end_of_its_events_and_all_it_said_is_read(loaded: WorkerClient):
+def test_a_killed_busy_worker_ends_its_events_and_all_of_them_are_read(loaded: WorkerClient):
     loaded.send(Generate(request_id="busy", text="Hello"))
     wait_for(loaded, "busy", Chunk)
     os.kill(pid_of(loaded), signal.SIGKILL)
@@ -109,13 +109,13 @@ def test_a_killed_busy_worker_is_the_end_of_its_events_and_all_it_said_is_read(l
     assert loaded.kill() == -signal.SIGKILL
 
 
-def test_a_worker_killed_while_it_loads_is_the_end_of_its_events(client: WorkerClient):
+def test_a_worker_killed_while_it_loads_ends_its_events(client: WorkerClient):
     client.send(LoadModel(request_id="load", model="guide"))
     os.kill(pid_of(client), signal.SIGKILL)
     wait_for_death(client)
 
 
-def test_whoever_waits_learns_of_a_death_from_another_thread(loaded: WorkerClient):
+def test_a_waiting_thread_notices_that_another_one_killed_the_worker(loaded: WorkerClient):
     noticed: queue.SimpleQueue[type[Exception]] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -132,7 +132,7 @@ def test_whoever_waits_learns_of_a_death_from_another_thread(loaded: WorkerClien
     listener.join()
 
 
-def test_a_dead_worker_can_be_sent_to_asked_killed_and_stopped_again(loaded: WorkerClient):
+def test_methods_of_a_dead_workers_client_still_work(loaded: WorkerClient):
     loaded.kill()
     loaded.send(CacheStats(request_id="lost"))
     assert loaded.poll(0)
@@ -142,7 +142,7 @@ def test_a_dead_worker_can_be_sent_to_asked_killed_and_stopped_again(loaded: Wor
     assert loaded.kill() == -signal.SIGKILL
 
 
-# --- its end ---------------------------------------------------------------------------------------------------
+# --- stopping ------------------------------------------------------------------------------------------------
 
 
 def test_shutdown_is_done_last_and_the_exit_code_is_0(loaded: WorkerClient):
@@ -179,7 +179,7 @@ def test_stop_ends_an_idle_and_a_busy_worker_in_good_order(endless_model: Path):
         assert client.kill() == 0
 
 
-def test_a_worker_that_can_not_stop_is_killed(loaded: WorkerClient):
+def test_a_worker_that_cannot_stop_is_killed(loaded: WorkerClient):
     os.kill(pid_of(loaded), signal.SIGSTOP)
     loaded.stop(timeout_s=0.01)
     assert loaded.kill() == -signal.SIGKILL
@@ -192,7 +192,7 @@ def test_a_worker_that_can_not_stop_is_killed(loaded: WorkerClient):
 def test_large_commands_to_a_worker_that_reads_nothing_do_not_block_the_sender(client: WorkerClient, num_chars: int):
     client.send(CacheStats(request_id="up"))
     client.receive()
-    # Stopped, it is busier than any model makes it: were one of these to wait for it, this test would never end.
+    # A stopped process reads nothing at all: if a command waited for it, this test would never end.
     os.kill(pid_of(client), signal.SIGSTOP)
     for number in range(3):
         client.send(Generate(request_id=f"{number}", text="<" * num_chars))
@@ -276,7 +276,7 @@ DOING = {
 
 @pytest.fixture
 def start_parent(tmp_path: Path, endless_model: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[str], int]]]:
-    """Start a program that starts a worker; returns once the worker is at what it should be doing."""
+    """Return a function that starts a program with a worker and returns when the worker is busy as named."""
     started: list[subprocess.Popen[str]] = []
 
     def start(doing: str, ending: str, **names: str) -> tuple[subprocess.Popen[str], int]:
@@ -299,14 +299,14 @@ def start_parent(tmp_path: Path, endless_model: Path) -> Iterator[Callable[..., 
 
 
 @pytest.mark.parametrize("doing", [doing for doing in DOING if doing != "leaves much unread"])
-def test_a_worker_ends_when_the_process_that_started_it_is_killed(start_parent: Any, doing: str):
+def test_a_worker_ends_when_its_parent_is_killed(start_parent: Any, doing: str):
     parent, worker = start_parent(doing, "input()")
     parent.kill()
     assert has_ended(worker)
 
 
 @pytest.mark.parametrize("doing", ["starts", "is idle", "answers", "writes to nobody"])
-def test_an_app_that_ends_without_a_word_takes_its_worker_with_it(start_parent: Any, doing: str):
+def test_a_worker_ends_when_the_app_ends_without_stopping_it(start_parent: Any, doing: str):
     parent, worker = start_parent(doing, "")
     _, errors = parent.communicate(timeout=PATIENCE_S)
     assert parent.returncode == 0
@@ -314,7 +314,7 @@ def test_an_app_that_ends_without_a_word_takes_its_worker_with_it(start_parent: 
     assert "Traceback" not in errors
 
 
-def test_what_a_dead_worker_has_not_read_does_not_keep_the_app_from_ending(start_parent: Any):
+def test_unread_commands_of_a_dead_worker_do_not_delay_the_apps_end(start_parent: Any):
     parent, worker = start_parent("leaves much unread", "", signal="SIGKILL")
     _, errors = parent.communicate(timeout=PATIENCE_S)
     assert parent.returncode == 0
@@ -322,7 +322,7 @@ def test_what_a_dead_worker_has_not_read_does_not_keep_the_app_from_ending(start
     assert errors == ""
 
 
-def test_what_a_killed_worker_has_not_read_does_not_keep_the_app_from_ending(start_parent: Any):
+def test_unread_commands_of_a_killed_worker_do_not_delay_the_apps_end(start_parent: Any):
     parent, worker = start_parent("leaves much unread", "client.kill(); client.stop()", signal="SIGSTOP")
     _, errors = parent.communicate(timeout=PATIENCE_S)
     assert parent.returncode == 0
@@ -333,7 +333,7 @@ def test_what_a_killed_worker_has_not_read_does_not_keep_the_app_from_ending(sta
 # --- Ctrl+C ----------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_is_the_apps_to_understand_not_its_workers(loaded: WorkerClient):
+def test_ctrl_c_does_not_end_the_apps_worker(loaded: WorkerClient):
     loaded.send(Generate(request_id="busy", text="Hello"))
     wait_for(loaded, "busy", Chunk)
     os.kill(pid_of(loaded), signal.SIGINT)
@@ -341,12 +341,12 @@ def test_ctrl_c_is_the_apps_to_understand_not_its_workers(loaded: WorkerClient):
     assert wait_for(loaded, "still there", Tokenized)
 
 
-def test_ctrl_c_while_a_worker_starts_is_not_its_end(client: WorkerClient):
-    # It has hardly begun: Python itself is still starting there.
+def test_ctrl_c_while_a_worker_starts_does_not_end_it(client: WorkerClient):
+    # Python itself is still starting there.
     os.kill(pid_of(client), signal.SIGINT)
     client.send(CacheStats(request_id="asked"))
     assert wait_for(client, "asked", Failed)
-    # This process still hears it.
+    # Ctrl+C is not blocked in this process.
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
@@ -359,7 +359,7 @@ def test_ctrl_c_ends_an_idle_headless_worker(stdio_worker: StdioWorker):
     assert not [line for line in stdio_worker.errors if "Traceback" in line]
 
 
-def test_ctrl_c_ends_what_a_headless_worker_does_with_an_event_each(stdio_worker: StdioWorker, endless_model: Path):
+def test_ctrl_c_cancels_each_request_of_a_headless_worker(stdio_worker: StdioWorker, endless_model: Path):
     stdio_worker.load(endless_model)
     running = stdio_worker.send("generate", text="Hello")
     while stdio_worker.next_event()["type"] != "chunk":
@@ -372,7 +372,7 @@ def test_ctrl_c_ends_what_a_headless_worker_does_with_an_event_each(stdio_worker
     assert stdio_worker.process.wait(PATIENCE_S) == 130
 
 
-def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path, tmp_path: Path):
+def test_a_headless_worker_whose_output_is_no_longer_read_ends(endless_model: Path, tmp_path: Path):
     worker = subprocess.Popen(
         [sys.executable, "-m", "worker", "--stdio", "--cache-folder", tmp_path],
         cwd=ROOT,
@@ -396,8 +396,8 @@ def test_a_headless_worker_whose_reader_is_gone_ends(endless_model: Path, tmp_pa
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
-def test_a_headless_worker_without_an_input_or_a_place_for_its_log_still_ends_in_good_order(closed: str):
-    """As a service may be started: a descriptor that is not there must be no wait for ever, nor a crash."""
+def test_a_headless_worker_without_standard_input_or_error_ends_in_good_order(closed: str):
+    """A service may be started like this: a missing descriptor must not cause a hang or a crash."""
     command = f'exec "$0" -m worker --stdio {closed}'
     done = subprocess.run(
         ["/bin/sh", "-c", command, sys.executable],
@@ -412,7 +412,7 @@ def test_a_headless_worker_without_an_input_or_a_place_for_its_log_still_ends_in
     assert b"Traceback" not in done.stderr
 
 
-def test_a_headless_worker_without_an_output_says_so():
+def test_a_headless_worker_without_an_output_reports_it():
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$0" -m worker --stdio >&-', sys.executable],
         cwd=ROOT,
