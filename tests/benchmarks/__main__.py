@@ -1,6 +1,6 @@
-"""`make bench`: peers and Bough in turn; a table on screen and the same rows in build/bench.json.
+"""`make bench`: measure Bough and its peers in turn; print a table and write the same rows to build/bench.json.
 
-Each area runs in a process of its own. Rows are shown and written as they come.
+Each area runs in its own process. Rows are printed and written as they arrive.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _AREAS = {
     "tree_view": 15,
     "window": 60,
 }
-"""About how many seconds each takes on two quiet cores."""
+"""The approximate duration of each area in seconds, on two idle cores."""
 _OUT = Path("build/bench.json")
 
 
@@ -58,7 +58,7 @@ def main() -> int:
 
 
 def _measured(areas: Sequence[str]) -> Iterator[Row]:
-    """Measure one area after the other; say before each how long the rest takes."""
+    """Measure the areas one after another; print the remaining time before each."""
     began, done_s = time.monotonic(), 0
     for number, area in enumerate(areas):
         left_s = sum(_AREAS[later] for later in areas[number:])

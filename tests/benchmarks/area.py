@@ -1,4 +1,4 @@
-"""An area of the benchmarks, measured in a process of its own."""
+"""Run one area of the benchmarks in its own process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests.benchmarks.measure import Row, failed
 from worker.blas import preload
 
 _PATIENCE_S = 3600
-"""An area that sends no row for this long hangs."""
+"""An area that sends no row for this long is taken to hang."""
 
 
 def rows_of(area: str) -> Iterator[Row]:
-    """The rows of an area, measured in a process of its own, and one more if that fails."""
+    """Yield the rows of an area measured in its own process, and a failure row if that fails."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_measure, args=(area, sender))
@@ -41,7 +41,7 @@ def rows_of(area: str) -> Iterator[Row]:
 
 
 def _measure(area: str, sender: Connection) -> None:
-    """Send an area's rows, and None at the end. The process may crash after that: nothing is lost then."""
+    """Send the rows of an area, and None at the end. A crash of the process after that loses nothing."""
     preload()
     try:
         for row in importlib.import_module(f"tests.benchmarks.{area}").rows():

@@ -1,7 +1,7 @@
-"""What control costs: answers under a form or hooks against the same model's without; rewinding against feeding again.
+"""The cost of control: answers with a constraint or hooks against answers without; rewinding against feeding again.
 
-In process and step by step, as the worker does it. Two models: the guide, whose steps are so short that each
-microsecond of Python shows, and a llama with random weights whose vocabulary is as large as those of today's models.
+It runs in this process and step by step, as the worker does. There are two models: the guide, whose steps are so short
+that each microsecond of Python shows, and a llama with random weights and a vocabulary of today's usual size.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _AREA = "control"
 _PROMPT = "How do I fork a message, and what is a branch?"
 _VOCAB_SIZE = 128_000
 
-_MOST_TOKENS = 1000
-"""Of an answer whose form ends it."""
+_MAX_TOKENS = 1000
+"""The limit for an answer that its constraint ends."""
 _NUM_TIMED = 200
-"""Tokens of an answer of which the main thread's time is taken."""
+"""Number of tokens over which the main thread's time is measured."""
 
 _KEPT = (2_000, 20_000)
 _REWOUND = (1, 1_000)
@@ -64,7 +64,7 @@ _LONG_KEYS = Constraint(
         "properties": {key: {"enum": ["yes", "no", "maybe"]} for key in _KEYS},
         "required": list(_KEYS),
         "additionalProperties": False,
-        # As compact as JSON may be: a model with random weights would draw blanks for as long as it is let.
+        # No white space: a model with random weights would sample blanks for as long as the constraint allows.
         "x-guidance": {"whitespace_pattern": ""},
     },
 )
@@ -77,41 +77,41 @@ _LIST = Constraint(
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         subjects = (
-            _Subject("guide", _read(endless_guide(Path(folder) / "guide")), num_tokens=128, num_rounds=25),
-            _Subject("128k vocabulary", _read(_large(Path(folder) / "large")), num_tokens=32, num_rounds=9),
+            _Model("guide", _read(endless_guide(Path(folder) / "guide")), num_tokens=128, num_rounds=25),
+            _Model("128k vocabulary", _read(_large(Path(folder) / "large")), num_tokens=32, num_rounds=9),
         )
-    for subject in subjects:
-        yield from _rates(subject)
-        yield _main_thread(subject)
-        yield from _rewound(subject)
+    for measured in subjects:
+        yield from _rates(measured)
+        yield _main_thread(measured)
+        yield from _rewind_rows(measured)
 
 
-def _rates(subject: _Subject) -> Iterator[Row]:
+def _rates(measured: _Model) -> Iterator[Row]:
     sides: tuple[tuple[str, Mapping[str, Any], str], ...] = (
         ("constrained ÷ free", {"constraint": _ANYTHING}, ">= 0.97"),
-        ("a hook that says nothing ÷ none", {"hooks": ["silent"]}, ">= 0.97"),
-        ("a hook that looks at probabilities ÷ none", {"hooks": ["curious"]}, ">= 0.97"),
+        ("a hook that does nothing ÷ none", {"hooks": ["silent"]}, ">= 0.97"),
+        ("a hook that reads probabilities ÷ none", {"hooks": ["curious"]}, ">= 0.97"),
         ("a hook that rejects a tenth ÷ none", {"hooks": ["picky"]}, ">= 0.85"),
         ("JSON with long keys ÷ free", {"constraint": _LONG_KEYS}, ">= 1.3"),
     )
     for name, asked, goal in sides:
-        ours, theirs = in_turn(subject.num_rounds, partial(subject.tokens_per_s, **asked), subject.tokens_per_s)
-        yield compared(_AREA, f"{subject.name}: {name}, tokens/s", ours, "without", theirs, goal)
+        ours, theirs = in_turn(measured.num_rounds, partial(measured.tokens_per_s, **asked), measured.tokens_per_s)
+        yield compared(_AREA, f"{measured.name}: {name}, tokens/s", ours, "without", theirs, goal)
 
 
-def _main_thread(subject: _Subject) -> Row:
-    """What Python does for a token, whatever else the machine does: the model says the same at once, always."""
-    both = partial(subject.main_thread_us, hooks=["silent"], constraint=_ANYTHING)
-    with subject.answering_at_once():
-        ours, theirs = in_turn(subject.num_rounds, both, subject.main_thread_us)
-    return compared(_AREA, f"{subject.name}: main thread, hook + constraint, µs a token", ours, "neither", theirs)
+def _main_thread(measured: _Model) -> Row:
+    """Measure Python's time per token, independent of the machine: the model always returns the same logits at once."""
+    both = partial(measured.main_thread_us, hooks=["silent"], constraint=_ANYTHING)
+    with measured.answering_at_once():
+        ours, theirs = in_turn(measured.num_rounds, both, measured.main_thread_us)
+    return compared(_AREA, f"{measured.name}: main thread, hook + constraint, µs per token", ours, "neither", theirs)
 
 
 # --- answers -----------------------------------------------------------------------------------------------
 
 
-class _Subject:
-    """A model, and how much of it is measured."""
+class _Model:
+    """A model, and how many tokens and rounds are measured."""
 
     def __init__(self, name: str, model: LanguageModel, *, num_tokens: int, num_rounds: int) -> None:
         self.name = name
@@ -122,10 +122,10 @@ class _Subject:
         self._engine = Engine(model, hooks=HookFolder(given=given))
 
     def tokens_per_s(self, **asked: Any) -> float:
-        """Answer once; return how fast the tokens came that came after the first event with any."""
+        """Answer once; return tokens per second, counted after the first event with tokens."""
         first, num_first, rate = 0.0, 0, 0.0
-        # A form of which the end is known ends by itself.
-        max_tokens = _MOST_TOKENS if asked.get("constraint") is _LONG_KEYS else self._num_tokens
+        # This constraint ends the answer by itself.
+        max_tokens = _MAX_TOKENS if asked.get("constraint") is _LONG_KEYS else self._num_tokens
         for event in self._events(max_tokens, asked):
             if isinstance(event, Chunk) and not first:
                 first, num_first = time.perf_counter(), len(event.tokens)
@@ -134,15 +134,15 @@ class _Subject:
         return rate
 
     def main_thread_us(self, **asked: Any) -> float:
-        """Answer once; return how long this thread was busy for each token."""
-        began = time.thread_time()
+        """Answer once; return this thread's busy time for each token."""
+        start = time.thread_time()
         for _ in self._events(_NUM_TIMED, asked):
             pass
-        return (time.thread_time() - began) / _NUM_TIMED * 1e6
+        return (time.thread_time() - start) / _NUM_TIMED * 1e6
 
     @contextmanager
     def answering_at_once(self) -> Generator[None]:
-        """Let no model compute: whatever is read, the same logits come after it."""
+        """Replace the model's computation: the same logits follow any tokens."""
         logits = mx.random.normal((1, self.model.vocab_size))
         mx.eval(logits)
 
@@ -164,8 +164,8 @@ class _Subject:
             for event in self._engine.step():
                 yield event
         assert isinstance(event, Finished), event
-        # None ends before its time, and no hook was asked no more as it seemed slow.
-        assert event.choices[0].reason == ("constraint" if max_tokens == _MOST_TOKENS else "length"), event
+        # No answer ends early, and no hook was switched off for being slow.
+        assert event.choices[0].reason == ("constraint" if max_tokens == _MAX_TOKENS else "length"), event
         assert not any(hook.is_off for hook in event.hooks), event
 
 
@@ -179,54 +179,54 @@ def _look_at_probability(step: Step) -> Decision | None:
 
 
 class _Picky:
-    """Takes away a tenth of the tokens."""
+    """Rejects a tenth of the tokens."""
 
     def __init__(self) -> None:
         self._rng = Random(1)
 
     def __call__(self, step: Step) -> Decision | None:
-        is_taken_away = step.phase == "after" and step.visit == 0 and self._rng.random() < 0.1
-        return Decision(resample=True) if is_taken_away else None
+        is_rejected = step.phase == "after" and step.visit == 0 and self._rng.random() < 0.1
+        return Decision(resample=True) if is_rejected else None
 
 
 # --- rewinding ---------------------------------------------------------------------------------------------
 
 
-def _rewound(subject: _Subject) -> Iterator[Row]:
-    token_ids = _list_as_ids(subject.model, max(_KEPT))
+def _rewind_rows(measured: _Model) -> Iterator[Row]:
+    token_ids = _list_as_ids(measured.model, max(_KEPT))
     for num_kept in _KEPT:
         for number in _REWOUND:
-            ours, theirs = _rewound_us(subject.model, token_ids[:num_kept], number)
-            name = f"{subject.name}: rewind {number:,} of {num_kept:,} tokens, µs"
-            yield compared(_AREA, name, ours, "feeding those before again", theirs, "<= 0.1")
+            ours, theirs = _rewind_us(measured.model, token_ids[:num_kept], number)
+            name = f"{measured.name}: rewind {number:,} of {num_kept:,} tokens, µs"
+            yield compared(_AREA, name, ours, "feeding the earlier tokens again", theirs, "<= 0.1")
 
 
-def _rewound_us(model: LanguageModel, token_ids: Sequence[int], number: int) -> tuple[list[float], list[float]]:
-    """How long it takes to come to a mask `number` tokens before the end: going back, and beginning over."""
+def _rewind_us(model: LanguageModel, token_ids: Sequence[int], number: int) -> tuple[list[float], list[float]]:
+    """Measure the time to reach the mask `number` tokens before the end, by rewinding and by starting over."""
     before, last = token_ids[:-number], token_ids[-number:]
-    form = model.constraints.new(_LIST)
-    assert form.consume(token_ids)
+    constraint = model.constraints.new(_LIST)
+    assert constraint.consume(token_ids)
 
-    def go_back() -> float:
-        began = time.perf_counter()
-        form.rewind(number)
-        form.mask()
-        took_s = time.perf_counter() - began
-        assert form.consume(last)
+    def rewind() -> float:
+        start = time.perf_counter()
+        constraint.rewind(number)
+        constraint.mask()
+        took_s = time.perf_counter() - start
+        assert constraint.consume(last)
         return took_s * 1e6
 
     def feed_again() -> float:
         other = model.constraints.new(_LIST)
-        began = time.perf_counter()
+        start = time.perf_counter()
         assert other.consume(before)
         other.mask()
-        return (time.perf_counter() - began) * 1e6
+        return (time.perf_counter() - start) * 1e6
 
-    return in_turn(5, go_back, feed_again)
+    return in_turn(5, rewind, feed_again)
 
 
 def _list_as_ids(model: LanguageModel, num_tokens: int) -> list[int]:
-    """Tokens of a list that has no end yet."""
+    """Return the tokens of a list that is not closed yet."""
     ids: list[int] = []
     text = "["
     while len(ids) < num_tokens:
@@ -252,7 +252,7 @@ def _large(folder: Path) -> Path:
 
 
 def _large_tokenizer() -> Tokenizer:
-    """A byte-level BPE whose pieces are made-up words and their beginnings, some with a mark before them."""
+    """Build a byte-level BPE tokenizer whose pieces are made-up words and their prefixes, some with punctuation."""
     rng = Random(1)
     beginnings = ["b", "br", "d", "f", "g", "h", "k", "l", "m", "n", "p", "pl", "r", "s", "st", "t", "th", "v", "w"]
     vowels = ["a", "e", "ea", "i", "o", "ou", "u", "y"]
@@ -260,7 +260,7 @@ def _large_tokenizer() -> Tokenizer:
     marks = ["\n", '"', "\\", ",", '":', "(", "<", "{", "=", "."]
     pieces: list[bytes] = []
     known: set[bytes] = set()
-    while len(known) < _VOCAB_SIZE - 258:  # single bytes, and two control tokens
+    while len(known) < _VOCAB_SIZE - 258:  # without the single bytes and two control tokens
         if rng.random() < 0.15:
             piece = "".join(chr(rng.randrange(0x430, 0x450)) for _ in range(rng.randint(1, 5)))
         else:

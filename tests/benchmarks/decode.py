@@ -1,8 +1,8 @@
-"""Decoding: tokens a second through the worker's standard output, against mlx-lm's `stream_generate`.
+"""Decoding: tokens per second through the worker's standard output, against mlx-lm's `stream_generate`.
 
-Same model, same weights in float32, same BLAS; each side runs in a process of its own and the two take turns.
-The worker's figure is taken where a driver sees it: from its first chunk to its `finished`. Whoever reads does no more
-than that meanwhile: two programs on one core would be measured, where one was meant.
+Both use the same model, the same weights in float32 and the same BLAS; each side runs in its own process and the two
+take turns. The worker's figure is measured by the driver, from the first chunk to `finished`. The driver only reads
+meanwhile, so that it does not compete with the worker for a core.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
 
 
 def endless_guide(folder: Path) -> Path:
-    """Copy the guide model, with another end-of-answer token, so that it writes as long as it is let."""
+    """Copy the guide model with another end-of-answer token, so that it writes up to the limit."""
     shutil.copytree(guide_path(), folder)
     tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
     end = next(token["id"] for token in tokenizer["added_tokens"] if token["content"] == "<|endoftext|>")
@@ -50,7 +50,7 @@ def endless_guide(folder: Path) -> Path:
 
 
 class _Worker:
-    """`python -m worker --stdio`, read in blocks as they come."""
+    """`python -m worker --stdio`, whose output is read in blocks as they arrive."""
 
     def __init__(self, model: Path) -> None:
         self._process = subprocess.Popen(
@@ -72,7 +72,7 @@ class _Worker:
         return (_NUM_TOKENS - 1) / (end - first)
 
     def _ask(self, command: Mapping[str, object], terminal: bytes) -> tuple[float, float, bytes]:
-        """Return when the first chunk came, when the last event, and all that was said."""
+        """Return the times of the first chunk and of the last event, and the whole output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(command).encode() + b"\n")
@@ -88,7 +88,7 @@ class _Worker:
 
 
 class _Peer:
-    """mlx-lm in a process of its own; it decodes when told to and prints its tokens a second."""
+    """mlx-lm in its own process; it decodes on request and prints its tokens per second."""
 
     def __init__(self, model: Path) -> None:
         self._process = subprocess.Popen(

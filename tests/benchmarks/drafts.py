@@ -1,7 +1,7 @@
-"""The tree as a draft: answers to questions of which a word was changed, with their siblings to guess from and without.
+"""The tree as a draft: answers to questions in which one word was changed, with and without siblings as drafts.
 
-Each pair of questions is asked of the guide model with nothing kept but the first question's answer. Where the answers
-say the same, guesses are right and eight positions are read at once; where they do not, guesses cost time.
+The guide model answers each pair of questions with only the first answer in the cache. Where the answers have the same
+text, guesses are right and eight positions are read at once; where they differ, guesses cost time.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _OTHER = (
 def rows() -> Iterator[Row]:
     *_, model = UnreadModel(find_model("guide")).read()
     assert isinstance(model, LanguageModel)
-    yield _row(model, _SAME, "answer after a one-word edit that says the same: tokens/s, the tree as draft", ">= 1.5")
-    yield _row(model, _OTHER, "the same of one that says something else", None)
+    yield _row(model, _SAME, "same answer after a one-word edit: tokens/s, the tree as draft", ">= 1.5")
+    yield _row(model, _OTHER, "another answer after a one-word edit", None)
 
 
 def _row(model: LanguageModel, pairs: Sequence[tuple[str, str]], name: str, goal: str | None) -> Row:

@@ -1,6 +1,6 @@
-"""Imports: messages a second and memory; exports of one long conversation: seconds for each format.
+"""Imports: messages per second and memory. Exports of one long conversation: seconds for each format.
 
-`make bench LONG=1` imports a million messages, too.
+`make bench LONG=1` also imports a million messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.driver import ROOT
 _NUM_IMPORTED = 50_000
 _NUM_IMPORTED_LONG = 1_000_000
 _NUM_EXPORTED = 10_000
-_A_CONVERSATION = 40
+_CONVERSATION_SIZE = 40
 _ROUNDS = 2
 _KIB_A_MIB = 1024
 
@@ -35,7 +35,7 @@ def rows() -> Iterator[Row]:
         if os.environ.get("BOUGH_BENCH_LONG"):
             yield from _imports(folder / "long", file, _NUM_IMPORTED_LONG, 1)
         file.unlink()
-        _write_chatgpt(file, _NUM_EXPORTED, a_conversation=_NUM_EXPORTED)
+        _write_chatgpt(file, _NUM_EXPORTED, conversation_size=_NUM_EXPORTED)
         _run("import", str(file), str(folder / "one"))
         from app.model.exports.files import FORMATS
 
@@ -55,29 +55,29 @@ def _imports(folder: Path, file: Path, num_messages: int, num_rounds: int) -> li
     ]
 
 
-def _write_chatgpt(path: Path, num_messages: int, a_conversation: int = _A_CONVERSATION) -> None:
-    """Write an export like ChatGPT's: each fifth question is answered twice."""
+def _write_chatgpt(path: Path, num_messages: int, conversation_size: int = _CONVERSATION_SIZE) -> None:
+    """Write an export like ChatGPT's in which every fifth question has two answers."""
     draw = random.Random(1)
     words = [f"{a}{b}" for a in ("tree", "leaf", "bough", "root", "bark") for b in ("s", "ing", "ed", "y", "", "less")]
     with path.open("w", encoding="utf-8") as file:
-        for number in range(num_messages // a_conversation):
+        for number in range(num_messages // conversation_size):
             mapping: dict[str, object] = {"root": {"id": "root", "parent": None, "message": None}}
             above = question = "root"
-            for place in range(a_conversation):
-                role = "assistant" if place % 2 else "user"
-                # The other answer stands beside the one before.
-                parent = question if place % 10 == 2 and above != question else above
-                role = "assistant" if place % 10 == 2 else role
+            for position in range(conversation_size):
+                role = "assistant" if position % 2 else "user"
+                # The second answer is a sibling of the first.
+                parent = question if position % 10 == 2 and above != question else above
+                role = "assistant" if position % 10 == 2 else role
                 text = " ".join(draw.choices(words, k=60)) + (
-                    f"\n\n```python\nx = {place}\n```" if place % 4 == 1 else ""
+                    f"\n\n```python\nx = {position}\n```" if position % 4 == 1 else ""
                 )
-                node = str(place)
+                node = str(position)
                 mapping[node] = {
                     "id": node,
                     "parent": parent,
                     "message": {
                         "author": {"role": role},
-                        "create_time": 1_700_000_000 + number * 60 + place,
+                        "create_time": 1_700_000_000 + number * 60 + position,
                         "content": {"content_type": "text", "parts": [text]},
                         "metadata": {"model_slug": "gpt-5"},
                     },
@@ -91,7 +91,7 @@ def _write_chatgpt(path: Path, num_messages: int, a_conversation: int = _A_CONVE
 
 
 def _run(*arguments: str) -> dict[str, float]:
-    """Do it in a process of its own, whose memory is its own."""
+    """Run in another process, so that its memory can be measured."""
     command = [sys.executable, "-m", "tests.benchmarks.export", *arguments]
     environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
     out = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout

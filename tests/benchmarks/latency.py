@@ -1,4 +1,4 @@
-"""From a token sampled in the worker to its text in the view's model; the repaint comes with the next tick."""
+"""The time from a token sampled in the worker to its text in the view's model. The next tick repaints the view."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def rows() -> Iterator[Row]:
     yield from (
         alone("latency", "sampled token → view's model, p95, ms", p95, "<= 1"),
         alone("latency", "sampled token → view's model, median, ms", median),
-        # Its first token comes while the window may still lay out the question, and it ends two repaints later.
-        alone("latency", "the same, the guide's short answers, p95, ms", p95_of_guide, "<= 1"),
+        # The first token may come while the window lays out the question, and the answer ends two repaints later.
+        alone("latency", "the same with the guide's short answers, p95, ms", p95_of_guide, "<= 1"),
     )
 
 
 def _narrator(folder: Path) -> Path:
-    """Write a model that answers with paragraphs of words, as a model does that has something to tell."""
+    """Write a model that answers with paragraphs of words."""
     tokenizer = byte_level_tokenizer()
     words = [
         f" {''.join(letters)}" for letters in islice(product("bdfgklmnprstvw", "aeiou", "lmnrst", "aeo"), _NUM_WORDS)
@@ -51,12 +51,12 @@ def _narrator(folder: Path) -> Path:
         words[number] = f".\n\n{words[number].strip().capitalize()}"
     tokenizer.add_tokens(words)
     newline = tokenizer.encode("\n").ids[0]
-    told = [tokenizer.encode(word).ids[0] for word in words]
-    return write_scripted_model(folder, tokenizer, chain([newline, *told]))
+    answer_ids = [tokenizer.encode(word).ids[0] for word in words]
+    return write_scripted_model(folder, tokenizer, chain([newline, *answer_ids]))
 
 
 def _latencies(application: Application, model: str, questions: Sequence[str]) -> tuple[list[float], list[float]]:
-    """Of several rounds of answers, the 95th percentile and the median, in milliseconds."""
+    """Return the 95th percentile and the median of each round's latencies, in milliseconds."""
     controller = application.controller
     application.window.show()
     controller.program.load_model(model)
@@ -64,7 +64,7 @@ def _latencies(application: Application, model: str, questions: Sequence[str]) -
     latencies: list[float] = []
 
     def measure(event: Event) -> None:
-        # Connected last, so the view has taken the text when this is called.
+        # Connected last, so the view has taken the text before this call.
         if isinstance(event, Chunk) and event.text:
             latencies.append((time.monotonic_ns() - event.sampled_ns) / 1e6)
 
@@ -97,7 +97,7 @@ class _Receiver(QObject):
 
 
 def _wait_until(holds: Callable[[], bool]) -> None:
-    """Run the event loop until `holds` does; looking every 50 ms leaves the processor to those who are measured."""
+    """Run the event loop until `holds` returns True; checking every 50 ms leaves the processor to the measured code."""
     deadline = time.monotonic() + 120
     loop, look = QEventLoop(), QTimer()
 

@@ -1,4 +1,4 @@
-"""What a measurement is: medians of turns taken in one run, with their spread; it measures nothing itself."""
+"""Rows of the benchmark table: medians over alternating rounds of one run, with their spread."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TypedDict
 
 
 class Row(TypedDict):
-    """One line of the table. `spread` is (highest - lowest) / median of what `ratio` (or `bough`) is made of."""
+    """One line of the table. `spread` is (highest - lowest) / median of the values behind `ratio` (or `bough`)."""
 
     area: str
     name: str
     bough: float | None
-    """None where the measurement failed: then `failure` says why."""
+    """None if the measurement failed; then `failure` holds the reason."""
     peer_name: str | None
     peer: float | None
     ratio: float | None
@@ -26,14 +26,14 @@ class Row(TypedDict):
 def in_turn(
     rounds: int, bough: Callable[[], float], peer: Callable[[], float], warm_up: int = 1
 ) -> tuple[list[float], list[float]]:
-    """Take both figures `rounds` times in turn, so that a machine that drifts drifts for both."""
+    """Take both figures `rounds` times in alternation, so that a change of the machine's speed affects both."""
     for _ in range(warm_up):
         bough()
         peer()
     ours: list[float] = []
     theirs: list[float] = []
     for number in range(rounds):
-        # Who goes first changes from round to round.
+        # The order changes from round to round.
         for side in (0, 1) if number % 2 else (1, 0):
             if side:
                 ours.append(bough())
@@ -45,7 +45,7 @@ def in_turn(
 def compared(
     area: str, name: str, ours: Sequence[float], peer_name: str, theirs: Sequence[float], goal: str | None = None
 ) -> Row:
-    """A row with the median of the ratios, pair by pair. `goal` is such as ">= 0.97", of the ratio."""
+    """Return a row with the median of the pairwise ratios. `goal` applies to the ratio, for example ">= 0.97"."""
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     ratio = statistics.median(ratios)
     return Row(
@@ -63,7 +63,7 @@ def compared(
 
 
 def alone(area: str, name: str, figures: Sequence[float], goal: str | None = None) -> Row:
-    """A row without a peer; `goal` is of the median."""
+    """Return a row without a peer; `goal` applies to the median."""
     median = statistics.median(figures)
     return Row(
         area=area,
@@ -80,7 +80,7 @@ def alone(area: str, name: str, figures: Sequence[float], goal: str | None = Non
 
 
 def failed(area: str, failure: str) -> Row:
-    """A row for an area that ended before its time."""
+    """Return a row for an area that ended early."""
     return Row(
         area=area,
         name="",

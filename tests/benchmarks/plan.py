@@ -1,6 +1,6 @@
-"""What `plan` costs for a hundred nodes of one conversation's tree, from the command's bytes to the reply's.
+"""The cost of `plan` for a hundred nodes of one conversation's tree, from the command's bytes to the reply's.
 
-The tree view asks it again whenever the tree changes: each round here adds a message.
+The tree view sends it again whenever the tree changes: each round here adds a message.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ def rows() -> Iterator[Row]:
     engine.add(Generate(request_id="r", messages=tree.paths_of_messages()[_NUM_TURNS - 1], max_tokens=1), Ticket("r"))
     while engine.is_busy:
         engine.step()
-    first = _ms(engine, tree.by_places())
+    first = _ms(engine, tree.with_paths())
     again: list[float] = []
-    written_out: list[float] = []
+    complete: list[float] = []
     for _ in range(3 * _NUM_ROUNDS):
         tree.grow()
-        again.append(_ms(engine, tree.by_places()))
+        again.append(_ms(engine, tree.with_paths()))
     for _ in range(_NUM_ROUNDS):
         tree.grow()
-        written_out.append(_ms(engine, tree.written_out()))
+        complete.append(_ms(engine, tree.complete()))
     name = f"plan for {_NUM_PROMPTS} nodes of a tree of {_NUM_TURNS} turns"
     yield from (
         alone(_AREA, f"{name}, one message after the last time, ms", again, "<= 5"),
-        alone(_AREA, "the same, each prompt written out, ms", written_out),
+        alone(_AREA, "the same, each prompt written out, ms", complete),
         alone(_AREA, "the same, the first time, ms", [first]),
     )
 
@@ -66,7 +66,7 @@ def _ms(engine: Engine, frame: bytes) -> float:
 
 
 class _Tree:
-    """A branch of turns, and siblings of them."""
+    """A branch of turns, and siblings of its messages."""
 
     def __init__(self, model: LanguageModel) -> None:
         self._vocabulary = model.vocabulary
@@ -74,38 +74,38 @@ class _Tree:
         self._messages = [self._message(number) for number in range(_NUM_TURNS)]
         self._paths = [list(range(number + 1)) for number in range(_NUM_TURNS)]
         while len(self._paths) < _NUM_PROMPTS:
-            place = self._rng.randrange(1, _NUM_TURNS)
-            self._paths.append([*range(place), len(self._messages)])
-            self._messages.append(self._message(place))
+            index = self._rng.randrange(1, _NUM_TURNS)
+            self._paths.append([*range(index), len(self._messages)])
+            self._messages.append(self._message(index))
 
     def grow(self) -> None:
-        """Put a message behind one of the nodes, in place of one that nobody looks at any more."""
+        """Add a message below one of the nodes, and remove an old one."""
         path = self._rng.choice(self._paths[:_NUM_TURNS])
         self._paths.append([*path, len(self._messages)])
         self._messages.append(self._message(len(path)))
         del self._paths[_NUM_TURNS]
 
-    def by_places(self) -> bytes:
-        used = {place: number for number, place in enumerate(sorted({place for path in self._paths for place in path}))}
-        messages = [self._messages[place] for place in used]
-        paths = [[used[place] for place in path] for path in self._paths]
+    def with_paths(self) -> bytes:
+        used = {index: number for number, index in enumerate(sorted({index for path in self._paths for index in path}))}
+        messages = [self._messages[index] for index in used]
+        paths = [[used[index] for index in path] for path in self._paths]
         return to_msgpack(Plan(request_id="p", messages=messages, paths=paths))
 
-    def written_out(self) -> bytes:
+    def complete(self) -> bytes:
         prompts = [Prompt(messages=messages) for messages in self.paths_of_messages()]
         return to_msgpack(Plan(request_id="p", prompts=prompts))
 
     def paths_of_messages(self) -> list[list[Message]]:
-        return [[self._messages[place] for place in path] for path in self._paths]
+        return [[self._messages[index] for index in path] for path in self._paths]
 
-    def _message(self, place: int) -> Message:
+    def _message(self, index: int) -> Message:
         words = ("the", "quick", "brown", "fox", "tree", "sky", "branch", "return", "value", "hello", "lazy", "over")
         content = ""
         while len(ids := self._vocabulary.encode(content)) < _NUM_TOKENS:
             content += f" {self._rng.choice(words)}"
         return (
             Message(role="assistant", content=content, token_ids=ids)
-            if place % 2
+            if index % 2
             else Message(role="user", content=content)
         )
 

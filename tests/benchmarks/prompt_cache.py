@@ -1,8 +1,8 @@
-"""What is read again: conversations that are regenerated, edited and switched, against mlx-lm's prompt cache.
+"""Tokens that are read again when conversations are regenerated, edited and switched, against mlx-lm's prompt cache.
 
-Both answer the same prompts with the same model; the peer is driven as mlx-lm's server drives it: the nearest cache,
-the rest of the prompt, then the whole back. Ideal is to read each distinct token once, and of a prompt that is known
-the last token.
+Both sides answer the same prompts with the same model. The peer is used as in mlx-lm's server: it takes the nearest
+cache, reads the rest of the prompt and stores the whole. The ideal is to read each distinct token once, and the last
+token of a known prompt.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _MODELS = {"llama": "<= 1.0", "gemma3_text": "<= 1.05", "lfm2": "<= 1.05"}
 class _Request(NamedTuple):
     prompt: list[int]
     answer: list[int]
-    places: list[int]
-    """Where messages meet."""
+    boundaries: list[int]
+    """The positions between messages."""
 
 
 def rows() -> Iterator[Row]:
@@ -52,10 +52,10 @@ def rows() -> Iterator[Row]:
         theirs = sum(peer.answer(request) for request in requests) / ideal
         yield _of_bough(f"{name}: tokens read ÷ ideal", ours, theirs, goal)
         if name == "llama":
-            bytes_a_token = _bytes_a_token(model)
-            distinct = _num_distinct(requests) * bytes_a_token
+            bytes_per_token = _bytes_per_token(model)
+            distinct = _num_distinct(requests) * bytes_per_token
             yield _of_bough(
-                f"{name}: bytes held ÷ those of the distinct tokens",
+                f"{name}: bytes held ÷ bytes of the distinct tokens",
                 bough.num_bytes / distinct,
                 peer.num_bytes / distinct,
                 "<= 1.1",
@@ -67,7 +67,7 @@ def rows() -> Iterator[Row]:
 
 
 def _of_bough(name: str, ours: float, theirs: float, goal: str) -> Row:
-    """A row whose goal is of Bough's figure, not of the ratio."""
+    """Return a row whose goal applies to Bough's figure instead of the ratio."""
     row = compared(_AREA, name, [ours], _PEER, [theirs])
     row["goal"], row["met"] = goal, meets(ours, goal)
     return row
@@ -77,18 +77,18 @@ def _of_bough(name: str, ours: float, theirs: float, goal: str) -> Row:
 
 
 def _conversation() -> Iterator[_Request]:
-    """A system prompt, 10 turns of 200 tokens, 5 regenerations, two edits, back, 15 switches over 5 branches."""
+    """A system prompt, 10 turns of 200 tokens, 5 regenerations, two edits, a return, 15 switches between 5 branches."""
     rng = Random(1)
     system = _message(rng, 1, 200)
     turns = [(_message(rng, 2, 100), _message(rng, 3, _NUM_ANSWER)) for _ in range(10)]
 
     def asked(turns: list[tuple[list[int], list[int]]]) -> _Request:
-        prompt, places = list(system), [len(system)]
+        prompt, boundaries = list(system), [len(system)]
         for question, answer in turns[:-1]:
             prompt += question + answer
-            places += [len(prompt) - len(answer), len(prompt)]
+            boundaries += [len(prompt) - len(answer), len(prompt)]
         prompt += turns[-1][0]
-        return _Request(prompt, turns[-1][1], places)
+        return _Request(prompt, turns[-1][1], boundaries)
 
     for number in range(len(turns)):
         yield asked(turns[: number + 1])
@@ -111,7 +111,7 @@ def _conversation() -> Iterator[_Request]:
 
 
 def _message(rng: Random, role: int, length: int) -> list[int]:
-    """A header of the role's own, as templates write it, and any text."""
+    """Return a header for the role, as templates write it, and random text."""
     return [0, role, *(rng.randrange(10, _VOCAB_SIZE) for _ in range(length - 2))]
 
 
@@ -136,7 +136,7 @@ class _Nothing:
         return self, self
 
 
-# --- who reads it ------------------------------------------------------------------------------------------
+# --- the two sides -------------------------------------------------------------------------------------------
 
 
 class _Bough:
@@ -147,15 +147,15 @@ class _Bough:
     def answer(self, request: _Request) -> int:
         cache = self._cache
         prompt = request.prompt
-        places = [*request.places, len(prompt) - 1, len(prompt) + len(request.answer) - 1]
+        boundaries = [*request.boundaries, len(prompt) - 1, len(prompt) + len(request.answer) - 1]
         done = num_kept = cache.rewind_to(prompt)
         sequence = [*prompt, *request.answer[:-1]]
         while done < len(sequence):
-            end = min([done + _CHUNK, len(sequence), *(place for place in places if place > done)])
+            end = min([done + _CHUNK, len(sequence), *(boundary for boundary in boundaries if boundary > done)])
             cache.branch.make_room(end - done)
             _read(self._model, cache.branch.layers, sequence[done:end])
             cache.branch.extend(sequence[done:end])
-            if end in places:
+            if end in boundaries:
                 cache.keep()
             done = end
         return len(prompt) - num_kept
@@ -190,18 +190,18 @@ def _read(model: nn.Module, layers: Any, ids: list[int]) -> None:
 
 
 def _wide(name: str) -> dict[str, Any]:
-    """Windows of 512 tokens; the conversation goes far past them."""
+    """Return a configuration with windows of 512 tokens; the conversation is much longer."""
     config = dict(ARCHITECTURES[name])
     return config | {"sliding_window": 512} if "sliding_window" in config else config
 
 
-def _bytes_a_token(model: nn.Module) -> int:
+def _bytes_per_token(model: nn.Module) -> int:
     layers = make_prompt_cache(model)
     _read(model, layers, [1] * 256)
     return sum(layer.nbytes for layer in layers) // 256
 
 
-# --- single jobs -------------------------------------------------------------------------------------------
+# --- single tasks --------------------------------------------------------------------------------------------
 
 
 def _regenerated() -> list[Row]:
@@ -220,11 +220,11 @@ def _regenerated() -> list[Row]:
 
 
 def _fork_and_return() -> list[Row]:
-    """At 16k tokens of 8 layers, 8 heads, 128 wide, in 16 bits: an answer is left, another begun, and come back to."""
+    """Leave an answer, start another and return, at 16k tokens of 8 layers, 8 heads of size 128, in 16 bits."""
     length, new = 16_384, 200
 
     def filled() -> list[Any]:
-        layers = make_prompt_cache(_Bare())
+        layers = make_prompt_cache(_LayersOnly())
         for layer in layers:
             for _ in range(4):
                 layer.update_and_fetch(*_positions(length // 4))
@@ -232,7 +232,7 @@ def _fork_and_return() -> list[Row]:
         return layers
 
     made: list[list[Any]] = [filled()]
-    cache = PromptCache(lambda: made.pop() if made else make_prompt_cache(_Bare()), limit_bytes=1 << 62)
+    cache = PromptCache(lambda: made.pop() if made else make_prompt_cache(_LayersOnly()), limit_bytes=1 << 62)
     prompt = [token_id % 1000 for token_id in range(length)]
     cache.branch.extend(prompt)
     answer = [1001] * new
@@ -262,8 +262,8 @@ def _fork_and_return() -> list[Row]:
     ]
 
 
-class _Bare(nn.Module):
-    """No model, only the layers of one."""
+class _LayersOnly(nn.Module):
+    """A model without weights that only makes layers."""
 
     def make_cache(self) -> list[Any]:
         return [KVCache() for _ in range(8)]
@@ -282,11 +282,11 @@ def _append(cache: PromptCache, ids: list[int]) -> None:
 
 
 def _look_up() -> list[Row]:
-    """An edit near token 500 of a conversation of 64k."""
+    """Look up an edit near token 500 of a conversation of 64k tokens."""
     rng = Random(3)
     ids = [rng.randrange(_VOCAB_SIZE) for _ in range(65_536)]
     edited = [*ids[:500], _VOCAB_SIZE, *ids[501:]]
-    layers = make_prompt_cache(_Bare())
+    layers = make_prompt_cache(_LayersOnly())
     for layer in layers:
         layer.keys = layer.values = mx.zeros((1, 1, 65_536, 1))
         layer.offset = 65_536
@@ -305,7 +305,7 @@ def _look_up() -> list[Row]:
         peer._trie.search("model", edited)  # pyright: ignore[reportPrivateUsage]
         return (time.perf_counter() - begin) * 1e3
 
-    first = ours()  # enters the conversation into the tree, once
+    first = ours()  # adds the conversation to the tree, once
     mine, others = [ours() for _ in range(9)], [theirs() for _ in range(3)]
     name = "look-up of an edit near token 500 of 64k, ms"
     return [
@@ -315,7 +315,7 @@ def _look_up() -> list[Row]:
 
 
 def _reopened() -> list[Row]:
-    """A conversation of 8k tokens after a restart, from disk and read anew, by a llama of 4 layers, 512 wide."""
+    """A conversation of 8k tokens after a restart, from disk and read again, with a llama of 4 layers of width 512."""
     length = 8_192
     config = ARCHITECTURES["llama"] | {
         "hidden_size": 512,
@@ -332,34 +332,34 @@ def _reopened() -> list[Row]:
     ids = [rng.randrange(_VOCAB_SIZE) for _ in range(length)]
     with tempfile.TemporaryDirectory() as folder:
 
-        def begin() -> PromptCache:
+        def new_cache() -> PromptCache:
             return PromptCache(partial(make_prompt_cache, model), 1 << 62, DiskCache(Path(folder), "bench", 1 << 62))
 
-        cache = begin()
-        begun = time.perf_counter()
+        cache = new_cache()
+        started = time.perf_counter()
         for start in range(0, length, _CHUNK):
             _read(model, cache.branch.layers, ids[start : start + _CHUNK])
             cache.branch.extend(ids[start : start + _CHUNK])
             mx.clear_cache()
-        anew_s = time.perf_counter() - begun
-        begun, longest_s = time.perf_counter(), 0.0
+        read_s = time.perf_counter() - started
+        started, longest_s = time.perf_counter(), 0.0
         while True:
             before = time.perf_counter()
             if not cache.save_some():
                 break
             longest_s = max(longest_s, time.perf_counter() - before)
-        written_s, num_bytes = time.perf_counter() - begun, cache.num_disk_bytes
+        written_s, num_bytes = time.perf_counter() - started, cache.num_disk_bytes
         del cache
         reopened: list[float] = []
         for _ in range(3):
-            begun = time.perf_counter()
-            again = begin()
+            started = time.perf_counter()
+            again = new_cache()
             assert again.rewind_to([*ids, 0]) == length
-            reopened.append(time.perf_counter() - begun)
+            reopened.append(time.perf_counter() - started)
             del again
     name = "reopening a conversation of 8k tokens from disk, s"
     return [
-        compared(_AREA, name, reopened, "reading it anew", [anew_s] * len(reopened), "<= 0.05"),
+        compared(_AREA, name, reopened, "reading it again", [read_s] * len(reopened), "<= 0.05"),
         alone(_AREA, "writing it to disk, MB/s", [num_bytes / 1e6 / written_s]),
         alone(_AREA, "the longest of its writes, ms", [longest_s * 1e3]),
     ]

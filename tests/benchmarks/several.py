@@ -1,6 +1,7 @@
-"""Several answers at once, and switching between branches of a long conversation, as a driver of the worker sees it.
+"""Several answers at once, and switches between branches of a long conversation, measured by a driver of the worker.
 
-A llama of 8 layers, 512 wide, with random weights, in float32; everything through standard input and output.
+The model is a llama of 8 layers of width 512 with random weights in float32; all goes through standard input and
+output.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def _together(worker: StdioWorker) -> Row:
     for _ in range(_ROUNDS):
         ones.append(tokens_per_s(1))
         fours.append(tokens_per_s(4))
-    return compared(_AREA, "n = 4: tokens/s together ÷ one alone", fours, "n = 1", ones, ">= 2.2")
+    return compared(_AREA, "n = 4: tokens/s ÷ those of one answer", fours, "n = 1", ones, ">= 2.2")
 
 
 def _switched(worker: StdioWorker) -> list[Row]:
-    """Two branches of a conversation of 8k tokens that part in its middle are regenerated in turn."""
+    """Regenerate two branches of 8k tokens, which fork in the middle, in turn."""
     rng = Random(2)
     beginning = _ids(rng, 4096)
     branches = [[*beginning, 10 + branch, *_ids(rng, 4096)] for branch in range(2)]
@@ -84,7 +85,7 @@ def _switched(worker: StdioWorker) -> list[Row]:
 
 
 def _longest_pause(worker: StdioWorker) -> list[Row]:
-    """A stream's longest pause while another conversation's 4k tokens are read."""
+    """Measure a stream's longest pause while 4k tokens of another conversation are read."""
     rng = Random(3)
     pauses: list[float] = []
     steps: list[float] = []
@@ -110,7 +111,7 @@ def _longest_pause(worker: StdioWorker) -> list[Row]:
         worker.events_until_end(streaming)
     return [
         compared(_AREA, "longest pause while 4k tokens are read, ms", pauses, "one decode step", steps),
-        alone(_AREA, "first token of those 4k beside it, ms", whole),
+        alone(_AREA, "first token after those 4k, ms", whole),
     ]
 
 

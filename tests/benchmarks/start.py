@@ -1,4 +1,4 @@
-"""The start of the program: to a painted window, beside a bare PySide6 window, and to a loaded model."""
+"""The start of the program: until the window is painted, against a bare PySide6 window, and until a model is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUNDS = 7
 
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as compiled:
-        # As on anybody's computer from the second start on: modules are compiled, and files in the system's cache.
+        # As on a user's computer after the first start: modules are compiled and files are in the system's cache.
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         yield from _rows(environment | {"PYTHONPYCACHEPREFIX": compiled})
 
@@ -41,7 +41,7 @@ def _rows(environment: dict[str, str]) -> list[Row]:
 
 
 def _run(what: str, environment: dict[str, str]) -> dict[str, float]:
-    """Start a process; return when (seconds after its start) it reached what."""
+    """Start a process; return the time of each event it reports, in seconds after its start."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
         out = subprocess.run(
@@ -56,7 +56,7 @@ def _run(what: str, environment: dict[str, str]) -> dict[str, float]:
     return {name: float(value) - started for name, value in times.items()}
 
 
-def _tell(name: str) -> None:
+def _report(name: str) -> None:
     print(name, time.monotonic(), flush=True)
 
 
@@ -65,11 +65,11 @@ def _start_app(folder: str) -> None:
 
     qt_application = make_qt_application([])
     application = Application(Places.under(Path(folder)))
-    _tell_first_paint(application.window)
+    _report_first_paint(application.window)
 
     def on_changed() -> None:
         if application.session.state == "ready":
-            _tell("loaded")
+            _report("loaded")
             application.window.close()
             qt_application.quit()
 
@@ -87,25 +87,25 @@ def _start_bare() -> None:
     window = QMainWindow()
     window.setCentralWidget(QLabel("Hello"))
     window.resize(1180, 780)
-    _tell_first_paint(window)
+    _report_first_paint(window)
     window.show()
     QTimer.singleShot(300, qt_application.quit)
     qt_application.exec()
 
 
-def _tell_first_paint(window: object) -> None:
+def _report_first_paint(window: object) -> None:
     from PySide6.QtCore import QEvent, QObject
     from PySide6.QtWidgets import QMainWindow
 
     assert isinstance(window, QMainWindow)
 
     class Watch(QObject):
-        is_told = False
+        was_reported = False
 
         def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
-            if event.type() == QEvent.Type.Paint and not self.is_told:
-                self.is_told = True
-                _tell("painted")
+            if event.type() == QEvent.Type.Paint and not self.was_reported:
+                self.was_reported = True
+                _report("painted")
             return False
 
     watch = Watch(window)

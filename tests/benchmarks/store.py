@@ -1,4 +1,4 @@
-"""A hundred thousand messages in a thousand conversations: the list, opening one, search as one types, streaming."""
+"""100,000 messages in 1,000 conversations: the list, opening a conversation, search while typing, streamed text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.benchmarks.measure import Row, alone
 
 _AREA = "store"
 _NUM_CONVERSATIONS = 1000
-_NUM_MESSAGES = 100  # of each
+_NUM_MESSAGES = 100  # in each conversation
 _NUM_WORDS = 40_000
 _ROUNDS = 5
 _QUESTIONS = 25
-"""A round's, each typed letter by letter."""
+"""The number in each round; each is typed letter by letter."""
 _PIECES = 200
 _RECORD = Record(model="guide", token_ids=tuple(range(1000, 1120)), origins="s" * 120)
 
@@ -52,22 +52,22 @@ def rows() -> Iterator[Row]:
     yield from (
         alone(_AREA, "opening the list of 1,000 conversations, ms", lists, "<= 200"),
         alone(_AREA, "opening a conversation of 100 messages, ms", opened),
-        alone(_AREA, "search as one types, p95, ms", [_p95(times) for times in typed], "<= 50"),
-        alone(_AREA, "search as one types, median, ms", [statistics.median(times) for times in typed]),
+        alone(_AREA, "search while typing, p95, ms", [_p95(times) for times in typed], "<= 50"),
+        alone(_AREA, "search while typing, median, ms", [statistics.median(times) for times in typed]),
         alone(_AREA, "search for a letter, ms", filtered),
-        alone(_AREA, "search for signs that nobody wrote, ms", signs),
+        alone(_AREA, "search for punctuation that does not occur, ms", signs),
         alone(_AREA, "streamed text to the store, p95, ms", [_p95(short)], "<= 1"),
         alone(_AREA, "the same into 400,000 characters, p95, ms", [_p95(long)], "<= 1"),
         alone(_AREA, "opening the store, ms", starts),
-        alone(_AREA, "making the search index again, s", rebuilt),
-        alone(_AREA, "emptying the trash of it all, what the window waits, ms", emptied),
-        alone(_AREA, "writing it all, s", [filled_s]),
+        alone(_AREA, "rebuilding the search index, s", rebuilt),
+        alone(_AREA, "emptying the trash, time the window waits, ms", emptied),
+        alone(_AREA, "writing all messages, s", [filled_s]),
         alone(_AREA, "the file, MB", [size]),
     )
 
 
 def _language(draw: random.Random) -> tuple[list[str], list[float]]:
-    """Words, and how often each is said, summed up: the few frequent ones make most of a text."""
+    """Return words and their cumulative weights: as in real text, a few frequent words make up most of it."""
 
     def word() -> str:
         syllables = draw.choices((1, 2, 3, 4), (1, 4, 3, 1))[0]
@@ -81,7 +81,7 @@ def _language(draw: random.Random) -> tuple[list[str], list[float]]:
 
 
 def _fill(path: Path, draw: random.Random, words: list[str], weights: list[float]) -> float:
-    """Write the conversations; return the seconds it took. One by one they would reach the disk one by one."""
+    """Write the conversations in one transaction, which is much faster; return the seconds it took."""
     Store(path).close()
     started = time.perf_counter()
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
@@ -103,16 +103,25 @@ def _fill(path: Path, draw: random.Random, words: list[str], weights: list[float
 
 def _messages(first: int, draw: random.Random, words: list[str], weights: list[float]) -> Iterator[tuple[object, ...]]:
     yield first, None, "root", "", None, 1, None, None
-    for place in range(1, _NUM_MESSAGES):
-        is_answer = place % 2 == 0
+    for position in range(1, _NUM_MESSAGES):
+        is_answer = position % 2 == 0
         text = " ".join(
             draw.choices(words, cum_weights=weights, k=draw.randint(40, 200) if is_answer else draw.randint(5, 30))
         )
-        # Every tenth is a version of the one before.
-        parent = first + place - (3 if place % 10 == 0 else 1)
+        # Every tenth message is a version of the one before.
+        parent = first + position - (3 if position % 10 == 0 else 1)
         record = encoded(_RECORD) if is_answer else None
         role = "assistant" if is_answer else "user"
-        yield first + place, parent, role, text, indexed(text), first + place, record, "guide" if is_answer else None
+        yield (
+            first + position,
+            parent,
+            role,
+            text,
+            indexed(text),
+            first + position,
+            record,
+            "guide" if is_answer else None,
+        )
 
 
 def _questions(draw: random.Random, words: list[str], weights: list[float]) -> list[str]:
@@ -120,7 +129,7 @@ def _questions(draw: random.Random, words: list[str], weights: list[float]) -> l
 
 
 def _typed(store: Store, questions: list[str]) -> list[float]:
-    """Milliseconds of each search, where each question is typed letter by letter."""
+    """Return the milliseconds of each search while questions are typed letter by letter."""
     return [
         _ms(lambda question=question, end=end: store.search.find(question[:end], limit=20))
         for question in questions
@@ -129,7 +138,7 @@ def _typed(store: Store, questions: list[str]) -> list[float]:
 
 
 def _appended(store: Store, num_chars: int) -> list[float]:
-    """Milliseconds of each write of streamed text, into a message that has so much already."""
+    """Return the milliseconds of each write of streamed text into a message that already has `num_chars` characters."""
     conversation, question = store.create_conversation("streamed", "", "u1")
     answer = store.add(conversation.id, question.id, "assistant", "word " * (num_chars // 5), state="streaming")
     return [_ms(lambda: store.messages.append({answer.id: "twelve more words " * 4})) for _ in range(_PIECES)]

@@ -1,9 +1,9 @@
-"""The text stream against mlx-lm's server: what a token costs, what is wrong, what is withheld.
+"""The text stream against mlx-lm's server: cost per token, wrong answers, withheld text.
 
-The peer's own way, put together as its server does it for each token: its BPE detokenizer, its matcher of stop
-sequences (over token ids), and `TextStateMachine` (over text). Streams have a thousand tokens, as long answers do;
-each of ours begins with an automaton that knows nothing yet, while the peer's is kept from one answer to the next.
-Times are of the processor, so that other programs on the machine count for neither.
+The peer is assembled as in its server: its BPE detokenizer, its matcher of stop sequences (over token ids) and
+`TextStateMachine` (over text). Streams have a thousand tokens, like long answers. Each of our streams builds its
+automaton lazily from nothing, while the peer's automaton is built beforehand. Times are processor times, so other
+programs on the machine do not count.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def rows() -> Iterator[Row]:
     yield from _answers()
 
 
-# --- what a token costs ------------------------------------------------------------------------------------
+# --- cost per token ------------------------------------------------------------------------------------------
 
 
 def _costs() -> Iterator[Row]:
@@ -58,23 +58,23 @@ def _costs() -> Iterator[Row]:
     for name, stops, ids in (
         ("no stop", (), streams),
         ("four stops", _FEW_STOPS, streams),
-        ("four stops, a token for each byte of 木🌳", _FEW_STOPS, [bytewise] * len(streams)),
+        ("four stops, one token per byte of 木🌳", _FEW_STOPS, [bytewise] * len(streams)),
         ("1,000 stops of 100 characters", many, streams),
     ):
         tokens = [[table[token_id] for token_id in stream] for stream in ids]
         ours, theirs = in_turn(_ROUNDS, partial(_ours, tokens, stops), partial(_theirs, tokenizer, ids, stops))
-        yield compared(_AREA, f"{name}: µs a token", ours, _PEER, theirs, "<= 1.0")
-        yield alone(_AREA, f"{name}: µs a token, alone", ours, "<= 1.0")
+        yield compared(_AREA, f"{name}: µs per token", ours, _PEER, theirs, "<= 1.0")
+        yield alone(_AREA, f"{name}: µs per token, alone", ours, "<= 1.0")
     tokens = [[table[token_id] for token_id in stream] for stream in streams]
     known = StopStrings(many)
     ours = [_ours(tokens, many, known) for _ in range(_ROUNDS + 1)][1:]
-    yield alone(_AREA, "1,000 stops, from their second answer on: µs a token", ours, "<= 1.0")
+    yield alone(_AREA, "1,000 stops, from their second answer on: µs per token", ours, "<= 1.0")
     ours, theirs = in_turn(3, lambda: _ms(StopStrings, many), lambda: _ms(partial(_peers_automata, tokenizer), many))
-    yield compared(_AREA, "1,000 stops: ms to begin with", ours, _PEER, theirs, "<= 1.0")
+    yield compared(_AREA, "1,000 stops: ms to build", ours, _PEER, theirs, "<= 1.0")
 
 
 def _streams(tokenizer: Any) -> list[list[int]]:
-    """English text and some code, in streams of the same length."""
+    """Return streams of equal length with English text and some code."""
     files = [ROOT / "README.md", ROOT / "LICENSE", *sorted((ROOT / "worker").glob("*.py"))]
     ids: list[int] = []
     for file in files:
@@ -88,7 +88,7 @@ def _long_stops(number: int) -> tuple[str, ...]:
 
 
 def _ours(streams: Sequence[Sequence[bytes]], stops: Sequence[str], known: StopStrings | None = None) -> float:
-    """Microseconds a token, no building counted."""
+    """Return microseconds per token, without building the automaton."""
     elapsed = 0.0
     for tokens in streams:
         push = TextStream(known or StopStrings(stops)).push
@@ -100,7 +100,7 @@ def _ours(streams: Sequence[Sequence[bytes]], stops: Sequence[str], known: StopS
 
 
 def _theirs(tokenizer: Any, streams: Sequence[Sequence[int]], stops: Sequence[str]) -> float:
-    """Microseconds a token, no building counted."""
+    """Return microseconds per token, without building the automata."""
     sequences, machine = _peers_automata(tokenizer, stops)
     split = TextStateMachine.split
     elapsed = 0.0
@@ -138,17 +138,17 @@ def _dashes() -> list[Row]:
     stream = TextStream(StopStrings([_DASHES]))
     shown = (len("".join(map(stream.push, [b"-"] * 4000))), len("".join(map(held.push, [dash] * 4000))))
     return [
-        compared(_AREA, "100,000 dashes, stop '-----\\n': µs a token", ours, _PEER, theirs, "<= 1.0"),
-        alone(_AREA, "100,000 dashes ÷ 1,000 dashes, a token", growth, "<= 1.5"),
-        _count("4,000 dashes, stop '-----\\n': withheld though safe", *(3995 - number for number in shown)),
+        compared(_AREA, "100,000 dashes, stop '-----\\n': µs per token", ours, _PEER, theirs, "<= 1.0"),
+        alone(_AREA, "100,000 dashes ÷ 1,000 dashes, per token", growth, "<= 1.5"),
+        _count("4,000 dashes, stop '-----\\n': withheld although safe", *(3995 - number for number in shown)),
     ]
 
 
-# --- what is wrong -----------------------------------------------------------------------------------------
+# --- wrong answers -------------------------------------------------------------------------------------------
 
 
 class _Peer:
-    """One answer, as mlx-lm's server puts it together in a batch."""
+    """One answer, assembled as mlx-lm's server does in a batch."""
 
     def __init__(self, tokenizer: Any, sequences: Any, machine: Any) -> None:
         self._detokenizer = tokenizer.detokenizer
@@ -174,7 +174,7 @@ class _Peer:
 
 
 def _answers() -> list[Row]:
-    """The same random answers through both; what is right, the plain oracle says."""
+    """Run the same random answers through both, and compare them with the plain oracle."""
     own = byte_level_tokenizer()
     with tempfile.TemporaryDirectory() as folder:
         write_tokenizer(Path(folder), own)
@@ -188,33 +188,33 @@ def _answers() -> list[Row]:
     for _ in range(_NUM_CASES):
         ids, stops, ends_with_eos = _case(rng, vocabulary)
         tokens = [vocabulary.bytes[token_id] for token_id in ids]
-        want = expected(stops, b"", tokens)
-        reason = "stop" if want.stop is not None else "eos" if ends_with_eos else "length"
+        right = expected(stops, b"", tokens)
+        reason = "stop" if right.stop is not None else "eos" if ends_with_eos else "length"
         cases[reason] += 1
-        text = want.shown + want.held
-        said, withheld = _said_by_us(tokens, stops)
+        text = right.shown + right.held
+        text_shown, withheld = _our_text(tokens, stops)
         num_withheld += withheld
-        ours[reason] += said != text
+        ours[reason] += text_shown != text
         theirs[reason] += (
-            _said_by_them(_Peer(tokenizer, *_peers_automata(tokenizer, stops)), ids, eos if ends_with_eos else None)
+            _peer_text(_Peer(tokenizer, *_peers_automata(tokenizer, stops)), ids, eos if ends_with_eos else None)
             != text
         )
-    names = {"stop": "a stop is said", "eos": "the turn ends", "length": "max_tokens ends it"}
+    names = {"stop": "a stop occurs", "eos": "the turn ends", "length": "max_tokens ends it"}
     return [
         *(
             _count(
-                f"wrong answers where {name}, % of {cases[reason]:,}",
+                f"wrong answers when {name}, % of {cases[reason]:,}",
                 100 * ours[reason] / cases[reason],
                 100 * theirs[reason] / cases[reason],
             )
             for reason, name in names.items()
         ),
-        _count(f"characters withheld though safe, {_NUM_CASES:,} answers", num_withheld),
+        _count(f"characters withheld although safe, {_NUM_CASES:,} answers", num_withheld),
     ]
 
 
 def _case(rng: random.Random, vocabulary: Vocabulary) -> tuple[list[int], list[str], bool]:
-    """Tokens of an answer, not all cut as the tokenizer would; stop strings that it may well say or nearly say."""
+    """Return an answer's tokens, some unusual, and stop strings that the answer contains or nearly contains."""
     units = rng.choice((("ab", "bc", "a", "c"), ("-", "--", "\n", "- "), (" the", "END", " E", "ND", "é", "😀")))
     text = ("x" + "".join(rng.choices(units, k=rng.randint(2, 10)))).rstrip()
     middle = rng.randint(1, len(text))
@@ -227,8 +227,8 @@ def _case(rng: random.Random, vocabulary: Vocabulary) -> tuple[list[int], list[s
     return ids, stops, rng.random() < 0.5
 
 
-def _said_by_us(tokens: Sequence[bytes], stops: Sequence[str]) -> tuple[str, int]:
-    """The text, and how many characters were withheld on the way though they were safe."""
+def _our_text(tokens: Sequence[bytes], stops: Sequence[str]) -> tuple[str, int]:
+    """Return the text, and the number of characters that were withheld although they were safe."""
     stream = TextStream(StopStrings(stops))
     text = ""
     num_withheld = 0
@@ -240,7 +240,7 @@ def _said_by_us(tokens: Sequence[bytes], stops: Sequence[str]) -> tuple[str, int
     return text + stream.finish(), num_withheld
 
 
-def _said_by_them(peer: _Peer, ids: Sequence[int], eos: int | None) -> str:
+def _peer_text(peer: _Peer, ids: Sequence[int], eos: int | None) -> str:
     text = ""
     for number, token_id in enumerate(ids, 1):
         text += peer.push(token_id, is_last=eos is None and number == len(ids))
@@ -250,7 +250,7 @@ def _said_by_them(peer: _Peer, ids: Sequence[int], eos: int | None) -> str:
 
 
 def _count(name: str, bough: float, peer: float | None = None) -> Row:
-    """A row of what must not be there at all."""
+    """Return a row for a count whose goal is zero."""
     return Row(
         area=_AREA,
         name=name,

@@ -1,4 +1,4 @@
-"""A tree of 10,000 messages on screen: its first picture, and how long one frame takes while it is panned.
+"""A tree of 10,000 messages on screen: its first paint, and the time per frame while panning.
 
 The peer is the plain Qt way: a `QGraphicsScene` with a dot, a line and a text for each message, placed by our layout.
 """
@@ -49,17 +49,17 @@ def rows() -> Iterator[Row]:
     smallest = [_panning_ms(application, tree, _smallest) for _ in range(_NUM_ROUNDS)]
     name = f"tree of {_NUM_MESSAGES:,} messages"
     yield from (
-        alone(_AREA, f"{name} to its first picture, ms", ours, "<= 200"),
-        compared(_AREA, "the same beside the peer", ours, _PEER, theirs),
+        alone(_AREA, f"{name} to its first paint, ms", ours, "<= 200"),
+        compared(_AREA, "the same, against the peer", ours, _PEER, theirs),
         alone(_AREA, f"{name} panned, p95 of a frame, ms", panned, "<= 16"),
-        compared(_AREA, "the same beside the peer", panned, _PEER, plainly),
+        compared(_AREA, "the same, against the peer", panned, _PEER, plainly),
         alone(_AREA, f"{name} panned at the smallest scale, p95 of a frame, ms", smallest, "<= 16"),
         alone(_AREA, f"{name} laid out, ms", [_laid_out_ms(tree) for _ in range(_NUM_ROUNDS)]),
     )
 
 
 def _tree() -> Tree:
-    """Long branches that part now and then, as conversations do that somebody explores."""
+    """Return a tree of long branches that fork now and then, like an explored conversation."""
     draw = Random(6)
     words = ("How", "do", "I", "fork", "a", "message", "when", "it", "has", "been", "answered", "already")
     messages = [Message(id=1, parent_id=None, role="root", text=""), Message(id=2, parent_id=1, role="system", text="")]
@@ -124,7 +124,7 @@ def _first_paint_ms(application: QApplication, tree: Tree, make: Callable[[Tree]
 
 
 def _panning_ms(application: QApplication, tree: Tree, make: Callable[[Tree], QAbstractScrollArea]) -> float:
-    """Drag the page down and a little to the side, a step a frame; return the 95th percentile of what a frame took."""
+    """Drag the page down and a little to the side in each frame; return the 95th percentile of the frame times."""
     view = make(tree)
     view.show()
     application.processEvents()

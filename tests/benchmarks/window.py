@@ -1,4 +1,4 @@
-"""Long conversations in the window, beside the plain Qt way: one `QTextBrowser`, `setMarkdown` for each chunk."""
+"""Long conversations in the window, against the plain Qt way: one `QTextBrowser` and `setMarkdown` for each chunk."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _PEER = "one QTextBrowser, setMarkdown"
 _TOKEN_MS = 1000 / 300
 _NUM_TOKENS = 1200
 _NUM_PEER_TOKENS = 3
-"""The plain way writes 2,000 messages anew for each; some suffice to see how long that takes."""
+"""The plain way renders 2,000 messages again for each token, so a few tokens suffice to measure it."""
 _BEAT_MS = 1
 _IDLE_MS = 0.2
-"""Turns of the event loop that took less had nothing to do."""
+"""Shorter turns of the event loop had nothing to do."""
 _ROUNDS = 5
 _PATIENCE_S = 120
 _SIZE = (1180, 780)
 _LONG, _SHORT = 1, 2
-"""The conversations that are planted."""
+"""The ids of the conversations in the store."""
 _RECORD = Record(
     model="guide", token_ids=tuple(range(1000, 1120)), origins="s" * 120, figures=Figures(prompt_tokens=900)
 )
@@ -63,11 +63,11 @@ def rows() -> Iterator[Row]:
     yield _memory()
 
 
-# --- what is measured --------------------------------------------------------------------------------------
+# --- measurements --------------------------------------------------------------------------------------------
 
 
 def _streaming() -> list[Row]:
-    """How long the GUI thread does not look for events while an answer comes in, at 300 tokens a second."""
+    """Measure how long the GUI thread is blocked while an answer streams in at 300 tokens per second."""
     with _bough(2000) as bough:
         bough.show(_LONG)
         markdown = bough.markdown()
@@ -85,8 +85,8 @@ def _streaming() -> list[Row]:
     return [
         _beside("streaming into 2,000 messages, longest block, ms", _longest(plain), max(peer), "<= 50"),
         _beside("the same, 95th percentile of blocks, ms", _p95(plain), max(peer), "<= 8"),
-        alone(_AREA, "the same with each token tinted as it comes, longest block, ms", _longest(tinted), "<= 50"),
-        alone(_AREA, "the same, 95th percentile of blocks, ms, tokens tinted", _p95(tinted), "<= 8"),
+        alone(_AREA, "the same with tinted tokens, longest block, ms", _longest(tinted), "<= 50"),
+        alone(_AREA, "the same with tinted tokens, 95th percentile of blocks, ms", _p95(tinted), "<= 8"),
     ]
 
 
@@ -130,11 +130,11 @@ def _switching() -> Row:
             assert len(transcript.message_ids) > 4990
             transcript.step_sibling(question.id, 1)
             bough.settle()
-    return alone(_AREA, "to a sibling with 5,000 messages below it, to the paint, ms", times, "<= 50")
+    return alone(_AREA, "switching to a sibling with 5,000 messages below it, to the paint, ms", times, "<= 50")
 
 
 def _resizing() -> Row:
-    """The longest of several sizes on the way, as a hand drags the edge."""
+    """Measure the longest block over several widths, as when the user drags the edge of the window."""
     widths = range(620, 1020, 40)
     with _bough(2000) as bough:
         bough.show(_LONG)
@@ -155,13 +155,13 @@ def _resizing() -> Row:
 
 
 def _memory() -> Row:
-    """What a process needs more for 10,000 messages than for two."""
+    """Measure a process's additional memory for 10,000 messages compared with two."""
     used = [_child_mb(10_000) - _child_mb(2) for _ in range(2)]
     return alone(_AREA, "memory for 10,000 messages, MB", used)
 
 
 def _beside(name: str, ours: Sequence[float], peer: float, goal: str) -> Row:
-    """A row whose goal is of our own median, with the plain way for comparison."""
+    """Return a row whose goal applies to our own median, with the plain way for comparison."""
     row = alone(_AREA, name, ours, goal)
     median = statistics.median(ours)
     return {**row, "peer_name": _PEER, "peer": peer, "ratio": median / peer, "met": meets(median, goal)}
@@ -171,7 +171,7 @@ def _beside(name: str, ours: Sequence[float], peer: float, goal: str) -> Row:
 
 
 class _Bough:
-    """The real window over a store with a long and a short conversation; the worker is scripted."""
+    """The real window over a store with a long and a short conversation, with a scripted worker."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
@@ -185,11 +185,11 @@ class _Bough:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until all is made that may be needed."""
+        """Wait until all pending work of the transcript is done."""
         _run_until(lambda: is_at_rest(self.window.transcript))
 
     def blocks_of_an_answer(self) -> list[float]:
-        """Let an answer stream to its end; return the blocks of the event loop while it does."""
+        """Stream an answer to its end; return the blocks of the event loop meanwhile."""
         self.desk.controller.send("And then?")
         request = self.desk.link.asked[-1]
         other = Alternative(id=2, text="other", logprob=-2.0)
@@ -247,7 +247,7 @@ def _plant(path: Path, num_messages: int) -> None:
             database.executemany(
                 "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model) "
                 "VALUES (?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
-                (_row(first, place) for place in range(number + 1)),
+                (_row(first, position) for position in range(number + 1)),
             )
             database.execute(
                 "INSERT INTO conversation (name, root_id, created_ms, updated_ms) VALUES (?, ?, 1, 1)",
@@ -256,14 +256,14 @@ def _plant(path: Path, num_messages: int) -> None:
         database.execute("COMMIT")
 
 
-def _row(first: int, place: int) -> tuple[object, ...]:
-    if place == 0:
+def _row(first: int, position: int) -> tuple[object, ...]:
+    if position == 0:
         return first, None, "root", "", "", 1, None, None
-    is_answer = place > 1 and place % 2 == 1
-    role = "system" if place == 1 else "assistant" if is_answer else "user"
+    is_answer = position > 1 and position % 2 == 1
+    role = "system" if position == 1 else "assistant" if is_answer else "user"
     text = {"system": "", "user": _SENTENCE, "assistant": _ANSWER}[role]
     record = encoded(_RECORD) if is_answer else None
-    return first + place, first + place - 1, role, text, indexed(text), 1, record, "guide" if is_answer else None
+    return first + position, first + position - 1, role, text, indexed(text), 1, record, "guide" if is_answer else None
 
 
 def _words(text: str) -> list[str]:
@@ -274,7 +274,7 @@ def _words(text: str) -> list[str]:
 
 
 def _blocks(tokens: Iterator[str] | Sequence[str], take: Callable[[str], object]) -> list[float]:
-    """Milliseconds for which the event loop did not turn while tokens came in, where it was not idle."""
+    """Return the milliseconds of each block of the event loop while tokens come in, without idle turns."""
     blocks: list[float] = []
     waiting = iter(tokens)
     began = beaten = time.perf_counter()
@@ -289,7 +289,7 @@ def _blocks(tokens: Iterator[str] | Sequence[str], take: Callable[[str], object]
             loop.quit()
             return
         take(token)
-        # Each in its time, or as soon as there is time for it.
+        # Each token comes at its time, or as soon as possible after it.
         due_ms = (began - time.perf_counter()) * 1000 + next(num_taken) * _TOKEN_MS
         tokens_timer.start(max(0, round(due_ms)))
 
@@ -309,7 +309,7 @@ def _blocks(tokens: Iterator[str] | Sequence[str], take: Callable[[str], object]
 
 
 class _PaintWatch(QObject):
-    """Notes when a widget was painted."""
+    """Records whether a widget was painted."""
 
     def __init__(self, widget: QWidget) -> None:
         super().__init__(widget)
@@ -323,7 +323,7 @@ class _PaintWatch(QObject):
 
 
 def _ms_to_paint(widget: QWidget, act: Callable[[], object]) -> float:
-    """Milliseconds from an act until the widget and all in it were painted after it."""
+    """Return the milliseconds from an action until the widget and its children are painted."""
     loop, watch = QEventLoop(), _PaintWatch(widget)
     watch.was_painted = False
     began = time.perf_counter()
@@ -355,7 +355,7 @@ def _child_mb(num_messages: int) -> float:
     return float(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()[-1])
 
 
-def _tell_memory(num_messages: int) -> None:
+def _print_memory(num_messages: int) -> None:
     _ = make_qt_application([])
     with _bough(num_messages) as bough:
         bough.show(_LONG)
@@ -365,4 +365,4 @@ def _tell_memory(num_messages: int) -> None:
 
 
 if __name__ == "__main__":
-    _tell_memory(int(sys.argv[1]))
+    _print_memory(int(sys.argv[1]))
